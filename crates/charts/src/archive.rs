@@ -60,7 +60,8 @@ pub enum ArchiveError {
 /// # Errors
 /// See [`ArchiveError`].
 pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> {
-    let malformed = |error: std::io::Error| match error.get_ref().is_some_and(|e| e.is::<TooMuch>()) {
+    let malformed = |error: std::io::Error| match error.get_ref().is_some_and(|e| e.is::<TooMuch>())
+    {
         true => too_much("bytes", limits.bytes),
         false => ArchiveError::Malformed(error.to_string()),
     };
@@ -95,7 +96,10 @@ pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> 
         }
         let most = limits.file_bytes.min(left);
         let mut data = Vec::new();
-        entry.take(most + 1).read_to_end(&mut data).map_err(malformed)?;
+        entry
+            .take(most + 1)
+            .read_to_end(&mut data)
+            .map_err(malformed)?;
         if data.len() as u64 > most {
             return Err(match most == left {
                 true => too_much("bytes", limits.bytes),

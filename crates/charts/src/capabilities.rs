@@ -90,7 +90,10 @@ impl Capabilities {
     pub(crate) fn numbers(&self) -> (String, String) {
         let version = parse_version(&self.kube_version);
         let part = |part: fn(&semver::Version) -> u64| {
-            version.as_ref().map(|version| part(version).to_string()).unwrap_or_default()
+            version
+                .as_ref()
+                .map(|version| part(version).to_string())
+                .unwrap_or_default()
         };
         (part(|version| version.major), part(|version| version.minor))
     }

@@ -77,7 +77,11 @@ impl Chart {
     fn load_archive(bytes: &[u8], limits: &mut Limits, level: usize) -> Result<Chart, Error> {
         let unpacked = archive::unpack(bytes, limits)?;
         // What charts hold of charts comes out of the same limits.
-        limits.bytes -= unpacked.iter().map(|file| file.data.len() as u64).sum::<u64>().min(limits.bytes);
+        limits.bytes -= unpacked
+            .iter()
+            .map(|file| file.data.len() as u64)
+            .sum::<u64>()
+            .min(limits.bytes);
         limits.files -= unpacked.len().min(limits.files);
         let inner = unpacked.into_iter().filter_map(|file| {
             let (_, path) = file.path.split_once('/')?;
@@ -109,13 +113,18 @@ impl Chart {
         for (path, data) in files {
             match path.as_str() {
                 "Chart.yaml" | "Chart.lock" => {}
-                "values.yaml" => chart.values = values::read_values(&text(&path, &data)?).map_err(|e| in_file(&path, &e))?,
+                "values.yaml" => {
+                    chart.values =
+                        values::read_values(&text(&path, &data)?).map_err(|e| in_file(&path, &e))?
+                }
                 "values.schema.json" => {
                     let read = serde_json::from_slice(&data);
                     chart.schema = Some(read.map_err(|error| Error::file(path, error))?);
                 }
                 "requirements.yaml" => {
-                    chart.metadata.read_requirements(&path, &text(&path, &data)?)?;
+                    chart
+                        .metadata
+                        .read_requirements(&path, &text(&path, &data)?)?;
                     if chart.metadata.api_version == "v1" {
                         chart.files.push(File { path, data });
                     }
@@ -125,7 +134,10 @@ impl Chart {
                 name if name.starts_with("charts/") && !name.ends_with(".prov") => {
                     let rest = &name["charts/".len()..];
                     let (name, inner) = rest.split_once('/').unwrap_or((rest, ""));
-                    packed.entry(name.to_owned()).or_default().insert(inner.to_owned(), data);
+                    packed
+                        .entry(name.to_owned())
+                        .or_default()
+                        .insert(inner.to_owned(), data);
                 }
                 _ => chart.files.push(File { path, data }),
             }
@@ -136,9 +148,10 @@ impl Chart {
             }
             let alone = files.remove("");
             let loaded = match alone {
-                Some(data) if name.ends_with(".tgz") => Chart::load_archive(&data, limits, level + 1),
-                // A file that is no chart.
-                Some(_) => continue,
+                Some(data) if name.ends_with(".tgz") => {
+                    Chart::load_archive(&data, limits, level + 1)
+                }
+                Some(_) => Chart::load(BTreeMap::new(), limits, level + 1),
                 None if name.ends_with(".tgz") => {
                     let message = "expected a packed chart, found a folder";
                     Err(Error::file("", message))
@@ -154,7 +167,9 @@ impl Chart {
     /// The definitions of kinds in `crds/`, with their paths from the chart's name on.
     pub(crate) fn definitions(&self, path: &str, found: &mut Vec<File>) {
         let is_manifest = |name: &str| {
-            [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))
+            [".yaml", ".yml", ".json"]
+                .iter()
+                .any(|ending| name.ends_with(ending))
         };
         let files = self.files.iter();
         for file in files.filter(|f| f.path.starts_with("crds/") && is_manifest(&f.path)) {

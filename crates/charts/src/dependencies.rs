@@ -74,10 +74,15 @@ impl<'c> Member<'c> {
             }
         }
         for dependency in &self.metadata.dependencies {
-            let found = self.dependencies.iter().find(|member| is_met(dependency, member));
+            let found = self
+                .dependencies
+                .iter()
+                .find(|member| is_met(dependency, member));
             if let Some(found) = found {
                 let mut member = Member::of(found.chart);
-                dependency.local_name().clone_into(&mut member.metadata.name);
+                dependency
+                    .local_name()
+                    .clone_into(&mut member.metadata.name);
                 taking_part.push(member);
             }
         }
@@ -90,7 +95,8 @@ impl<'c> Member<'c> {
             .filter(|dependency| !is_enabled(dependency, &coalesced, path))
             .map(|dependency| dependency.local_name().to_owned())
             .collect();
-        self.dependencies.retain(|member| !disabled.iter().any(|name| name == member.name()));
+        self.dependencies
+            .retain(|member| !disabled.iter().any(|name| name == member.name()));
         self.metadata
             .dependencies
             .retain(|dependency| !disabled.iter().any(|name| name == dependency.local_name()));
@@ -158,7 +164,8 @@ impl<'c> Member<'c> {
                 }
                 Some(other) => {
                     let (name, found) = (member.name(), other.kind());
-                    let message = format!("values of the dependency `{name}` are a map, not a {found}");
+                    let message =
+                        format!("values of the dependency `{name}` are a map, not a {found}");
                     return Err(Error::Values(message));
                 }
             };
@@ -177,13 +184,18 @@ fn is_met(dependency: &Dependency, member: &Member<'_>) -> bool {
 
 /// Whether tags and conditions let a dependency take part. A condition wins over tags.
 fn is_enabled(dependency: &Dependency, values: &Rc<Table>, path: &str) -> bool {
-    let conditions = dependency.condition.trim().split(',').filter(|c| !c.is_empty());
-    let mut flags = conditions.filter_map(|condition| {
-        match value_at(values, &format!("{path}{condition}")) {
-            Some(Value::Bool(flag)) => Some(flag),
-            _ => None,
-        }
-    });
+    let conditions = dependency
+        .condition
+        .trim()
+        .split(',')
+        .filter(|c| !c.is_empty());
+    let mut flags =
+        conditions.filter_map(
+            |condition| match value_at(values, &format!("{path}{condition}")) {
+                Some(Value::Bool(flag)) => Some(flag),
+                _ => None,
+            },
+        );
     if let Some(flag) = flags.next() {
         return flag;
     }
@@ -191,10 +203,13 @@ fn is_enabled(dependency: &Dependency, values: &Rc<Table>, path: &str) -> bool {
         return true;
     };
     let tags = tags.borrow();
-    let flags = dependency.tags.iter().filter_map(|tag| match tags.get(&**tag) {
-        Some(Value::Bool(flag)) => Some(*flag),
-        _ => None,
-    });
+    let flags = dependency
+        .tags
+        .iter()
+        .filter_map(|tag| match tags.get(&**tag) {
+            Some(Value::Bool(flag)) => Some(*flag),
+            _ => None,
+        });
     let flags: Vec<bool> = flags.collect();
     flags.is_empty() || flags.contains(&true)
 }

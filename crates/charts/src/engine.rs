@@ -159,7 +159,10 @@ impl<'c> Engine<'c> {
     /// Takes the bytes of a text that is about to be built.
     pub(crate) fn text(&mut self, bytes: usize) -> Result<(), Failure> {
         if bytes > self.text_bytes {
-            let message = format!("the template makes a text of more than {} bytes", self.text_bytes);
+            let message = format!(
+                "the template makes a text of more than {} bytes",
+                self.text_bytes
+            );
             return Err(Failure::new(EvalErrorKind::Budget, message));
         }
         self.budget.take(bytes)
@@ -175,11 +178,13 @@ impl<'c> Engine<'c> {
         let mut left = self.budget.steps;
         let before = left;
         let Some(bytes) = value.measure(&mut left, MOST_LEVELS) else {
-            let message = format!("a value is nested deeper than {MOST_LEVELS} levels, or too large");
+            let message =
+                format!("a value is nested deeper than {MOST_LEVELS} levels, or too large");
             return Err(Failure::new(EvalErrorKind::Budget, message));
         };
         self.steps(before - left)?;
-        self.budget.take(usize::try_from(bytes).unwrap_or(usize::MAX))
+        self.budget
+            .take(usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
     pub(crate) fn budget_mut(&mut self) -> &mut Steps {
@@ -231,6 +236,10 @@ impl Machine for Engine<'_> {
     }
 
     fn fields(&mut self, mut base: Value, keys: &[Key]) -> Result<Value, Failure> {
+        // What a variable or parentheses hold may be missing: `(.Values.a).b`. A key on the way may not.
+        if base.is_nil() {
+            return Ok(base);
+        }
         for key in keys {
             base = match &base {
                 Value::Map(map, _) => map.borrow().get(key.as_str()).cloned().unwrap_or_default(),
@@ -312,19 +321,19 @@ impl Machine for Engine<'_> {
         let result = go::run(&unit, definition, self, dot, out);
         self.calls -= 1;
         result.map_err(|error| {
-            self.trace.push(Frame::new(&file, unit.source(), error.offset));
+            self.trace
+                .push(Frame::new(&file, unit.source(), error.offset));
             Failure::new(error.kind, error.message)
         })
     }
 
-    fn items(
-        &mut self,
-        over: &Value,
-        with_key: bool,
-    ) -> Result<Vec<(Value, Value)>, Failure> {
+    fn items(&mut self, over: &Value, with_key: bool) -> Result<Vec<(Value, Value)>, Failure> {
         let numbered = |items: &[Value]| {
             let pair = |(at, item): (usize, &Value)| {
-                (Value::Int(i64::try_from(at).unwrap_or(i64::MAX)), item.clone())
+                (
+                    Value::Int(i64::try_from(at).unwrap_or(i64::MAX)),
+                    item.clone(),
+                )
             };
             items.iter().enumerate().map(pair).collect()
         };
@@ -337,7 +346,8 @@ impl Machine for Engine<'_> {
             Value::Map(map, _) => {
                 let map = map.borrow();
                 self.budget.items(map.len())?;
-                let pair = |(key, item): (&Rc<str>, &Value)| (Value::Str(Rc::clone(key)), item.clone());
+                let pair =
+                    |(key, item): (&Rc<str>, &Value)| (Value::Str(Rc::clone(key)), item.clone());
                 Ok(map.iter().map(pair).collect())
             }
             Value::Int(_) | Value::Int64(_) if with_key => Err(Failure::wrong_type(format!(

@@ -62,14 +62,23 @@ impl Pattern {
                     for start in starts {
                         let rest = &path[start..];
                         let slash = rest.iter().position(|c| *c == '/').unwrap_or(rest.len());
-                        let most = if matches!(part, Part::All) { rest.len() } else { slash };
+                        let most = if matches!(part, Part::All) {
+                            rest.len()
+                        } else {
+                            slash
+                        };
                         engine.steps(most as u64)?;
                         next.extend(start..=start + most);
                     }
                 }
                 part => {
                     let one = |start: &usize| path.get(*start).is_some_and(|c| part.takes(*c));
-                    next.extend(starts.iter().filter(|start| one(start)).map(|start| start + 1));
+                    next.extend(
+                        starts
+                            .iter()
+                            .filter(|start| one(start))
+                            .map(|start| start + 1),
+                    );
                 }
             }
             next.sort_unstable();

@@ -50,11 +50,16 @@ impl Rules {
     /// Whether a file is left out, by itself or with a folder that it is in.
     pub(crate) fn ignores(&self, path: &str) -> bool {
         // Hidden files of templates are never part of a chart.
-        if path.strip_prefix("templates/").is_some_and(|rest| rest.starts_with('.') && rest.len() > 1) {
+        if path
+            .strip_prefix("templates/")
+            .is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
+        {
             return true;
         }
         let folders = path.match_indices('/').map(|(at, _)| (&path[..at], true));
-        folders.chain([(path, false)]).any(|(path, is_folder)| self.leaves_out(path, is_folder))
+        folders
+            .chain([(path, false)])
+            .any(|(path, is_folder)| self.leaves_out(path, is_folder))
     }
 
     fn leaves_out(&self, path: &str, is_folder: bool) -> bool {
@@ -74,7 +79,11 @@ impl Rules {
 
 impl Rule {
     fn matches(&self, path: &str) -> bool {
-        let name = if self.whole { path } else { path.rsplit('/').next().unwrap_or(path) };
+        let name = if self.whole {
+            path
+        } else {
+            path.rsplit('/').next().unwrap_or(path)
+        };
         matches(&self.pattern, &name.chars().collect::<Vec<_>>())
     }
 }
@@ -127,6 +136,10 @@ fn class(pattern: &[char], c: char) -> Option<usize> {
             _ => from,
         };
         found |= (from..=to).contains(&c);
-        at += if pattern.get(at + 1) == Some(&'-') { 3 } else { 1 };
+        at += if pattern.get(at + 1) == Some(&'-') {
+            3
+        } else {
+            1
+        };
     }
 }

@@ -89,7 +89,9 @@ fn split(text: &str) -> Vec<&str> {
         at += line.len();
     }
     documents.push(&text[start..]);
-    let documents = documents.into_iter().filter(|document| !document.trim().is_empty());
+    let documents = documents
+        .into_iter()
+        .filter(|document| !document.trim().is_empty());
     documents.map(str::trim_start).collect()
 }
 
@@ -128,12 +130,21 @@ pub(crate) fn sort(files: Vec<(String, String)>) -> Result<(Vec<Document>, Vec<D
 fn events(object: &Node) -> Option<Vec<String>> {
     let annotations = object.get("metadata")?.get("annotations")?;
     let events = annotations.get("helm.sh/hook")?.as_str()?;
-    Some(events.split(',').map(|event| event.trim().to_lowercase()).collect())
+    Some(
+        events
+            .split(',')
+            .map(|event| event.trim().to_lowercase())
+            .collect(),
+    )
 }
 
 /// The place of a document's kind in the order; kinds that are unknown come last, by name.
 fn place(document: &Document) -> (usize, String) {
-    let kind = document.object.get("kind").and_then(Node::as_str).unwrap_or_default();
+    let kind = document
+        .object
+        .get("kind")
+        .and_then(Node::as_str)
+        .unwrap_or_default();
     match ORDER.iter().position(|known| *known == kind) {
         Some(at) => (at, String::new()),
         None => (ORDER.len(), kind.to_owned()),

@@ -7,6 +7,7 @@ use orkestra_core::value::Node;
 
 use crate::error::Error;
 use crate::value::{Elem, Entries, Table, Value};
+use crate::yaml;
 
 /// What `Chart.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,14 +76,19 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn wrong(&self, field: &str, expected: &str, found: &Node) -> Error {
         let found = found.type_name();
-        Error::file(self.file, format!("`{field}`: expected {expected}, found {found}"))
+        Error::file(
+            self.file,
+            format!("`{field}`: expected {expected}, found {found}"),
+        )
     }
 
     fn text(&self, field: &str) -> Result<String, Error> {
         match self.map.get(field) {
             None | Some(Node::Null) => Ok(String::new()),
-            Some(Node::Str(text)) => Ok(text.trim().to_owned()),
-            Some(other) => Err(self.wrong(field, "a string (in quotes)", other)),
+            Some(scalar) => match yaml::scalar_text(scalar) {
+                Some(text) => Ok(text.trim().to_owned()),
+                None => Err(self.wrong(field, "a string", scalar)),
+            },
         }
     }
 
@@ -104,10 +110,8 @@ impl Reader<'_> {
 
     fn texts(&self, field: &str) -> Result<Vec<String>, Error> {
         let items = self.list(field)?.iter();
-        let text = |item: &Node| match item {
-            Node::Str(text) => Ok(text.to_string()),
-            other => Err(self.wrong(field, "strings", other)),
-        };
+        let wrong = |item: &Node| self.wrong(field, "strings", item);
+        let text = |item: &Node| yaml::scalar_text(item).ok_or_else(|| wrong(item));
         items.map(text).collect()
     }
 
@@ -127,14 +131,14 @@ impl Reader<'_> {
 impl Metadata {
     /// Reads the file.
     pub(crate) fn read(file: &str, text: &str) -> Result<Metadata, Error> {
-        let node = crate::yaml::read(text).map_err(|error| Error::file(file, error))?;
+        let node = yaml::read(text).map_err(|error| Error::file(file, error))?;
         let reader = Reader { file, map: &node };
         let annotations = match node.get("annotations") {
             Some(Node::Map(map)) => Some(
                 map.iter()
-                    .map(|(key, value)| match value {
-                        Node::Str(text) => Ok((key.to_string(), text.to_string())),
-                        other => Err(reader.wrong("annotations", "strings", other)),
+                    .map(|(key, value)| match yaml::scalar_text(value) {
+                        Some(text) => Ok((key.to_string(), text)),
+                        None => Err(reader.wrong("annotations", "strings", value)),
                     })
                     .collect::<Result<_, _>>()?,
             ),
@@ -142,11 +146,19 @@ impl Metadata {
         };
         let maintainers = reader.maps("maintainers")?;
         let maintainer = |reader: &Reader<'_>| {
-            Ok([reader.text("name")?, reader.text("email")?, reader.text("url")?])
+            Ok([
+                reader.text("name")?,
+                reader.text("email")?,
+                reader.text("url")?,
+            ])
         };
         let api_version = reader.text("apiVersion")?;
         let metadata = Metadata {
-            api_version: if api_version.is_empty() { "v1".into() } else { api_version },
+            api_version: if api_version.is_empty() {
+                "v1".into()
+            } else {
+                api_version
+            },
             name: reader.text("name")?,
             version: reader.text("version")?,
             app_version: reader.text("appVersion")?,
@@ -161,7 +173,10 @@ impl Metadata {
             tags: reader.text("tags")?,
             sources: reader.texts("sources")?,
             keywords: reader.texts("keywords")?,
-            maintainers: maintainers.iter().map(maintainer).collect::<Result<_, Error>>()?,
+            maintainers: maintainers
+                .iter()
+                .map(maintainer)
+                .collect::<Result<_, Error>>()?,
             annotations,
         };
         metadata.validate(file)?;
@@ -170,7 +185,7 @@ impl Metadata {
 
     /// Adds the dependencies of a chart of version 1, which are in a file of their own.
     pub(crate) fn read_requirements(&mut self, file: &str, text: &str) -> Result<(), Error> {
-        let node = crate::yaml::read(text).map_err(|error| Error::file(file, error))?;
+        let node = yaml::read(text).map_err(|error| Error::file(file, error))?;
         let reader = Reader { file, map: &node };
         let read = dependencies(&reader)?;
         if !read.is_empty() {
@@ -183,7 +198,11 @@ impl Metadata {
         let fail = |message: String| Err(Error::file(file, message));
         match &self.api_version[..] {
             "v1" | "v2" => {}
-            other => return fail(format!("apiVersion {other:?} is not supported; expected v1 or v2")),
+            other => {
+                return fail(format!(
+                    "apiVersion {other:?} is not supported; expected v1 or v2"
+                ));
+            }
         }
         if self.name.is_empty() {
             return fail("`name` is required".into());
@@ -195,16 +214,23 @@ impl Metadata {
             return fail(format!("`version` {:?} is not a version", self.version));
         }
         if !matches!(&self.kind[..], "" | "application" | "library") {
-            return fail(format!("`type` is {:?}; expected application or library", self.kind));
+            return fail(format!(
+                "`type` is {:?}; expected application or library",
+                self.kind
+            ));
         }
         let mut names = BTreeSet::new();
         for dependency in &self.dependencies {
             let name = dependency.local_name();
             if name.is_empty() || name.contains(['/', '\\', '.']) && !dependency.alias.is_empty() {
-                return fail(format!("{name:?} is not a valid name or alias of a dependency"));
+                return fail(format!(
+                    "{name:?} is not a valid name or alias of a dependency"
+                ));
             }
             if !names.insert(name) {
-                return fail(format!("more than one dependency with name or alias {name:?}"));
+                return fail(format!(
+                    "more than one dependency with name or alias {name:?}"
+                ));
             }
         }
         Ok(())
@@ -220,18 +246,29 @@ impl Metadata {
         let text = |text: &String| Value::text(text);
         let texts = |texts: &[String]| Value::list(texts.iter().map(text).collect());
         let maintainer = |[name, email, url]: &[String; 3]| {
-            Value::object([("Name", text(name)), ("Email", text(email)), ("URL", text(url))])
+            Value::object([
+                ("Name", text(name)),
+                ("Email", text(email)),
+                ("URL", text(url)),
+            ])
         };
         // A map without entries, as helm has a nil map there.
         let annotations = self.annotations.iter().flatten();
-        let annotations: Entries =
-            annotations.map(|(key, value)| (key.as_str().into(), text(value))).collect();
+        let annotations: Entries = annotations
+            .map(|(key, value)| (key.as_str().into(), text(value)))
+            .collect();
         Value::object([
             ("APIVersion", text(&self.api_version)),
-            ("Annotations", Value::Map(Table::new(annotations), Elem::Text)),
+            (
+                "Annotations",
+                Value::Map(Table::new(annotations), Elem::Text),
+            ),
             ("AppVersion", text(&self.app_version)),
             ("Condition", text(&self.condition)),
-            ("Dependencies", Value::list(self.dependencies.iter().map(Dependency::value).collect())),
+            (
+                "Dependencies",
+                Value::list(self.dependencies.iter().map(Dependency::value).collect()),
+            ),
             ("Deprecated", Value::Bool(self.deprecated)),
             ("Description", text(&self.description)),
             ("Home", text(&self.home)),
@@ -239,7 +276,10 @@ impl Metadata {
             ("IsRoot", Value::Bool(is_root)),
             ("Keywords", texts(&self.keywords)),
             ("KubeVersion", text(&self.kube_version)),
-            ("Maintainers", Value::list(self.maintainers.iter().map(maintainer).collect())),
+            (
+                "Maintainers",
+                Value::list(self.maintainers.iter().map(maintainer).collect()),
+            ),
             ("Name", text(&self.name)),
             ("Sources", texts(&self.sources)),
             ("Tags", text(&self.tags)),
@@ -252,7 +292,11 @@ impl Metadata {
 impl Dependency {
     /// The name that the chart has in the values.
     pub(crate) fn local_name(&self) -> &str {
-        if self.alias.is_empty() { &self.name } else { &self.alias }
+        if self.alias.is_empty() {
+            &self.name
+        } else {
+            &self.alias
+        }
     }
 
     fn value(&self) -> Value {
@@ -266,10 +310,16 @@ impl Dependency {
             ("Alias", Value::text(&self.alias)),
             ("Condition", Value::text(&self.condition)),
             ("Enabled", Value::Bool(true)),
-            ("ImportValues", Value::list(self.imports.iter().map(import).collect())),
+            (
+                "ImportValues",
+                Value::list(self.imports.iter().map(import).collect()),
+            ),
             ("Name", Value::text(self.local_name())),
             ("Repository", Value::text(&self.repository)),
-            ("Tags", Value::list(self.tags.iter().map(Value::text).collect())),
+            (
+                "Tags",
+                Value::list(self.tags.iter().map(Value::text).collect()),
+            ),
             ("Version", Value::text(&self.version)),
         ])
     }

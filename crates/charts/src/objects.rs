@@ -153,22 +153,25 @@ impl Object {
             Failure::wrong_type(message)
         };
         match (self, args) {
-            (Object::Files(files), args) => files_method(files, name, args, engine)?.ok_or_else(unknown),
+            (Object::Files(files), args) => {
+                files_method(files, name, args, engine)?.ok_or_else(unknown)
+            }
             (Object::Versions(capabilities), [version]) if name == "Has" => {
                 let version = functions::string(version)?;
-                let has = capabilities.api_versions.iter().any(|known| **known == *version);
+                let has = capabilities
+                    .api_versions
+                    .iter()
+                    .any(|known| **known == *version);
                 Ok(Value::Bool(has))
             }
-            (Object::Time(time), args) => time_method(*time, name, args, engine)?.ok_or_else(unknown),
-            (Object::Duration(nanos), []) => {
-                duration_method(*nanos, name).ok_or_else(unknown)
+            (Object::Time(time), args) => {
+                time_method(*time, name, args, engine)?.ok_or_else(unknown)
             }
+            (Object::Duration(nanos), []) => duration_method(*nanos, name).ok_or_else(unknown),
             (Object::Version(version), [other]) => {
                 version_method(version, name, other).ok_or_else(unknown)
             }
-            (object, []) if name == "String" => {
-                object.text().map(Value::text).ok_or_else(unknown)
-            }
+            (object, []) if name == "String" => object.text().map(Value::text).ok_or_else(unknown),
             _ => Err(unknown()),
         }
     }
@@ -339,7 +342,10 @@ pub(crate) fn items(object: &Object) -> Option<Vec<(Value, Value)>> {
         Object::Versions(capabilities) => {
             let versions = capabilities.api_versions.iter();
             let pair = |(at, version): (usize, &String)| {
-                (Value::Int(i64::try_from(at).unwrap_or(0)), Value::text(version))
+                (
+                    Value::Int(i64::try_from(at).unwrap_or(0)),
+                    Value::text(version),
+                )
             };
             Some(versions.enumerate().map(pair).collect())
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use orkestra_core::template::{Entropy, EvalErrorKind};
 use orkestra_core::template::go::{Failure, parse_version, satisfies};
+use orkestra_core::template::{Entropy, EvalErrorKind};
 use orkestra_core::value::Node;
 
 use crate::chart::{Chart, File};
@@ -44,8 +44,9 @@ pub fn render(
 ) -> Result<Rendered, Error> {
     let given = match values {
         Node::Null => Rc::default(),
-        values => as_table(&Value::from_node(values))
-            .ok_or_else(|| Error::Values(format!("values are a map, not a {}", values.type_name())))?,
+        values => as_table(&Value::from_node(values)).ok_or_else(|| {
+            Error::Values(format!("values are a map, not a {}", values.type_name()))
+        })?,
     };
     check_dependencies(chart)?;
     let mut root = Member::of(chart);
@@ -60,7 +61,13 @@ pub fn render(
         release: release_value(release),
         capabilities: Rc::new(capabilities.clone()),
     };
-    collect(&root, Some(&values), &root.metadata.name, &shared, &mut templates);
+    collect(
+        &root,
+        Some(&values),
+        &root.metadata.name,
+        &shared,
+        &mut templates,
+    );
     let mut rendered = Rendered::default();
     definitions(&root, &root.metadata.name, &mut rendered.definitions);
     let notes = format!("{}/templates/NOTES.txt", root.metadata.name);
@@ -85,8 +92,8 @@ fn run(
     let mut order: Vec<&String> = templates.keys().collect();
     order.sort_by_key(|path| (path.matches('/').count(), *path));
     order.reverse();
-    for path in order {
-        let source = &templates[path];
+    for path in &order {
+        let source = &templates[*path];
         let added = engine.add(path, &String::from_utf8_lossy(source.text));
         added.map_err(|(at, message)| Error::Template {
             at,
@@ -96,8 +103,13 @@ fn run(
         })?;
     }
     let mut rendered = Vec::new();
-    for (path, source) in templates {
-        if path.rsplit('/').next().is_some_and(|name| name.starts_with('_')) {
+    for path in order {
+        let source = &templates[path];
+        if path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with('_'))
+        {
             continue;
         }
         let template = Value::object([
@@ -110,13 +122,16 @@ fn run(
         let text = text.map_err(|failure| located(engine, path, &failure))?;
         rendered.push((path.clone(), text));
     }
+    rendered.sort_unstable();
     Ok(rendered)
 }
 
 /// A failure with its place.
 fn located(engine: &mut Engine<'_>, path: &str, failure: &Failure) -> Error {
     let mut trace = engine.take_trace().into_iter();
-    let at = trace.next().unwrap_or_else(|| crate::Frame::new(path, "", 0));
+    let at = trace
+        .next()
+        .unwrap_or_else(|| crate::Frame::new(path, "", 0));
     Error::Template {
         at,
         message: failure.message().to_owned(),
@@ -155,9 +170,15 @@ fn collect<'c>(
     let dot = Table::new(Entries::from([
         ("Capabilities".into(), Value::Object(capabilities)),
         ("Chart".into(), member.metadata.value(is_root)),
-        ("Files".into(), Value::Object(Object::Files(Rc::new(files.collect())))),
+        (
+            "Files".into(),
+            Value::Object(Object::Files(Rc::new(files.collect()))),
+        ),
         ("Release".into(), shared.release.clone()),
-        ("Subcharts".into(), Value::Map(Rc::clone(&subcharts), Elem::Any)),
+        (
+            "Subcharts".into(),
+            Value::Map(Rc::clone(&subcharts), Elem::Any),
+        ),
         ("Values".into(), Value::Map(Rc::clone(&values), Elem::Any)),
     ]));
     for dependency in &member.dependencies {
@@ -169,7 +190,11 @@ fn collect<'c>(
         subcharts.borrow_mut().insert(name.as_str().into(), inner);
     }
     for file in &member.chart.templates {
-        let is_partial = file.path.rsplit('/').next().is_some_and(|name| name.starts_with('_'));
+        let is_partial = file
+            .path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with('_'));
         if member.metadata.is_library() && !is_partial {
             continue;
         }
@@ -204,14 +229,29 @@ fn release_value(release: &Release) -> Value {
 
 /// Refuses a chart that lacks charts which it names.
 fn check_dependencies(chart: &Chart) -> Result<(), Error> {
-    let has = |name: &str| chart.dependencies.iter().any(|other| other.metadata.name == name);
-    let names = chart.metadata.dependencies.iter().map(|dependency| &*dependency.name);
+    let has = |name: &str| {
+        chart
+            .dependencies
+            .iter()
+            .any(|other| other.metadata.name == name)
+    };
+    let names = chart
+        .metadata
+        .dependencies
+        .iter()
+        .map(|dependency| &*dependency.name);
     let missing: Vec<&str> = names.filter(|name| !has(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let message = format!("dependencies are missing in `charts/`: {}", missing.join(", "));
-    Err(Error::file(format!("{}/Chart.yaml", chart.metadata.name), message))
+    let message = format!(
+        "dependencies are missing in `charts/`: {}",
+        missing.join(", ")
+    );
+    Err(Error::file(
+        format!("{}/Chart.yaml", chart.metadata.name),
+        message,
+    ))
 }
 
 fn check_kube_version(chart: &Chart, capabilities: &Capabilities) -> Result<(), Error> {

@@ -59,19 +59,25 @@ pub(crate) fn check(member: &Member<'_>, values: &Rc<Table>) -> Result<(), Error
         let mut wrong = Vec::new();
         let values = Value::Map(Rc::clone(values), Elem::Any);
         if values.measure(&mut (MOST_STEPS as u64), 100).is_none() {
-            return Err(Error::Values(format!("the values of `{name}` are nested too deeply")));
+            return Err(Error::Values(format!(
+                "the values of `{name}` are nested too deeply"
+            )));
         }
         let checked = checker.check(schema, &values.to_node(), "", 0, &mut wrong);
-        checked.map_err(|problem| {
-            Error::file(format!("{name}/values.schema.json"), problem)
-        })?;
+        checked.map_err(|problem| Error::file(format!("{name}/values.schema.json"), problem))?;
         if !wrong.is_empty() {
-            let message = format!("the values of `{name}` do not fit its schema: {}", wrong.join("; "));
+            let message = format!(
+                "the values of `{name}` do not fit its schema: {}",
+                wrong.join("; ")
+            );
             return Err(Error::Values(message));
         }
     }
     for dependency in &member.dependencies {
-        let own = values.borrow().get(&*dependency.metadata.name).and_then(as_table);
+        let own = values
+            .borrow()
+            .get(&*dependency.metadata.name)
+            .and_then(as_table);
         check(dependency, &own.unwrap_or_default())?;
     }
     Ok(())
@@ -93,7 +99,9 @@ impl<'s> Checker<'s> {
         wrong: &mut Vec<String>,
     ) -> Result<(), String> {
         if level > MOST_LEVELS {
-            return Err(format!("the schema is nested deeper than {MOST_LEVELS} levels"));
+            return Err(format!(
+                "the schema is nested deeper than {MOST_LEVELS} levels"
+            ));
         }
         let place = if path.is_empty() { "the values" } else { path };
         let map = match schema {
@@ -103,7 +111,12 @@ impl<'s> Checker<'s> {
                 return Ok(());
             }
             Node::Map(map) => map,
-            other => return Err(format!("a schema is a map or a boolean, not a {}", other.type_name())),
+            other => {
+                return Err(format!(
+                    "a schema is a map or a boolean, not a {}",
+                    other.type_name()
+                ));
+            }
         };
         for (keyword, rule) in map.iter() {
             self.steps += 1;
@@ -139,7 +152,11 @@ impl<'s> Checker<'s> {
         at: &At<'s, '_>,
         wrong: &mut Vec<String>,
     ) -> Result<bool, String> {
-        let place = if at.path.is_empty() { "the values" } else { at.path };
+        let place = if at.path.is_empty() {
+            "the values"
+        } else {
+            at.path
+        };
         match (keyword, value) {
             ("$ref", _) => {
                 let target = self.target(rule)?;
@@ -156,7 +173,9 @@ impl<'s> Checker<'s> {
                     fitting += usize::from(self.fits(schema, value, at)?);
                 }
                 if fitting == 0 || keyword == "oneOf" && fitting > 1 {
-                    wrong.push(format!("{place}: {fitting} of the schemas of `{keyword}` fit"));
+                    wrong.push(format!(
+                        "{place}: {fitting} of the schemas of `{keyword}` fit"
+                    ));
                 }
             }
             ("not", _) => {
@@ -165,7 +184,11 @@ impl<'s> Checker<'s> {
                 }
             }
             ("if", _) => {
-                let branch = if self.fits(rule, value, at)? { "then" } else { "else" };
+                let branch = if self.fits(rule, value, at)? {
+                    "then"
+                } else {
+                    "else"
+                };
                 if let Some(schema) = at.schema.get(branch) {
                     self.check(schema, value, at.path, at.level, wrong)?;
                 }
@@ -183,11 +206,19 @@ impl<'s> Checker<'s> {
             ("items", Node::List(items)) => {
                 for (position, item) in items.iter().enumerate() {
                     let schema = match rule {
-                        Node::List(schemas) => schemas.get(position).or_else(|| at.schema.get("additionalItems")),
+                        Node::List(schemas) => schemas
+                            .get(position)
+                            .or_else(|| at.schema.get("additionalItems")),
                         schema => Some(schema),
                     };
                     if let Some(schema) = schema {
-                        self.check(schema, item, &at.below(&position.to_string()), at.level, wrong)?;
+                        self.check(
+                            schema,
+                            item,
+                            &at.below(&position.to_string()),
+                            at.level,
+                            wrong,
+                        )?;
                     }
                 }
             }
@@ -201,7 +232,14 @@ impl<'s> Checker<'s> {
                 }
             }
             (keyword, _) => {
-                let others = ["properties", "patternProperties", "additionalProperties", "propertyNames", "items", "contains"];
+                let others = [
+                    "properties",
+                    "patternProperties",
+                    "additionalProperties",
+                    "propertyNames",
+                    "items",
+                    "contains",
+                ];
                 return Ok(others.contains(&keyword));
             }
         }
@@ -221,7 +259,9 @@ impl<'s> Checker<'s> {
         let patterns = |schema: &'s Node| -> Result<Vec<(regex::Regex, &'s Node)>, String> {
             let patterns = schema.get("patternProperties").and_then(Node::as_map);
             let patterns = patterns.into_iter().flat_map(|patterns| patterns.iter());
-            patterns.map(|(key, schema)| Ok((pattern(key)?, schema))).collect()
+            patterns
+                .map(|(key, schema)| Ok((pattern(key)?, schema)))
+                .collect()
         };
         let patterns = patterns(at.schema)?;
         let named = at.schema.get("properties");
@@ -254,7 +294,9 @@ impl<'s> Checker<'s> {
     fn target(&self, reference: &Node) -> Result<&'s Node, String> {
         let text = reference.as_str().unwrap_or_default();
         let Some(pointer) = text.strip_prefix('#') else {
-            return Err(format!("the reference {text:?} leaves the file, which is not supported"));
+            return Err(format!(
+                "the reference {text:?} leaves the file, which is not supported"
+            ));
         };
         let mut parts = pointer.split('/').skip(1);
         let found = parts.try_fold(self.root, |node, part| {
@@ -291,7 +333,10 @@ fn pattern(text: &str) -> Result<regex::Regex, String> {
     pattern.map_err(|_| format!("the pattern {text:?} is not supported"))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "numbers of values are floats anyway")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers of values are floats anyway"
+)]
 fn number(node: &Node) -> Option<f64> {
     match node {
         Node::Int(n) => Some(*n as f64),
@@ -308,7 +353,9 @@ fn simple(keyword: &str, rule: &Node, value: &Node) -> Result<Option<String>, St
     #[expect(clippy::cast_precision_loss, reason = "lengths are small")]
     let size = |count: usize| count as f64;
     let measured = match (keyword, value) {
-        ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf", value) => number(value),
+        ("minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf", value) => {
+            number(value)
+        }
         ("minLength" | "maxLength", Node::Str(text)) => Some(size(text.chars().count())),
         ("minItems" | "maxItems", Node::List(items)) => Some(size(items.len())),
         ("minProperties" | "maxProperties", Node::Map(map)) => Some(size(map.len())),
@@ -317,51 +364,94 @@ fn simple(keyword: &str, rule: &Node, value: &Node) -> Result<Option<String>, St
     Ok(Some(match keyword {
         "type" => {
             let types = rule.as_list().unwrap_or(std::slice::from_ref(rule));
-            let fits = types.iter().filter_map(Node::as_str).any(|name| is_type(name, value));
-            holds(fits, format!("expected {}, found {}", rule.to_text(), value.type_name()))
+            let fits = types
+                .iter()
+                .filter_map(Node::as_str)
+                .any(|name| is_type(name, value));
+            holds(
+                fits,
+                format!("expected {}, found {}", rule.to_text(), value.type_name()),
+            )
         }
         "enum" => {
             let allowed = rule.as_list().unwrap_or_default();
-            holds(allowed.iter().any(|other| same(other, value)), format!("expected one of {}", rule.to_text()))
+            holds(
+                allowed.iter().any(|other| same(other, value)),
+                format!("expected one of {}", rule.to_text()),
+            )
         }
         "const" => holds(same(rule, value), format!("expected {}", rule.to_text())),
         "required" => {
-            let names = rule.as_list().unwrap_or_default().iter().filter_map(Node::as_str);
+            let names = rule
+                .as_list()
+                .unwrap_or_default()
+                .iter()
+                .filter_map(Node::as_str);
             let is_map = value.as_map().is_some();
-            let missing: Vec<&str> = names.filter(|name| is_map && value.get(name).is_none()).collect();
-            holds(missing.is_empty(), format!("missing {}", missing.join(", ")))
+            let missing: Vec<&str> = names
+                .filter(|name| is_map && value.get(name).is_none())
+                .collect();
+            holds(
+                missing.is_empty(),
+                format!("missing {}", missing.join(", ")),
+            )
         }
         "pattern" => match value.as_str() {
-            Some(text) => holds(pattern(rule.as_str().unwrap_or_default())?.is_match(text), format!("does not match {}", rule.to_text())),
+            Some(text) => holds(
+                pattern(rule.as_str().unwrap_or_default())?.is_match(text),
+                format!("does not match {}", rule.to_text()),
+            ),
             None => String::new(),
         },
         "uniqueItems" => {
-            let items = value.as_list().filter(|_| rule.as_bool() == Some(true)).unwrap_or_default();
-            let twice = |(at, item): (usize, &Node)| items[..at].iter().any(|other| same(other, item));
+            let items = value
+                .as_list()
+                .filter(|_| rule.as_bool() == Some(true))
+                .unwrap_or_default();
+            let twice =
+                |(at, item): (usize, &Node)| items[..at].iter().any(|other| same(other, item));
             if items.len() > 1000 {
                 return Err("`uniqueItems` of more than 1000 items is not supported".into());
             }
-            holds(!items.iter().enumerate().any(twice), "an item appears twice".into())
+            holds(
+                !items.iter().enumerate().any(twice),
+                "an item appears twice".into(),
+            )
         }
         "minimum" | "minLength" | "minItems" | "minProperties" => {
             let limit = limit()?;
-            holds(measured.is_none_or(|n| n >= limit), format!("less than the minimum of {limit}"))
+            holds(
+                measured.is_none_or(|n| n >= limit),
+                format!("less than the minimum of {limit}"),
+            )
         }
         "maximum" | "maxLength" | "maxItems" | "maxProperties" => {
             let limit = limit()?;
-            holds(measured.is_none_or(|n| n <= limit), format!("more than the maximum of {limit}"))
+            holds(
+                measured.is_none_or(|n| n <= limit),
+                format!("more than the maximum of {limit}"),
+            )
         }
         "exclusiveMinimum" => {
             let limit = limit()?;
-            holds(measured.is_none_or(|n| n > limit), format!("not more than {limit}"))
+            holds(
+                measured.is_none_or(|n| n > limit),
+                format!("not more than {limit}"),
+            )
         }
         "exclusiveMaximum" => {
             let limit = limit()?;
-            holds(measured.is_none_or(|n| n < limit), format!("not less than {limit}"))
+            holds(
+                measured.is_none_or(|n| n < limit),
+                format!("not less than {limit}"),
+            )
         }
         "multipleOf" => {
             let limit = limit()?;
-            holds(measured.is_none_or(|n| (n / limit).fract() == 0.0), format!("not a multiple of {limit}"))
+            holds(
+                measured.is_none_or(|n| (n / limit).fract() == 0.0),
+                format!("not a multiple of {limit}"),
+            )
         }
         keyword if ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-") => String::new(),
         _ => return Ok(None),

@@ -217,7 +217,9 @@ impl Value {
             }
             Value::Map(map, _) => {
                 let map = map.borrow();
-                let entries = map.iter().map(|(key, item)| (Key::new(key), item.to_node()));
+                let entries = map
+                    .iter()
+                    .map(|(key, item)| (Key::new(key), item.to_node()));
                 Node::Map(entries.collect::<Map>())
             }
             Value::Object(object) => object.data().map_or(Node::Null, |value| value.to_node()),
@@ -352,7 +354,11 @@ impl Value {
 }
 
 /// A number as the YAML of its JSON reads: an integer where it is whole and fits.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "checked: whole and in range")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "checked: whole and in range"
+)]
 fn whole(n: f64) -> Node {
     if n.fract() == 0.0 && n.abs() < 9_223_372_036_854_775_808.0 {
         return Node::Int(n as i64);

@@ -40,7 +40,9 @@ pub fn merge_values(values: &mut Node, over: &Node) {
     };
     for (key, value) in over.iter() {
         match below.get_mut(key) {
-            Some(known @ Node::Map(_)) if matches!(value, Node::Map(_)) => merge_values(known, value),
+            Some(known @ Node::Map(_)) if matches!(value, Node::Map(_)) => {
+                merge_values(known, value)
+            }
             Some(known) => *known = value.clone(),
             None => {
                 below.insert(Key::new(key), value.clone());
@@ -54,7 +56,9 @@ fn documents(text: &str) -> Vec<&str> {
     let mut documents = Vec::new();
     let (mut start, mut at) = (0, 0);
     for line in text.split_inclusive('\n') {
-        let is_marker = line.strip_prefix("---").is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t']));
+        let is_marker = line
+            .strip_prefix("---")
+            .is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t']));
         if is_marker && at > start {
             documents.push(&text[start..at]);
             start = at;
@@ -96,7 +100,11 @@ pub(crate) fn deep_copy(values: &Rc<Table>) -> Rc<Table> {
 
 /// The entries, so that the map can be changed while they are gone through.
 fn entries(values: &Rc<Table>) -> Vec<(Rc<str>, Value)> {
-    values.borrow().iter().map(|(k, v)| (Rc::clone(k), v.clone())).collect()
+    values
+        .borrow()
+        .iter()
+        .map(|(k, v)| (Rc::clone(k), v.clone()))
+        .collect()
 }
 
 /// Puts the values of a table below those of another: what `over` has stays. With `merge`, nulls stay as well;
@@ -201,5 +209,7 @@ pub(crate) fn coalesce_globals(dependency: &Rc<Table>, chart: &Rc<Table>) {
             }
         }
     }
-    dependency.borrow_mut().insert(GLOBAL.into(), Value::Map(to, Elem::Any));
+    dependency
+        .borrow_mut()
+        .insert(GLOBAL.into(), Value::Map(to, Elem::Any));
 }

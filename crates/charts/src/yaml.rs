@@ -1,7 +1,11 @@
 //! YAML in, as `sigs.k8s.io/yaml` reads it, and out, as it prints.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use orkestra_core::template::go::Failure;
-use orkestra_core::value::Node;
+use orkestra_core::value::{Key, Map, Node};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::engine::Engine;
 use crate::value::Value;
@@ -41,7 +45,108 @@ pub(crate) fn read(text: &str) -> Result<Node, String> {
             max_replay_stack_depth: 16,
         },
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
+    serde_saphyr::from_str_with_options::<Document>(text, options)
+        .map(|document| document.0)
+        .map_err(|error| error.to_string())
+}
+
+/// A value whose keys may be of any type, as those of YAML are: `on: 1` has the key `true`.
+struct Document(Node);
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Document, D::Error> {
+        source.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Document;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("YAML")
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Document, E> {
+        Ok(Document(Node::Bool(b)))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Document, E> {
+        Ok(Document(Node::Int(n)))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Document, E> {
+        Ok(Document(Node::from(n)))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "as encoding/json does")]
+    fn visit_i128<E>(self, n: i128) -> Result<Document, E> {
+        Ok(Document(Node::Float(n as f64)))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "as encoding/json does")]
+    fn visit_u128<E>(self, n: u128) -> Result<Document, E> {
+        Ok(Document(Node::Float(n as f64)))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Document, E> {
+        Ok(Document(Node::Float(n)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Document, E> {
+        Ok(Document(Node::from(text)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Document, E> {
+        Ok(Document(Node::Null))
+    }
+
+    fn visit_none<E>(self) -> Result<Document, E> {
+        Ok(Document(Node::Null))
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, source: D) -> Result<Document, D::Error> {
+        source.deserialize_any(Reader)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, source: D) -> Result<Document, D::Error> {
+        source.deserialize_any(Reader)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Document, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Document(item)) = source.next_element()? {
+            items.push(item);
+        }
+        Ok(Document(Node::from(items)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Document, A::Error> {
+        let mut entries = BTreeMap::new();
+        while let Some(Document(key)) = source.next_key()? {
+            let Some(key) = scalar_text(&key) else {
+                return Err(A::Error::custom("a key is a list, a map or null"));
+            };
+            let Document(value) = source.next_value()?;
+            entries.insert(key, value);
+        }
+        let entries = entries
+            .into_iter()
+            .map(|(key, value)| (Key::new(&key), value));
+        Ok(Document(Node::Map(entries.collect::<Map>())))
+    }
+}
+
+/// A scalar as text, where only text can stand: `1.10` is `1.1`, `on` is `true`.
+///
+/// Source: sigs.k8s.io/yaml, `convertToJSONableObject`.
+pub(crate) fn scalar_text(node: &Node) -> Option<String> {
+    match node {
+        Node::List(_) | Node::Map(_) | Node::Null => None,
+        Node::Float(n) => Some(shortest(*n)),
+        node => Some(node.to_text().into_owned()),
+    }
 }
 
 /// The text of a value, without a line break at its end.
@@ -142,7 +247,9 @@ impl Writer<'_, '_> {
                     Node::Map(_) => "{}".to_owned(),
                     Node::List(_) => "[]".to_owned(),
                     Node::Float(n) => float(*n),
-                    Node::Str(text) => scalar(text, if place == Place::Root { 2 } else { indent }, column),
+                    Node::Str(text) => {
+                        scalar(text, if place == Place::Root { 2 } else { indent }, column)
+                    }
                     node => node.to_text().into_owned(),
                 };
                 self.push(&text)?;
@@ -198,6 +305,11 @@ fn float(n: f64) -> String {
     if n.fract() == 0.0 && (0.0..MOST).contains(&n) {
         return format!("{n}");
     }
+    shortest(n)
+}
+
+/// A float as Go's `%g` has it.
+fn shortest(n: f64) -> String {
     let text = format!("{n:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     match exponent.parse::<i32>() {
@@ -220,7 +332,10 @@ fn scalar(text: &str, indent: usize, column: usize) -> String {
         return folded(text, indent, column, false);
     }
     if !quoted && look.single_allowed {
-        return format!("'{}'", folded(&text.replace('\'', "''"), indent, column + 1, true));
+        return format!(
+            "'{}'",
+            folded(&text.replace('\'', "''"), indent, column + 1, true)
+        );
     }
     double(text, Some((indent, column)))
 }
@@ -253,9 +368,14 @@ impl Look {
     fn at(text: &str) -> Look {
         let chars: Vec<char> = text.chars().collect();
         let is_break = |c: char| matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
-        let blank = |at: usize| chars.get(at).is_none_or(|c| *c == ' ' || *c == '\t' || is_break(*c));
+        let blank = |at: usize| {
+            chars
+                .get(at)
+                .is_none_or(|c| *c == ' ' || *c == '\t' || is_break(*c))
+        };
         let mut indicators = text.starts_with("---") || text.starts_with("...");
-        let (mut special, mut breaks, mut break_space, mut space_break) = (false, false, false, false);
+        let (mut special, mut breaks, mut break_space, mut space_break) =
+            (false, false, false, false);
         let (mut after_space, mut after_break) = (false, false);
         for (at, c) in chars.iter().enumerate() {
             let followed = blank(at + 1);
@@ -263,8 +383,8 @@ impl Look {
                 '#' if at > 0 => blank(at - 1),
                 ':' => followed,
                 '?' | '-' if at == 0 => followed,
-                ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
-                | '`' | '#' => at == 0,
+                ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
+                | '@' | '`' | '#' => at == 0,
                 _ => false,
             };
             special |= !is_printable(*c);
@@ -292,7 +412,8 @@ impl Look {
 }
 
 fn is_printable(c: char) -> bool {
-    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
+    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
+        && c != '\u{feff}'
 }
 
 /// Text with line breaks where it is too long: a single space between words may become one.
@@ -360,9 +481,8 @@ fn double(text: &str, place: Option<(usize, usize)>) -> String {
         let before = out.len();
         match c {
             ' ' => {
-                let breaks = place.filter(|_| {
-                    !spaces && column > WIDTH && at > 0 && at + 1 < chars.len()
-                });
+                let breaks =
+                    place.filter(|_| !spaces && column > WIDTH && at > 0 && at + 1 < chars.len());
                 match breaks {
                     Some((indent, _)) => {
                         out.push('\n');
@@ -408,10 +528,10 @@ fn double(text: &str, place: Option<(usize, usize)>) -> String {
 ///
 /// Source: yaml.v2, `resolve` and `isBase60Float`.
 fn is_other(text: &str) -> bool {
-    const WORDS: [&str; 37] = [
+    const WORDS: [&str; 36] = [
         "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "n", "N", "no",
         "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "", "~", "null", "Null",
-        "NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "-.inf", "+.Inf", "<<",
+        "NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "-.inf", "+.Inf",
     ];
     if WORDS.contains(&text) || ["+.INF", "-.Inf", "-.INF"].contains(&text) {
         return true;
@@ -430,7 +550,8 @@ fn is_number(text: &str) -> bool {
         let digits = prefix.iter().find_map(|p| unsigned.strip_prefix(p));
         digits.is_some_and(|d| u64::from_str_radix(d, radix).is_ok() && !d.starts_with('+'))
     };
-    let octal = unsigned.len() > 1 && unsigned.starts_with('0') && u64::from_str_radix(unsigned, 8).is_ok();
+    let octal =
+        unsigned.len() > 1 && unsigned.starts_with('0') && u64::from_str_radix(unsigned, 8).is_ok();
     let decimal = unsigned.parse::<u64>().is_ok()
         && !unsigned.starts_with('+')
         && (unsigned == "0" || !unsigned.starts_with('0'));
@@ -497,12 +618,16 @@ fn is_date(text: &str) -> bool {
     let mut parts = date.split('-');
     let number = |part: Option<&str>| -> Option<i8> {
         let part = part.filter(|p| matches!(p.len(), 1 | 2))?;
-        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?
+        part.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| part.parse().ok())?
     };
     let year: Option<i16> = parts.next().and_then(|year| year.parse().ok());
     let (month, day) = (number(parts.next()), number(parts.next()));
     let valid = match (year, month, day, parts.next()) {
-        (Some(year), Some(month), Some(day), None) => jiff::civil::Date::new(year, month, day).is_ok(),
+        (Some(year), Some(month), Some(day), None) => {
+            jiff::civil::Date::new(year, month, day).is_ok()
+        }
         _ => false,
     };
     let Some((separator, time)) = time else {

@@ -44,16 +44,31 @@ fn cases() -> Vec<Case> {
                     files: BTreeMap::new(),
                 });
                 file = None;
-            } else if let Some(name) = line.strip_prefix("-- ").and_then(|l| l.trim_end().strip_suffix(" --")) {
+            } else if let Some(name) = line
+                .strip_prefix("-- ")
+                .and_then(|l| l.trim_end().strip_suffix(" --"))
+            {
                 file = Some(name.to_owned());
-                cases.last_mut().unwrap().files.insert(name.to_owned(), String::new());
+                cases
+                    .last_mut()
+                    .unwrap()
+                    .files
+                    .insert(name.to_owned(), String::new());
             } else if let Some(name) = &file {
-                cases.last_mut().unwrap().files.get_mut(name).unwrap().push_str(line);
+                cases
+                    .last_mut()
+                    .unwrap()
+                    .files
+                    .get_mut(name)
+                    .unwrap()
+                    .push_str(line);
             }
         }
     }
     for case in &mut cases {
-        case.files.entry("Chart.yaml".into()).or_insert_with(|| CHART.into());
+        case.files
+            .entry("Chart.yaml".into())
+            .or_insert_with(|| CHART.into());
     }
     let mut names: Vec<_> = cases.iter().map(|case| &case.name).collect();
     names.sort();
@@ -64,8 +79,12 @@ fn cases() -> Vec<Case> {
 
 /// Documents in order, each with its source; those without content are left out.
 fn sources(documents: impl IntoIterator<Item = (String, Node)>) -> Value {
-    let documents = documents.into_iter().filter(|(_, object)| *object != Node::Null);
-    documents.map(|(source, object)| json!({"source": source, "object": object})).collect()
+    let documents = documents
+        .into_iter()
+        .filter(|(_, object)| *object != Node::Null);
+    documents
+        .map(|(source, object)| json!({"source": source, "object": object}))
+        .collect()
 }
 
 /// What this crate gives: the documents, or the error.
@@ -79,17 +98,26 @@ fn ours(case: &Case) -> Result<Value, String> {
             "--namespace" => release.namespace.clone_from(options.next().unwrap()),
             "--is-upgrade" => release.is_upgrade = true,
             "--kube-version" => capabilities.kube_version = format!("v{}", options.next().unwrap()),
-            "--api-versions" => capabilities.api_versions.push(options.next().unwrap().clone()),
+            "--api-versions" => capabilities
+                .api_versions
+                .push(options.next().unwrap().clone()),
             "--no-hooks" => hooks = false,
             "--include-crds" => definitions = true,
             other => panic!("{}: unknown option {other}", case.name),
         }
     }
-    let files = case.files.iter().filter(|(path, _)| !path.starts_with("user"));
+    let files = case
+        .files
+        .iter()
+        .filter(|(path, _)| !path.starts_with("user"));
     let rendered = Chart::from_files(files.map(|(path, text)| (path.clone(), text.clone())))
         .and_then(|chart| {
             let mut values = Node::Null;
-            for (_, text) in case.files.iter().filter(|(path, _)| path.starts_with("user")) {
+            for (_, text) in case
+                .files
+                .iter()
+                .filter(|(path, _)| path.starts_with("user"))
+            {
                 let read = read_values(text)?;
                 match &mut values {
                     Node::Null => values = read,
@@ -105,11 +133,15 @@ fn ours(case: &Case) -> Result<Value, String> {
         definitions: files,
         ..
     } = rendered;
-    let crds = files.into_iter().filter(|_| definitions).map(|file| {
-        (file.path, yaml(&String::from_utf8(file.data).unwrap()))
-    });
+    let crds = files
+        .into_iter()
+        .filter(|_| definitions)
+        .map(|file| (file.path, yaml(&String::from_utf8(file.data).unwrap())));
     let hooks = hook_documents.into_iter().filter(|_| hooks);
-    let rest = documents.into_iter().chain(hooks).map(|d| (d.source, d.object));
+    let rest = documents
+        .into_iter()
+        .chain(hooks)
+        .map(|d| (d.source, d.object));
     Ok(sources(crds.chain(rest)))
 }
 
@@ -119,7 +151,9 @@ fn yaml(text: &str) -> Node {
         with_snippet: false,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
     };
-    let blank = text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#'));
+    let blank = text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim().starts_with('#'));
     if blank {
         return Node::Null;
     }
@@ -128,7 +162,11 @@ fn yaml(text: &str) -> Node {
 
 /// What helm gives.
 fn helms(helm: &str, case: &Case) -> Value {
-    let folder = env::temp_dir().join(format!("orkestra-helm-{}-{}", std::process::id(), case.name));
+    let folder = env::temp_dir().join(format!(
+        "orkestra-helm-{}-{}",
+        std::process::id(),
+        case.name
+    ));
     let chart = folder.join("chart");
     let mut values = Vec::new();
     for (path, text) in &case.files {
@@ -179,15 +217,29 @@ fn charts_render_as_with_helm() {
         serde_json::from_str(&fs::read_to_string(&path).unwrap_or("{}".into())).unwrap();
     let mut expected = committed.clone();
     if let Ok(helm) = env::var("HELM") {
-        expected = cases.iter().map(|case| (case.name.clone(), helms(&helm, case))).collect();
+        expected = cases
+            .iter()
+            .map(|case| (case.name.clone(), helms(&helm, case)))
+            .collect();
         if env::var_os("UPDATE").is_some() {
-            fs::write(&path, serde_json::to_string_pretty(&expected).unwrap() + "\n").unwrap();
+            fs::write(
+                &path,
+                serde_json::to_string_pretty(&expected).unwrap() + "\n",
+            )
+            .unwrap();
         } else {
-            assert!(expected == committed, "tests/helm.json is stale: make helm-cases");
+            assert!(
+                expected == committed,
+                "tests/helm.json is stale: make helm-cases"
+            );
         }
     }
     assert!(cases.len() >= 60, "{} cases", cases.len());
-    assert_eq!(cases.len(), expected.len(), "tests/helm.json is stale: make helm-cases");
+    assert_eq!(
+        cases.len(),
+        expected.len(),
+        "tests/helm.json is stale: make helm-cases"
+    );
     let mut wrong = Vec::new();
     for case in &cases {
         let expected = &expected[&case.name];
@@ -202,16 +254,33 @@ fn charts_render_as_with_helm() {
             }
         };
         let listed = DIFFERENCES.contains(&&case.name[..]);
-        assert!(!(equal && listed), "{} is listed as different and is not", case.name);
+        assert!(
+            !(equal && listed),
+            "{} is listed as different and is not",
+            case.name
+        );
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }
 
 /// The first documents, and within them the first values, that differ.
-fn difference(name: &str, ours: &Result<Value, String>, theirs: Option<&Value>, expected: &Value) -> String {
+fn difference(
+    name: &str,
+    ours: &Result<Value, String>,
+    theirs: Option<&Value>,
+    expected: &Value,
+) -> String {
     let (ours, theirs) = match (ours, theirs) {
         (Err(error), _) => return format!("{name}: ours fails: {error}"),
-        (Ok(ours), None) => return format!("{name}: helm fails: {}; ours: {ours}", expected["error"]),
+        (Ok(ours), None) => {
+            return format!("{name}: helm fails: {}; ours: {ours}", expected["error"]);
+        }
         (Ok(ours), Some(theirs)) => (ours, theirs),
     };
     let mut found = Vec::new();
@@ -232,6 +301,11 @@ fn compare(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
             for (at, (a, b)) in a.iter().zip(b).enumerate() {
                 compare(&format!("{path}[{at}]"), a, b, found);
             }
+        }
+        (Value::String(a), Value::String(b)) if a.contains('\n') && b.contains('\n') => {
+            let mut lines = a.lines().zip(b.lines()).filter(|(a, b)| a != b);
+            let first = lines.next();
+            found.push(format!("{path}: first line, ours and helm's: {first:?}"));
         }
         (a, b) => found.push(format!("{path}: ours {a}, helm's {b}")),
     }

@@ -13,7 +13,9 @@ use crate::engine::Engine;
 use crate::value::Value;
 
 pub(super) static TABLE: &[Function] = &[
-    function("sha1sum", 1, |_, args| hashed(&SHA1_FOR_LEGACY_USE_ONLY, args)),
+    function("sha1sum", 1, |_, args| {
+        hashed(&SHA1_FOR_LEGACY_USE_ONLY, args)
+    }),
     function("sha256sum", 1, |_, args| hashed(&SHA256, args)),
     function("sha512sum", 1, |_, args| hashed(&SHA512, args)),
     function("adler32sum", 1, |_, args| {
@@ -24,10 +26,18 @@ pub(super) static TABLE: &[Function] = &[
         }
         Ok(Value::text((b << 16 | a).to_string()))
     }),
-    function("randAlphaNum", 1, |engine, args| random(engine, args, |c| c.is_ascii_alphanumeric())),
-    function("randAlpha", 1, |engine, args| random(engine, args, |c| c.is_ascii_alphabetic())),
-    function("randNumeric", 1, |engine, args| random(engine, args, |c| c.is_ascii_digit())),
-    function("randAscii", 1, |engine, args| random(engine, args, |c| matches!(c, ' '..='~'))),
+    function("randAlphaNum", 1, |engine, args| {
+        random(engine, args, |c| c.is_ascii_alphanumeric())
+    }),
+    function("randAlpha", 1, |engine, args| {
+        random(engine, args, |c| c.is_ascii_alphabetic())
+    }),
+    function("randNumeric", 1, |engine, args| {
+        random(engine, args, |c| c.is_ascii_digit())
+    }),
+    function("randAscii", 1, |engine, args| {
+        random(engine, args, |c| matches!(c, ' '..='~'))
+    }),
     function("randBytes", 1, |engine, args| {
         let count = usize::try_from(int(&args[0])?).unwrap_or(0);
         Ok(Value::text(super::base64_text(&engine.random(count)?)))
@@ -37,7 +47,13 @@ pub(super) static TABLE: &[Function] = &[
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         let hex = hex(&bytes);
-        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        let parts = [
+            &hex[..8],
+            &hex[8..12],
+            &hex[12..16],
+            &hex[16..20],
+            &hex[20..],
+        ];
         Ok(Value::text(parts.join("-")))
     }),
     function("genPrivateKey", 1, |engine, args| {
@@ -106,7 +122,8 @@ fn key(engine: &mut Engine<'_>) -> Result<KeyPair, Failure> {
     let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(failed)?;
     // PKCS #8 version 2: the seed and the public key. Source: RFC 8410, section 7.
     let mut der = vec![
-        0x30, 0x53, 0x02, 0x01, 0x01, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+        0x30, 0x53, 0x02, 0x01, 0x01, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
+        0x20,
     ];
     der.extend_from_slice(&seed);
     der.extend_from_slice(&[0xa1, 0x23, 0x03, 0x21, 0x00]);
@@ -123,7 +140,9 @@ fn params(
 ) -> Result<CertificateParams, Failure> {
     let (name, days) = (string(name)?, int(days)?);
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, name.as_ref());
+    params
+        .distinguished_name
+        .push(DnType::CommonName, name.as_ref());
     let date = |time: jiff::Timestamp| {
         let date = jiff::tz::Offset::UTC.to_datetime(time).date();
         let part = |n: i8| u8::try_from(n).unwrap_or(1);
@@ -153,7 +172,9 @@ fn names(
     hosts: &Value,
 ) -> Result<(), Failure> {
     for address in strings_of(addresses, engine)? {
-        let parsed = address.parse().map_err(|_| Failure::refused("error parsing ip"))?;
+        let parsed = address
+            .parse()
+            .map_err(|_| Failure::refused("error parsing ip"))?;
         params.subject_alt_names.push(SanType::IpAddress(parsed));
     }
     for host in strings_of(hosts, engine)? {

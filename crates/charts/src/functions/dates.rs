@@ -11,8 +11,12 @@ use crate::value::Value;
 
 pub(super) static TABLE: &[Function] = &[
     function("now", 0, |engine, _| Ok(time_value(engine.now()))),
-    function("date", 2, |engine, args| format(engine, &string(&args[0])?, &args[1])),
-    function("htmlDate", 1, |engine, args| format(engine, "2006-01-02", &args[0])),
+    function("date", 2, |engine, args| {
+        format(engine, &string(&args[0])?, &args[1])
+    }),
+    function("htmlDate", 1, |engine, args| {
+        format(engine, "2006-01-02", &args[0])
+    }),
     function("htmlDateInZone", 2, |engine, args| {
         zone(&args[1])?;
         format(engine, "2006-01-02", &args[0])
@@ -29,7 +33,9 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("ago", 1, |engine, args| {
         let since = engine.now().as_second() - moment(engine, &args[0]).as_second();
-        Ok(Value::text(go::duration_text(i128::from(since) * 1_000_000_000)))
+        Ok(Value::text(go::duration_text(
+            i128::from(since) * 1_000_000_000,
+        )))
     }),
     function("duration", 1, |_, args| {
         let seconds = match &args[0] {
@@ -37,7 +43,9 @@ pub(super) static TABLE: &[Function] = &[
             Value::Int64(n) => *n,
             _ => 0,
         };
-        Ok(Value::text(go::duration_text(i128::from(seconds) * 1_000_000_000)))
+        Ok(Value::text(go::duration_text(
+            i128::from(seconds) * 1_000_000_000,
+        )))
     }),
     function("durationRound", 1, round),
     function("toDate", 2, to_date),
@@ -46,11 +54,26 @@ pub(super) static TABLE: &[Function] = &[
         let nanos = duration(&args[0]).ok_or_else(|| Failure::refused("invalid duration"))?;
         Ok(Value::Object(Object::Duration(nanos)))
     }),
-    function("durationSeconds", 1, { const RUN: Run = |_, args| part(args, 1e9); RUN }),
-    function("durationMinutes", 1, { const RUN: Run = |_, args| part(args, 6e10); RUN }),
-    function("durationHours", 1, { const RUN: Run = |_, args| part(args, 3.6e12); RUN }),
-    function("durationDays", 1, { const RUN: Run = |_, args| part(args, 8.64e13); RUN }),
-    function("durationWeeks", 1, { const RUN: Run = |_, args| part(args, 6.048e14); RUN }),
+    function("durationSeconds", 1, {
+        const RUN: Run = |_, args| part(args, 1e9);
+        RUN
+    }),
+    function("durationMinutes", 1, {
+        const RUN: Run = |_, args| part(args, 6e10);
+        RUN
+    }),
+    function("durationHours", 1, {
+        const RUN: Run = |_, args| part(args, 3.6e12);
+        RUN
+    }),
+    function("durationDays", 1, {
+        const RUN: Run = |_, args| part(args, 8.64e13);
+        RUN
+    }),
+    function("durationWeeks", 1, {
+        const RUN: Run = |_, args| part(args, 6.048e14);
+        RUN
+    }),
     function("durationMilliseconds", 1, |_, args| {
         Ok(Value::Int64(duration(&args[0]).unwrap_or(0) / 1_000_000))
     }),
@@ -88,7 +111,9 @@ fn zone(value: &Value) -> Result<(), Failure> {
     if matches!(&*zone, "" | "UTC" | "Local" | "Etc/UTC" | "GMT") {
         return Ok(());
     }
-    Err(Failure::refused(format!("time zone {zone:?} is not supported; use \"UTC\"")))
+    Err(Failure::refused(format!(
+        "time zone {zone:?} is not supported; use \"UTC\""
+    )))
 }
 
 fn in_zone(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
@@ -157,7 +182,9 @@ fn modify(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     };
     let by = parse_duration(&text).map_or(SignedDuration::ZERO, SignedDuration::from_nanos);
     let moved = time.checked_add(by);
-    moved.map(time_value).map_err(|_| Failure::refused("time out of range"))
+    moved
+        .map(time_value)
+        .map_err(|_| Failure::refused("time out of range"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "as Go does")]
@@ -174,7 +201,11 @@ fn to_multiple(args: &[Value], round: bool) -> Result<Value, Failure> {
             let rest = nanos % unit;
             let down = nanos - rest;
             let up = round && rest.unsigned_abs() >= unit.unsigned_abs().div_ceil(2);
-            if up { down.saturating_add(unit * rest.signum()) } else { down }
+            if up {
+                down.saturating_add(unit * rest.signum())
+            } else {
+                down
+            }
         }
         None => nanos,
     };
@@ -200,10 +231,14 @@ fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
         (1, "s"),
     ];
     let size = nanos.unsigned_abs();
-    let unit = UNITS.iter().find(|(seconds, _)| size > seconds * 1_000_000_000);
-    Ok(Value::text(unit.map_or("0s".to_owned(), |(seconds, unit)| {
-        format!("{}{unit}", size / (seconds * 1_000_000_000))
-    })))
+    let unit = UNITS
+        .iter()
+        .find(|(seconds, _)| size > seconds * 1_000_000_000);
+    Ok(Value::text(
+        unit.map_or("0s".to_owned(), |(seconds, unit)| {
+            format!("{}{unit}", size / (seconds * 1_000_000_000))
+        }),
+    ))
 }
 
 /// A text as a moment. Layouts are those of dates and of RFC 3339.
@@ -230,6 +265,7 @@ fn to_date(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
             .ok()
             .and_then(|date| jiff::tz::Offset::UTC.to_timestamp(date).ok()),
     };
-    let read = read.ok_or_else(|| Failure::refused(format!("{text:?} is not of the layout {layout:?}")))?;
+    let read =
+        read.ok_or_else(|| Failure::refused(format!("{text:?} is not of the layout {layout:?}")))?;
     Ok(time_value(read))
 }

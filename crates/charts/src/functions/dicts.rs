@@ -69,8 +69,12 @@ pub(super) static TABLE: &[Function] = &[
     variadic("omit", 1, |engine, args| part(engine, args, false)),
     variadic("merge", 1, |engine, args| merged(engine, args, false)),
     variadic("mustMerge", 1, |engine, args| merged(engine, args, false)),
-    variadic("mergeOverwrite", 1, |engine, args| merged(engine, args, true)),
-    variadic("mustMergeOverwrite", 1, |engine, args| merged(engine, args, true)),
+    variadic("mergeOverwrite", 1, |engine, args| {
+        merged(engine, args, true)
+    }),
+    variadic("mustMergeOverwrite", 1, |engine, args| {
+        merged(engine, args, true)
+    }),
     variadic("dig", 3, dig),
 ];
 
@@ -79,10 +83,15 @@ fn part(engine: &mut Engine<'_>, args: &[Value], with: bool) -> Result<Value, Fa
     let map = table(&args[0])?.borrow();
     engine.items(map.len())?;
     engine.steps((map.len() as u64).saturating_mul(args.len() as u64))?;
-    let keys = args[1..].iter().map(string).collect::<Result<Vec<_>, _>>()?;
+    let keys = args[1..]
+        .iter()
+        .map(string)
+        .collect::<Result<Vec<_>, _>>()?;
     let wanted = |key: &str| keys.iter().any(|other| *other == *key) == with;
     let entries = map.iter().filter(|(key, _)| wanted(key));
-    Ok(Value::map(entries.map(|(k, v)| (Rc::clone(k), v.clone())).collect()))
+    Ok(Value::map(
+        entries.map(|(k, v)| (Rc::clone(k), v.clone())).collect(),
+    ))
 }
 
 fn merged(engine: &mut Engine<'_>, args: &[Value], overwrite: bool) -> Result<Value, Failure> {
@@ -107,7 +116,11 @@ fn merge(
         return Ok(());
     }
     // The source may lie within the target.
-    let entries: Vec<_> = source.borrow().iter().map(|(k, v)| (Rc::clone(k), v.clone())).collect();
+    let entries: Vec<_> = source
+        .borrow()
+        .iter()
+        .map(|(k, v)| (Rc::clone(k), v.clone()))
+        .collect();
     engine.items(entries.len())?;
     for (key, value) in entries {
         let known = target.borrow().get(&key).cloned();
@@ -138,7 +151,9 @@ fn dig(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
             Value::Map(map, _) => map.borrow().get(&*key).cloned(),
             other => {
                 let found = other.type_name();
-                let message = format!("interface conversion: interface {{}} is {found}, not map[string]interface {{}}");
+                let message = format!(
+                    "interface conversion: interface {{}} is {found}, not map[string]interface {{}}"
+                );
                 return Err(Failure::wrong_type(message));
             }
         };

@@ -20,7 +20,9 @@ pub(super) static TABLE: &[Function] = &[
         Ok(match STANDARD.decode(&text) {
             Ok(bytes) => Value::bytes(&bytes),
             Err(_) => {
-                let at = text.bytes().position(|b| !(b.is_ascii_alphanumeric() || b"+/=".contains(&b)));
+                let at = text
+                    .bytes()
+                    .position(|b| !(b.is_ascii_alphanumeric() || b"+/=".contains(&b)));
                 let at = at.unwrap_or(text.len() / 4 * 4);
                 Value::text(format!("illegal base64 data at input byte {at}"))
             }
@@ -38,17 +40,30 @@ pub(super) static TABLE: &[Function] = &[
             None => Value::text("illegal base32 data at input byte 0"),
         })
     }),
-    function("toJson", 1, |engine, args| json(engine, &args[0], Form::Escaped)),
-    function("mustToJson", 1, |engine, args| json(engine, &args[0], Form::Escaped)),
-    function("toPrettyJson", 1, |engine, args| json(engine, &args[0], Form::Pretty)),
-    function("mustToPrettyJson", 1, |engine, args| json(engine, &args[0], Form::Pretty)),
-    function("toRawJson", 1, |engine, args| json(engine, &args[0], Form::Raw)),
-    function("mustToRawJson", 1, |engine, args| json(engine, &args[0], Form::Raw)),
+    function("toJson", 1, |engine, args| {
+        json(engine, &args[0], Form::Escaped)
+    }),
+    function("mustToJson", 1, |engine, args| {
+        json(engine, &args[0], Form::Escaped)
+    }),
+    function("toPrettyJson", 1, |engine, args| {
+        json(engine, &args[0], Form::Pretty)
+    }),
+    function("mustToPrettyJson", 1, |engine, args| {
+        json(engine, &args[0], Form::Pretty)
+    }),
+    function("toRawJson", 1, |engine, args| {
+        json(engine, &args[0], Form::Raw)
+    }),
+    function("mustToRawJson", 1, |engine, args| {
+        json(engine, &args[0], Form::Raw)
+    }),
     function("mustFromJson", 1, |engine, args| {
         let text = string(&args[0])?;
         engine.steps(text.len() as u64)?;
         engine.text(text.len().saturating_mul(4))?;
-        let node: Node = serde_json::from_str(&text).map_err(|e| Failure::refused(e.to_string()))?;
+        let node: Node =
+            serde_json::from_str(&text).map_err(|e| Failure::refused(e.to_string()))?;
         Ok(Value::from_node(&node))
     }),
 ];
@@ -63,12 +78,18 @@ const BASE_32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 fn base32(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.chunks(5) {
-        let bits = chunk.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+        let bits = chunk
+            .iter()
+            .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
         let bits = bits << (8 * (5 - chunk.len()));
         let used = (chunk.len() * 8).div_ceil(5);
         for at in 0..8 {
             let index = usize::try_from(bits >> (35 - 5 * at) & 31).unwrap_or(0);
-            out.push(if at < used { char::from(BASE_32[index]) } else { '=' });
+            out.push(if at < used {
+                char::from(BASE_32[index])
+            } else {
+                '='
+            });
         }
     }
     out
@@ -104,7 +125,13 @@ fn json(engine: &mut Engine<'_>, value: &Value, form: Form) -> Result<Value, Fai
     engine.whole(value)?;
     let mut out = String::new();
     let indent = (form == Form::Pretty).then_some(0);
-    write_json(&mut out, &value.to_node(), indent, form != Form::Raw, engine)?;
+    write_json(
+        &mut out,
+        &value.to_node(),
+        indent,
+        form != Form::Raw,
+        engine,
+    )?;
     built(out, engine)
 }
 

@@ -16,17 +16,25 @@ pub(super) static TABLE: &[Function] = &[
     variadic("index", 1, index),
     variadic("slice", 1, slice),
     variadic("mustSlice", 1, slice),
-    variadic("print", 0, |engine, args| print::sprint(args, false, engine).map(Value::text)),
-    variadic("println", 0, |engine, args| print::sprint(args, true, engine).map(Value::text)),
+    variadic("print", 0, |engine, args| {
+        print::sprint(args, false, engine).map(Value::text)
+    }),
+    variadic("println", 0, |engine, args| {
+        print::sprint(args, true, engine).map(Value::text)
+    }),
     variadic("printf", 1, |engine, args| {
         let format = string(&args[0])?;
         print::sprintf(&format, &args[1..], engine).map(Value::text)
     }),
     variadic("html", 0, |engine, args| escaped(engine, args, html)),
     variadic("js", 0, |engine, args| escaped(engine, args, js)),
-    variadic("urlquery", 0, |engine, args| escaped(engine, args, url_query)),
+    variadic("urlquery", 0, |engine, args| {
+        escaped(engine, args, url_query)
+    }),
     variadic("call", 1, |_, _| {
-        Err(Failure::wrong_type("a chart's values have no functions to call"))
+        Err(Failure::wrong_type(
+            "a chart's values have no functions to call",
+        ))
     }),
     variadic("eq", 1, |engine, args| {
         let [first, others @ ..] = args else {
@@ -64,7 +72,12 @@ fn len(value: &Value) -> Result<Value, Failure> {
         Value::Object(Object::Files(files)) => count(files.len()),
         Value::Object(Object::Versions(capabilities)) => count(capabilities.api_versions.len()),
         Value::Nil => return Err(Failure::wrong_type("len of nil pointer")),
-        value => return Err(Failure::wrong_type(format!("len of type {}", value.type_name()))),
+        value => {
+            return Err(Failure::wrong_type(format!(
+                "len of type {}",
+                value.type_name()
+            )));
+        }
     })
 }
 
@@ -91,7 +104,11 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
             Value::Nil => return Err(Failure::wrong_type("index of untyped nil")),
             Value::Map(map, _) => {
                 let key = match key {
-                    Value::Nil => return Err(Failure::wrong_type("value is nil; should be of type string")),
+                    Value::Nil => {
+                        return Err(Failure::wrong_type(
+                            "value is nil; should be of type string",
+                        ));
+                    }
                     Value::Str(_) | Value::Bytes(_, Raw::Text) => string(key)?,
                     key => {
                         let found = key.type_name();
@@ -115,7 +132,9 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                 Some((items, _)) => {
                     let at = position(key, items.len())?;
                     let item = items.get(at).cloned();
-                    item.ok_or_else(|| Failure::refused(format!("reflect: slice index out of range: {at}")))?
+                    item.ok_or_else(|| {
+                        Failure::refused(format!("reflect: slice index out of range: {at}"))
+                    })?
                 }
                 None => {
                     let message = format!("can't index item of type {}", value.type_name());
@@ -132,7 +151,9 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let Some((items, elem)) = crate::objects::slice(&args[0]) else {
         let kind = args[0].kind();
-        return Err(Failure::refused(format!("list should be type of slice or array but {kind}")));
+        return Err(Failure::refused(format!(
+            "list should be type of slice or array but {kind}"
+        )));
     };
     if items.is_empty() {
         return Ok(Value::Nil);

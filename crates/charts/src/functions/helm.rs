@@ -15,10 +15,14 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("tpl", 2, |engine, args| {
         let source = string(&args[0])?;
-        engine.render_source(&source, args[1].clone()).map(Value::text)
+        engine
+            .render_source(&source, args[1].clone())
+            .map(Value::text)
     }),
     function("required", 2, required),
-    function("fail", 1, |_, args| Err(Failure::refused(string(&args[0])?))),
+    function("fail", 1, |_, args| {
+        Err(Failure::refused(string(&args[0])?))
+    }),
     function("lookup", 4, |_, args| {
         for arg in args {
             string(arg)?;
@@ -29,15 +33,27 @@ pub(super) static TABLE: &[Function] = &[
         string(&args[0])?;
         Ok(Value::text(""))
     }),
-    function("toYaml", 1, |engine, args| yaml::write(&args[0], engine).map(Value::text)),
-    function("mustToYaml", 1, |engine, args| yaml::write(&args[0], engine).map(Value::text)),
+    function("toYaml", 1, |engine, args| {
+        yaml::write(&args[0], engine).map(Value::text)
+    }),
+    function("mustToYaml", 1, |engine, args| {
+        yaml::write(&args[0], engine).map(Value::text)
+    }),
     function("toYamlPretty", 1, |engine, args| {
         yaml::write_pretty(&args[0], engine).map(Value::text)
     }),
-    function("fromYaml", 1, |engine, args| from_yaml(engine, arg(args, 0), false)),
-    function("fromYamlArray", 1, |engine, args| from_yaml(engine, arg(args, 0), true)),
-    function("fromJson", 1, |engine, args| from_json(engine, arg(args, 0), false)),
-    function("fromJsonArray", 1, |engine, args| from_json(engine, arg(args, 0), true)),
+    function("fromYaml", 1, |engine, args| {
+        from_yaml(engine, arg(args, 0), false)
+    }),
+    function("fromYamlArray", 1, |engine, args| {
+        from_yaml(engine, arg(args, 0), true)
+    }),
+    function("fromJson", 1, |engine, args| {
+        from_json(engine, arg(args, 0), false)
+    }),
+    function("fromJsonArray", 1, |engine, args| {
+        from_json(engine, arg(args, 0), true)
+    }),
 ];
 
 fn required(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
@@ -89,7 +105,11 @@ fn parsed(
                 Node::Str(_) => "string",
                 _ => "number",
             },
-            if list { "[]interface {}" } else { "map[string]interface {}" }
+            if list {
+                "[]interface {}"
+            } else {
+                "map[string]interface {}"
+            }
         ),
         (Err(error), _) => error,
     };

@@ -13,8 +13,8 @@ mod lists;
 mod numbers;
 mod paths;
 mod reflection;
-mod regexes;
 mod refused;
+mod regexes;
 mod strings;
 mod texts;
 mod toml;
@@ -124,12 +124,17 @@ pub(crate) fn call(
         let message = format!("wrong number of args for {name}: want {wanted} got {given}");
         return Err(Failure::wrong_type(message));
     }
-    let bytes: usize = args.iter().map(|arg| arg.as_str().map_or(0, str::len)).sum();
+    let bytes: usize = args
+        .iter()
+        .map(|arg| arg.as_str().map_or(0, str::len))
+        .sum();
     engine.steps(2 + bytes as u64 / 16)?;
     run(engine, &args).map_err(|failure| {
         let message = failure.message();
         // A failure inside of a template that was called is reported as it is.
-        if matches!(*name, "include" | "tpl" | "fail" | "required") || message.starts_with("error calling") {
+        if matches!(*name, "include" | "tpl" | "fail" | "required")
+            || message.starts_with("error calling")
+        {
             return failure;
         }
         Failure::new(failure.kind(), format!("error calling {name}: {message}"))
@@ -147,7 +152,9 @@ fn wrong(expected: &str, value: &Value) -> Failure {
         Value::Nil => "interface {}".to_owned(),
         value => value.type_name(),
     };
-    Failure::wrong_type(format!("wrong type for value; expected {expected}; got {found}"))
+    Failure::wrong_type(format!(
+        "wrong type for value; expected {expected}; got {found}"
+    ))
 }
 
 /// A `string`; bytes that are not UTF-8 are replaced.
@@ -194,9 +201,8 @@ fn table(value: &Value) -> Result<&Rc<Table>, Failure> {
 
 /// A slice, for a function that says `Cannot … on type …` of others.
 fn slice(what: &str, value: &Value) -> Result<(Rc<Items>, Elem), Failure> {
-    objects::slice(value).ok_or_else(|| {
-        Failure::refused(format!("Cannot {what} on type {}", value.kind()))
-    })
+    objects::slice(value)
+        .ok_or_else(|| Failure::refused(format!("Cannot {what} on type {}", value.kind())))
 }
 
 /// A value as text, as Sprig's `toString` has it.

@@ -21,26 +21,42 @@ pub(super) static TABLE: &[Function] = &[
         let text = print::text(&args[0], engine)?;
         Ok(Value::Int64(i64::from_str_radix(&text, 8).unwrap_or(0)))
     }),
-    function("add1", 1, |_, args| Ok(Value::Int64(to_i64(&args[0]).wrapping_add(1)))),
+    function("add1", 1, |_, args| {
+        Ok(Value::Int64(to_i64(&args[0]).wrapping_add(1)))
+    }),
     variadic("add", 0, |_, args| {
         let sum = args.iter().map(to_i64).fold(0, i64::wrapping_add);
         Ok(Value::Int64(sum))
     }),
     function("sub", 2, |_, args| {
-        Ok(Value::Int64(to_i64(&args[0]).wrapping_sub(to_i64(&args[1]))))
+        Ok(Value::Int64(
+            to_i64(&args[0]).wrapping_sub(to_i64(&args[1])),
+        ))
     }),
-    function("div", 2, |_, args| divided(args, i64::checked_div, i64::wrapping_div)),
-    function("mod", 2, |_, args| divided(args, i64::checked_rem, i64::wrapping_rem)),
+    function("div", 2, |_, args| {
+        divided(args, i64::checked_div, i64::wrapping_div)
+    }),
+    function("mod", 2, |_, args| {
+        divided(args, i64::checked_rem, i64::wrapping_rem)
+    }),
     variadic("mul", 1, |_, args| {
         let product = args.iter().map(to_i64).fold(1, i64::wrapping_mul);
         Ok(Value::Int64(product))
     }),
-    function("add1f", 1, |_, args| Ok(Value::Float(rounded(to_f64(&args[0]) + 1.0)))),
-    variadic("addf", 0, |_, args| {
-        Ok(Value::Float(args.iter().map(to_f64).fold(0.0, |a, b| rounded(a + b))))
+    function("add1f", 1, |_, args| {
+        Ok(Value::Float(rounded(to_f64(&args[0]) + 1.0)))
     }),
-    variadic("subf", 1, |_, args| Ok(Value::Float(folded(args, |a, b| a - b)))),
-    variadic("mulf", 1, |_, args| Ok(Value::Float(folded(args, |a, b| a * b)))),
+    variadic("addf", 0, |_, args| {
+        Ok(Value::Float(
+            args.iter().map(to_f64).fold(0.0, |a, b| rounded(a + b)),
+        ))
+    }),
+    variadic("subf", 1, |_, args| {
+        Ok(Value::Float(folded(args, |a, b| a - b)))
+    }),
+    variadic("mulf", 1, |_, args| {
+        Ok(Value::Float(folded(args, |a, b| a * b)))
+    }),
     variadic("divf", 1, |_, args| {
         if args.iter().skip(1).any(|arg| to_f64(arg) == 0.0) {
             return Err(Failure::refused("decimal division by 0"));
@@ -53,13 +69,21 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::Int64(args.iter().map(to_i64).min().unwrap_or(0)))
     }),
     variadic("maxf", 1, |_, args| {
-        Ok(Value::Float(args.iter().map(to_f64).fold(f64::NEG_INFINITY, f64::max)))
+        Ok(Value::Float(
+            args.iter().map(to_f64).fold(f64::NEG_INFINITY, f64::max),
+        ))
     }),
     variadic("minf", 1, |_, args| {
-        Ok(Value::Float(args.iter().map(to_f64).fold(f64::INFINITY, f64::min)))
+        Ok(Value::Float(
+            args.iter().map(to_f64).fold(f64::INFINITY, f64::min),
+        ))
     }),
-    function("ceil", 1, |_, args| Ok(Value::Float(to_f64(&args[0]).ceil()))),
-    function("floor", 1, |_, args| Ok(Value::Float(to_f64(&args[0]).floor()))),
+    function("ceil", 1, |_, args| {
+        Ok(Value::Float(to_f64(&args[0]).ceil()))
+    }),
+    function("floor", 1, |_, args| {
+        Ok(Value::Float(to_f64(&args[0]).floor()))
+    }),
     variadic("round", 2, round),
     function("until", 1, |engine, args| {
         let count = int(&args[0])?;
@@ -77,7 +101,9 @@ pub(super) static TABLE: &[Function] = &[
         }
         let drawn = engine.random(16)?;
         // 128 bits over a range of at most 64: no value is noticeably more likely.
-        let drawn = drawn.iter().fold(0u128, |n, byte| n << 8 | u128::from(*byte));
+        let drawn = drawn
+            .iter()
+            .fold(0u128, |n, byte| n << 8 | u128::from(*byte));
         let offset = i64::try_from(drawn % u128::from(range)).unwrap_or(0);
         Ok(Value::Int(least.wrapping_add(offset)))
     }),
@@ -144,7 +170,9 @@ fn divided(
     if b == 0 {
         return Err(Failure::refused("runtime error: integer divide by zero"));
     }
-    Ok(Value::Int64(checked(a, b).unwrap_or_else(|| wrapping(a, b))))
+    Ok(Value::Int64(
+        checked(a, b).unwrap_or_else(|| wrapping(a, b)),
+    ))
 }
 
 fn folded(args: &[Value], step: fn(f64, f64) -> f64) -> f64 {
@@ -171,7 +199,9 @@ fn round(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let power = 10f64.powi(places);
     let digit = power * to_f64(&args[0]);
     let up = digit.fract() >= on;
-    Ok(Value::Float(if up { digit.ceil() } else { digit.floor() } / power))
+    Ok(Value::Float(
+        if up { digit.ceil() } else { digit.floor() } / power,
+    ))
 }
 
 /// The numbers from `start` up to `stop`, or down to it.

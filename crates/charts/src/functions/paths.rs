@@ -7,16 +7,32 @@ use crate::engine::Engine;
 use crate::value::Value;
 
 pub(super) static TABLE: &[Function] = &[
-    function("base", 1, |_, args| Ok(Value::text(base(&string(&args[0])?)))),
-    function("osBase", 1, |_, args| Ok(Value::text(base(&string(&args[0])?)))),
+    function("base", 1, |_, args| {
+        Ok(Value::text(base(&string(&args[0])?)))
+    }),
+    function("osBase", 1, |_, args| {
+        Ok(Value::text(base(&string(&args[0])?)))
+    }),
     function("dir", 1, |_, args| Ok(Value::text(dir(&string(&args[0])?)))),
-    function("osDir", 1, |_, args| Ok(Value::text(dir(&string(&args[0])?)))),
-    function("clean", 1, |_, args| Ok(Value::text(clean(&string(&args[0])?)))),
-    function("osClean", 1, |_, args| Ok(Value::text(clean(&string(&args[0])?)))),
+    function("osDir", 1, |_, args| {
+        Ok(Value::text(dir(&string(&args[0])?)))
+    }),
+    function("clean", 1, |_, args| {
+        Ok(Value::text(clean(&string(&args[0])?)))
+    }),
+    function("osClean", 1, |_, args| {
+        Ok(Value::text(clean(&string(&args[0])?)))
+    }),
     function("ext", 1, |_, args| Ok(Value::text(ext(&string(&args[0])?)))),
-    function("osExt", 1, |_, args| Ok(Value::text(ext(&string(&args[0])?)))),
-    function("isAbs", 1, |_, args| Ok(Value::Bool(string(&args[0])?.starts_with('/')))),
-    function("osIsAbs", 1, |_, args| Ok(Value::Bool(string(&args[0])?.starts_with('/')))),
+    function("osExt", 1, |_, args| {
+        Ok(Value::text(ext(&string(&args[0])?)))
+    }),
+    function("isAbs", 1, |_, args| {
+        Ok(Value::Bool(string(&args[0])?.starts_with('/')))
+    }),
+    function("osIsAbs", 1, |_, args| {
+        Ok(Value::Bool(string(&args[0])?.starts_with('/')))
+    }),
     function("urlParse", 1, url_parse),
     function("urlJoin", 1, url_join),
 ];
@@ -63,20 +79,31 @@ fn ext(path: &str) -> &str {
 fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let text = string(&args[0])?;
     if text.chars().any(|c| c.is_ascii_control()) {
-        return Err(Failure::refused("unable to parse url: invalid control character in URL"));
+        return Err(Failure::refused(
+            "unable to parse url: invalid control character in URL",
+        ));
     }
     let (rest, fragment) = text.split_once('#').unwrap_or((&text, ""));
     let is_scheme = |s: &str| {
         s.starts_with(|c: char| c.is_ascii_alphabetic())
-            && s.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+            && s.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     };
     let (scheme, rest) = match rest.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => (scheme.to_ascii_lowercase(), rest),
-        Some(("", _)) => return Err(Failure::refused("unable to parse url: missing protocol scheme")),
+        Some(("", _)) => {
+            return Err(Failure::refused(
+                "unable to parse url: missing protocol scheme",
+            ));
+        }
         _ => (String::new(), rest),
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let opaque = if !scheme.is_empty() && !rest.starts_with('/') { rest } else { "" };
+    let opaque = if !scheme.is_empty() && !rest.starts_with('/') {
+        rest
+    } else {
+        ""
+    };
     let (authority, path) = match rest.strip_prefix("//") {
         Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
         None if opaque.is_empty() => ("", rest),
@@ -98,7 +125,8 @@ fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let value = Value::object(parts.map(|(name, part)| (name, Value::text(part))));
     if let Some(map) = value.as_map() {
         for (name, part) in [("path", path), ("fragment", fragment)] {
-            map.borrow_mut().insert(name.into(), Value::bytes(&unescaped(part)?));
+            map.borrow_mut()
+                .insert(name.into(), Value::bytes(&unescaped(part)?));
         }
     }
     Ok(value)
@@ -153,7 +181,10 @@ fn url_join(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
         out.push(':');
     }
     if opaque.is_empty() {
-        if !host.is_empty() || !userinfo.is_empty() || (!scheme.is_empty() && path.starts_with("//")) {
+        if !host.is_empty()
+            || !userinfo.is_empty()
+            || (!scheme.is_empty() && path.starts_with("//"))
+        {
             out += "//";
         }
         if !userinfo.is_empty() {

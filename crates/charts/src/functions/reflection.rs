@@ -13,7 +13,9 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("typeIsLike", 2, |_, args| {
         let (wanted, found) = (string(&args[0])?, args[1].type_name());
-        Ok(Value::Bool(wanted == found || format!("*{wanted}") == found))
+        Ok(Value::Bool(
+            wanted == found || format!("*{wanted}") == found,
+        ))
     }),
     function("kindIs", 2, |_, args| {
         Ok(Value::Bool(string(&args[0])? == args[1].kind()))
@@ -31,20 +33,25 @@ pub(super) static TABLE: &[Function] = &[
         let first = args.iter().find(|arg| !arg.is_empty());
         Ok(first.cloned().unwrap_or_default())
     }),
-    variadic("all", 0, |_, args| Ok(Value::Bool(!args.iter().any(Value::is_empty)))),
-    variadic("any", 0, |_, args| Ok(Value::Bool(!args.iter().all(Value::is_empty)))),
+    variadic("all", 0, |_, args| {
+        Ok(Value::Bool(!args.iter().any(Value::is_empty)))
+    }),
+    variadic("any", 0, |_, args| {
+        Ok(Value::Bool(!args.iter().all(Value::is_empty)))
+    }),
     function("ternary", 3, |_, args| {
-        let chosen = if boolean(&args[2])? { &args[0] } else { &args[1] };
+        let chosen = if boolean(&args[2])? {
+            &args[0]
+        } else {
+            &args[1]
+        };
         Ok(chosen.clone())
     }),
     function("deepCopy", 1, deep_copy),
     function("mustDeepCopy", 1, deep_copy),
 ];
 
-fn deep_copy(
-    engine: &mut crate::engine::Engine<'_>,
-    args: &[Value],
-) -> Result<Value, Failure> {
+fn deep_copy(engine: &mut crate::engine::Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     engine.whole(&args[0])?;
     Ok(args[0].deep_copy())
 }

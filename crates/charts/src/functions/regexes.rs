@@ -51,8 +51,16 @@ pub(crate) fn as_rust_regex(pattern: &str) -> String {
                     chars = after.chars();
                 }
                 Some('d') => out.push_str(if in_class { "0-9" } else { "[0-9]" }),
-                Some('w') => out.push_str(if in_class { "0-9A-Za-z_" } else { "[0-9A-Za-z_]" }),
-                Some('s') => out.push_str(if in_class { r"\t\n\f\r " } else { r"[\t\n\f\r ]" }),
+                Some('w') => out.push_str(if in_class {
+                    "0-9A-Za-z_"
+                } else {
+                    "[0-9A-Za-z_]"
+                }),
+                Some('s') => out.push_str(if in_class {
+                    r"\t\n\f\r "
+                } else {
+                    r"[\t\n\f\r ]"
+                }),
                 Some('D') if !in_class => out.push_str("[^0-9]"),
                 Some('W') if !in_class => out.push_str("[^0-9A-Za-z_]"),
                 Some('S') if !in_class => out.push_str(r"[^\t\n\f\r ]"),
@@ -122,7 +130,9 @@ fn is_match(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 
 fn find(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let (regex, text) = prepared(engine, args)?;
-    Ok(Value::text(regex.find(&text).map_or("", |found| found.as_str())))
+    Ok(Value::text(
+        regex.find(&text).map_or("", |found| found.as_str()),
+    ))
 }
 
 fn find_all(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {

@@ -3,15 +3,23 @@
 use orkestra_core::template::go::Failure;
 
 use super::helm::to_string;
-use super::{Function, arg, built, function, int, string, string_bytes, strings_of, strval, variadic};
+use super::{
+    Function, arg, built, function, int, string, string_bytes, strings_of, strval, variadic,
+};
 use crate::engine::Engine;
 use crate::print;
 use crate::value::{Elem, Entries, Table, Value};
 
 pub(super) static TABLE: &[Function] = &[
-    function("trim", 1, |_, args| Ok(Value::text(string(&args[0])?.trim_matches(is_space)))),
-    function("upper", 1, |engine, args| built(string(&args[0])?.to_uppercase(), engine)),
-    function("lower", 1, |engine, args| built(string(&args[0])?.to_lowercase(), engine)),
+    function("trim", 1, |_, args| {
+        Ok(Value::text(string(&args[0])?.trim_matches(is_space)))
+    }),
+    function("upper", 1, |engine, args| {
+        built(string(&args[0])?.to_uppercase(), engine)
+    }),
+    function("lower", 1, |engine, args| {
+        built(string(&args[0])?.to_lowercase(), engine)
+    }),
     function("trimall", 2, trim_all),
     function("trimAll", 2, trim_all),
     function("trimSuffix", 2, |_, args| {
@@ -45,7 +53,8 @@ pub(super) static TABLE: &[Function] = &[
         };
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let part = range.and_then(|(start, end)| text.get(start..end));
-        part.map(Value::bytes).ok_or_else(|| Failure::refused("slice bounds out of range"))
+        part.map(Value::bytes)
+            .ok_or_else(|| Failure::refused("slice bounds out of range"))
     }),
     function("trunc", 2, |_, args| {
         let (count, text) = (int(&args[0])?, string_bytes(&args[1])?);
@@ -87,7 +96,9 @@ pub(super) static TABLE: &[Function] = &[
         built(texts.join(" "), engine)
     }),
     function("toString", 1, to_string),
-    function("toStrings", 1, |engine, args| strings_of(&args[0], engine).map(Value::texts)),
+    function("toStrings", 1, |engine, args| {
+        strings_of(&args[0], engine).map(Value::texts)
+    }),
     function("join", 2, |engine, args| {
         let separator = string(&args[0])?;
         let texts = strings_of(&args[1], engine)?;

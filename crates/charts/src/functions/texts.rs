@@ -8,17 +8,33 @@ use crate::engine::Engine;
 use crate::value::Value;
 
 pub(super) static TABLE: &[Function] = &[
-    function("title", 1, |engine, args| built(title(&string(&args[0])?), engine)),
+    function("title", 1, |engine, args| {
+        built(title(&string(&args[0])?), engine)
+    }),
     function("untitle", 1, |engine, args| {
         let text = string(&args[0])?;
         built(each_word(&text, |c| c.to_lowercase().collect()), engine)
     }),
-    function("swapcase", 1, |engine, args| built(swap_case(&string(&args[0])?), engine)),
-    function("snakecase", 1, |engine, args| built(connected(&string(&args[0])?, '_'), engine)),
-    function("kebabcase", 1, |engine, args| built(connected(&string(&args[0])?, '-'), engine)),
-    function("camelcase", 1, |engine, args| built(pascal(&string(&args[0])?), engine)),
+    function("swapcase", 1, |engine, args| {
+        built(swap_case(&string(&args[0])?), engine)
+    }),
+    function("snakecase", 1, |engine, args| {
+        built(connected(&string(&args[0])?, '_'), engine)
+    }),
+    function("kebabcase", 1, |engine, args| {
+        built(connected(&string(&args[0])?, '-'), engine)
+    }),
+    function("camelcase", 1, |engine, args| {
+        built(pascal(&string(&args[0])?), engine)
+    }),
     function("nospace", 1, |engine, args| {
-        built(string(&args[0])?.chars().filter(|c| !is_space(*c)).collect(), engine)
+        built(
+            string(&args[0])?
+                .chars()
+                .filter(|c| !is_space(*c))
+                .collect(),
+            engine,
+        )
     }),
     function("initials", 1, |engine, args| {
         let text = string(&args[0])?;
@@ -29,7 +45,13 @@ pub(super) static TABLE: &[Function] = &[
         wrap(engine, int(&args[0])?, "\n", &string(&args[1])?, false)
     }),
     function("wrapWith", 3, |engine, args| {
-        wrap(engine, int(&args[0])?, &string(&args[1])?, &string(&args[2])?, true)
+        wrap(
+            engine,
+            int(&args[0])?,
+            &string(&args[1])?,
+            &string(&args[2])?,
+            true,
+        )
     }),
     function("abbrev", 2, |engine, args| {
         let (width, text) = (int(arg(args, 0))?, string(&args[1])?);
@@ -260,7 +282,10 @@ fn wrap(
 ) -> Result<Value, Failure> {
     let width = usize::try_from(width).unwrap_or(0).max(1);
     let line = if line.is_empty() { "\n" } else { line };
-    engine.text(text.len().saturating_add((text.len() / width + 1).saturating_mul(line.len())))?;
+    engine.text(
+        text.len()
+            .saturating_add((text.len() / width + 1).saturating_mul(line.len())),
+    )?;
     let bytes = text.as_bytes();
     let mut out: Vec<u8> = Vec::new();
     let mut at = 0;

@@ -33,7 +33,9 @@ fn exact(value: &Value) -> Node {
         Value::List(items, _) => Node::from(items.iter().map(exact).collect::<Vec<_>>()),
         Value::Map(map, _) => {
             let map = map.borrow();
-            let entries = map.iter().map(|(k, v)| (orkestra_core::value::Key::new(k), exact(v)));
+            let entries = map
+                .iter()
+                .map(|(k, v)| (orkestra_core::value::Key::new(k), exact(v)));
             Node::Map(entries.collect())
         }
         value => value.to_node(),
@@ -43,7 +45,10 @@ fn exact(value: &Value) -> Node {
 /// A list that is written as tables: `[[name]]`.
 fn tables(node: &Node) -> Option<&[Node]> {
     let items = node.as_list().filter(|items| !items.is_empty())?;
-    items.iter().all(|item| item.as_map().is_some()).then_some(items)
+    items
+        .iter()
+        .all(|item| item.as_map().is_some())
+        .then_some(items)
 }
 
 fn table(out: &mut String, map: &Map, path: &mut Vec<String>) -> Result<(), Failure> {
@@ -53,7 +58,11 @@ fn table(out: &mut String, map: &Map, path: &mut Vec<String>) -> Result<(), Fail
         if *value == Node::Null {
             continue;
         }
-        let indent = if path.is_empty() { "" } else { &*format!("{indent}  ") };
+        let indent = if path.is_empty() {
+            ""
+        } else {
+            &*format!("{indent}  ")
+        };
         out.push_str(&format!("{indent}{} = ", key(name)));
         inline(out, value)?;
         out.push('\n');
@@ -135,7 +144,11 @@ fn inline(out: &mut String, node: &Node) -> Result<(), Failure> {
             }
             out.push('}');
         }
-        Node::Null => return Err(Failure::refused("toml: cannot encode array with nil element")),
+        Node::Null => {
+            return Err(Failure::refused(
+                "toml: cannot encode array with nil element",
+            ));
+        }
         node => out.push_str(&node.to_text()),
     }
     Ok(())

@@ -12,7 +12,10 @@ pub(super) static TABLE: &[Function] = &[
     function("semver", 1, |_, args| {
         let text = string(&args[0])?;
         let version = version(&text)?;
-        Ok(Value::Object(Object::Version(Rc::new((version, (&*text).into())))))
+        Ok(Value::Object(Object::Version(Rc::new((
+            version,
+            (&*text).into(),
+        )))))
     }),
     function("semverCompare", 2, |engine, args| {
         let (constraint, text) = (string(&args[0])?, string(&args[1])?);
