@@ -121,10 +121,10 @@ pub(super) fn to_i64(value: &Value) -> i64 {
     }
 }
 
-/// A text as an integer: decimals are cut off, a prefix or a leading zero chooses the base.
+/// A text as an integer: only zeros may follow a point, a prefix or a leading zero chooses the base.
 fn parse_i64(text: &str) -> Option<i64> {
     let whole = match text.split_once('.') {
-        Some((whole, decimals)) if decimals.bytes().all(|b| b.is_ascii_digit()) => whole,
+        Some((whole, decimals)) if decimals.bytes().all(|b| b == b'0') => whole,
         Some(_) => return None,
         None => text,
     };
