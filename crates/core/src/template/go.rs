@@ -206,8 +206,11 @@ pub trait Machine {
         &mut self,
         over: &Self::Value,
         with_key: bool,
-    ) -> Result<Vec<(Self::Value, Self::Value)>, Failure>;
+    ) -> Result<Turns<Self::Value>, Failure>;
 }
+
+/// The keys and the items of a loop, in order.
+pub type Turns<V> = Vec<(V, V)>;
 
 /// Reads a version as Masterminds/semver does: with or without a `v`, minor and patch optional.
 pub fn parse_version(text: &str) -> Option<semver::Version> {

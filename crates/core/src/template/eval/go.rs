@@ -42,7 +42,7 @@ impl<M: Machine> Eval<'_, GoHost<'_, M>> {
                 let Some((name, before)) = keys.split_last() else {
                     return Ok(base);
                 };
-                let machine = &mut self.host.machine;
+                let machine = &mut *self.host.machine;
                 let base = machine.fields(base, before).map_err(|e| e.at(at))?;
                 let args = self.arguments(&call.args, dot, piped)?;
                 let result = self.host.machine.method(base, name, args);

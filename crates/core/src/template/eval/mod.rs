@@ -50,7 +50,6 @@ pub(super) trait Host: Sized {
     /// Appends the text of a value.
     fn print(&mut self, out: &mut String, value: Self::Value) -> Result<(), Failure>;
     /// What a loop goes over, how often it runs, and its value for the variables before the first turn.
-    #[expect(clippy::type_complexity, reason = "three results of one look")]
     fn turns(
         &mut self,
         over: Self::Value,

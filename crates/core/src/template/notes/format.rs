@@ -72,7 +72,7 @@ pub(in crate::template) fn go_text(
         constant: *constant,
     });
     let args: Vec<Arg<'_>> = args.collect();
-    let printer = Printer::new(&args, budget).as_go();
+    let printer = Printer::new(&args, budget).like_go();
     match format {
         Some(format) => printer.printf(format),
         None => printer.print(line),

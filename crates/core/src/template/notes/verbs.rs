@@ -95,7 +95,7 @@ impl<'a> Printer<'a> {
     }
 
     /// The same printer, whose `%v` writes floats as Go does.
-    pub(super) fn as_go(mut self) -> Printer<'a> {
+    pub(super) fn like_go(mut self) -> Printer<'a> {
         self.exact = false;
         self
     }
