@@ -60,10 +60,15 @@ pub enum ArchiveError {
 /// # Errors
 /// See [`ArchiveError`].
 pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> {
-    let malformed = |error: std::io::Error| match error.get_ref().is_some_and(|e| e.is::<TooMuch>())
-    {
-        true => too_much("bytes", limits.bytes),
-        false => ArchiveError::Malformed(error.to_string()),
+    let malformed = |error: std::io::Error| {
+        let too_long = error
+            .get_ref()
+            .is_some_and(<dyn std::error::Error + Send + Sync>::is::<TooMuch>);
+        if too_long {
+            too_much("bytes", limits.bytes)
+        } else {
+            ArchiveError::Malformed(error.to_string())
+        }
     };
     // Headers and padding count as well; a tar needs no more than this for so many files.
     let overhead = (limits.files as u64 + 16).saturating_mul(4096);
@@ -101,9 +106,10 @@ pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> 
             .read_to_end(&mut data)
             .map_err(malformed)?;
         if data.len() as u64 > most {
-            return Err(match most == left {
-                true => too_much("bytes", limits.bytes),
-                false => too_much("bytes for one file", limits.file_bytes),
+            return Err(if most == left {
+                too_much("bytes", limits.bytes)
+            } else {
+                too_much("bytes for one file", limits.file_bytes)
             });
         }
         left -= data.len() as u64;

@@ -115,7 +115,7 @@ impl Chart {
                 "Chart.yaml" | "Chart.lock" => {}
                 "values.yaml" => {
                     chart.values =
-                        values::read_values(&text(&path, &data)?).map_err(|e| in_file(&path, &e))?
+                        values::read_values(&text(&path, &data)?).map_err(|e| in_file(&path, &e))?;
                 }
                 "values.schema.json" => {
                     let read = serde_json::from_slice(&data);

@@ -278,7 +278,7 @@ impl Machine for Engine<'_> {
     }
 
     fn call(&mut self, function: &&'static Function, args: Vec<Value>) -> Result<Value, Failure> {
-        functions::call(function, args, self)
+        functions::call(function, &args, self)
     }
 
     fn print(&mut self, out: &mut String, value: &Value) -> Result<(), Failure> {

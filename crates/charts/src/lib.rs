@@ -28,6 +28,19 @@
 //! # Ok::<(), orkestra_charts::Error>(())
 //! ```
 
+#![allow(
+    clippy::format_push_string,
+    reason = "writing to a text cannot fail, and `write!` has a result all the same"
+)]
+#![allow(
+    clippy::float_cmp,
+    reason = "numbers are compared as Go's templates compare them"
+)]
+#![allow(
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "as helm compares them"
+)]
+
 pub mod archive;
 
 mod budget;

@@ -262,7 +262,7 @@ fn files_method(
             }
             Value::Object(Object::Files(Rc::new(matched)))
         }
-        ("AsConfig", None) => as_data(files, engine, |data| Value::bytes(data))?,
+        ("AsConfig", None) => as_data(files, engine, Value::bytes)?,
         ("AsSecrets", None) => as_data(files, engine, |data| {
             Value::text(functions::base64_text(data))
         })?,

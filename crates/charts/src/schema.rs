@@ -63,8 +63,8 @@ pub(crate) fn check(member: &Member<'_>, values: &Rc<Table>) -> Result<(), Error
                 "the values of `{name}` are nested too deeply"
             )));
         }
-        let checked = checker.check(schema, &values.to_node(), "", 0, &mut wrong);
-        checked.map_err(|problem| Error::file(format!("{name}/values.schema.json"), problem))?;
+        let result = checker.check(schema, &values.to_node(), "", 0, &mut wrong);
+        result.map_err(|problem| Error::file(format!("{name}/values.schema.json"), problem))?;
         if !wrong.is_empty() {
             let message = format!(
                 "the values of `{name}` do not fit its schema: {}",
@@ -194,7 +194,7 @@ impl<'s> Checker<'s> {
                 }
             }
             ("properties", Node::Map(map)) => {
-                for (key, schema) in rule.as_map().into_iter().flat_map(|rule| rule.iter()) {
+                for (key, schema) in rule.as_map().into_iter().flat_map(orkestra_core::value::Map::iter) {
                     if let Some(value) = map.get(key) {
                         self.check(schema, value, &at.below(key), at.level, wrong)?;
                     }
@@ -258,14 +258,14 @@ impl<'s> Checker<'s> {
         let map = value.as_map();
         let patterns = |schema: &'s Node| -> Result<Vec<(regex::Regex, &'s Node)>, String> {
             let patterns = schema.get("patternProperties").and_then(Node::as_map);
-            let patterns = patterns.into_iter().flat_map(|patterns| patterns.iter());
+            let patterns = patterns.into_iter().flat_map(orkestra_core::value::Map::iter);
             patterns
                 .map(|(key, schema)| Ok((pattern(key)?, schema)))
                 .collect()
         };
         let patterns = patterns(at.schema)?;
         let named = at.schema.get("properties");
-        for (key, value) in map.into_iter().flat_map(|map| map.iter()) {
+        for (key, value) in map.into_iter().flat_map(orkestra_core::value::Map::iter) {
             let path = at.below(key);
             match keyword {
                 "patternProperties" => {
@@ -347,6 +347,7 @@ fn number(node: &Node) -> Option<f64> {
 }
 
 /// Keywords without schemas: what is wrong, or empty text; nothing for other keywords.
+#[expect(clippy::too_many_lines, reason = "one line or two a keyword")]
 fn simple(keyword: &str, rule: &Node, value: &Node) -> Result<Option<String>, String> {
     let holds = |holds: bool, problem: String| if holds { String::new() } else { problem };
     let limit = || number(rule).ok_or_else(|| format!("`{keyword}` takes a number"));

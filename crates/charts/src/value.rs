@@ -356,7 +356,6 @@ impl Value {
 /// A number as the YAML of its JSON reads: an integer where it is whole and fits.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
     reason = "checked: whole and in range"
 )]
 fn whole(n: f64) -> Node {

@@ -41,7 +41,7 @@ pub fn merge_values(values: &mut Node, over: &Node) {
     for (key, value) in over.iter() {
         match below.get_mut(key) {
             Some(known @ Node::Map(_)) if matches!(value, Node::Map(_)) => {
-                merge_values(known, value)
+                merge_values(known, value);
             }
             Some(known) => *known = value.clone(),
             None => {
@@ -77,8 +77,8 @@ pub(crate) fn as_table(value: &Value) -> Option<Rc<Table>> {
 /// The map at a path with points between its keys.
 pub(crate) fn table_at(values: &Rc<Table>, path: &str) -> Option<Rc<Table>> {
     path.split('.').try_fold(Rc::clone(values), |table, key| {
-        let inner = table.borrow().get(key).and_then(as_table);
-        inner
+        
+        table.borrow().get(key).and_then(as_table)
     })
 }
 

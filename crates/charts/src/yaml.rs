@@ -253,9 +253,10 @@ impl Writer<'_, '_> {
                     node => node.to_text().into_owned(),
                 };
                 self.push(&text)?;
-                match text.ends_with('\n') && text.starts_with('|') {
-                    true => Ok(()),
-                    false => self.push("\n"),
+                if text.ends_with('\n') && text.starts_with('|') {
+                    Ok(())
+                } else {
+                    self.push("\n")
                 }
             }
         }

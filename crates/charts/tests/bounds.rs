@@ -12,7 +12,7 @@ use orkestra_core::value::Node;
 const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
 
 /// The longest that the worst input may take, in a debug build on a busy machine.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 fn rendered(files: &[(&str, &str)]) -> Result<Rendered, Error> {
     rendered_within(files, &Budget::default())
@@ -176,10 +176,10 @@ fn an_archive_costs_no_more_than_its_limits() {
 
 /// Templates that would take for ever, or all memory, or the stack.
 const BOMBS: &[(&str, &str)] = &[
-    ("loop", r#"{{ range until 1000000000 }}x{{ end }}"#),
+    ("loop", r"{{ range until 1000000000 }}x{{ end }}"),
     (
         "nested loops",
-        r#"{{ range until 9999 }}{{ range until 9999 }}{{ range until 9999 }}{{ end }}{{ end }}{{ end }}"#,
+        r"{{ range until 9999 }}{{ range until 9999 }}{{ range until 9999 }}{{ end }}{{ end }}{{ end }}",
     ),
     (
         "include of itself",
@@ -189,7 +189,7 @@ const BOMBS: &[(&str, &str)] = &[
         "template of itself",
         r#"{{ define "x" }}{{ template "x" . }}{{ end }}{{ template "x" . }}"#,
     ),
-    ("tpl of itself", r#"{{ tpl .Values.again . }}"#),
+    ("tpl of itself", r"{{ tpl .Values.again . }}"),
     (
         "include that doubles",
         r#"{{ define "x" }}{{ if lt (int .) 60 }}{{ include "x" (add1 .) }}{{ include "x" (add1 .) }}{{ end }}{{ end }}{{ include "x" 0 }}"#,
@@ -225,23 +225,23 @@ const BOMBS: &[(&str, &str)] = &[
     ),
     (
         "deep list",
-        r#"{{ $d := list }}{{ range until 200000 }}{{ $d = list $d }}{{ end }}{{ deepCopy $d }}"#,
+        r"{{ $d := list }}{{ range until 200000 }}{{ $d = list $d }}{{ end }}{{ deepCopy $d }}",
     ),
     (
         "doubled list",
-        r#"{{ $d := list 1 }}{{ range until 60 }}{{ $d = list $d $d }}{{ end }}{{ toJson $d }}"#,
+        r"{{ $d := list 1 }}{{ range until 60 }}{{ $d = list $d $d }}{{ end }}{{ toJson $d }}",
     ),
     (
         "long list",
-        r#"{{ $d := list 1 }}{{ range until 60 }}{{ $d = concat $d $d }}{{ end }}"#,
+        r"{{ $d := list 1 }}{{ range until 60 }}{{ $d = concat $d $d }}{{ end }}",
     ),
     (
         "wide field",
         r#"{{ range 1000 }}{{ printf "%1000000d" 1 }}{{ end }}"#,
     ),
     ("indent", r#"{{ indent 1000000000 "a\nb" }}"#),
-    ("random text", r#"{{ randAlphaNum 1000000000 }}"#),
-    ("sequence", r#"{{ seq 1 1000000000 }}"#),
+    ("random text", r"{{ randAlphaNum 1000000000 }}"),
+    ("sequence", r"{{ seq 1 1000000000 }}"),
     (
         "large regex",
         r#"{{ regexMatch "((((a{100}){100}){100}){100})" "a" }}"#,

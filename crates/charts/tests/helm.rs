@@ -176,10 +176,7 @@ fn helms(helm: &str, case: &Case) -> Value {
     let chart = folder.join("chart");
     let mut values = Vec::new();
     for (path, text) in &case.files {
-        let target = match path.starts_with("user") {
-            true => folder.join(path),
-            false => chart.join(path),
-        };
+        let target = if path.starts_with("user") { folder.join(path) } else { chart.join(path) };
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::write(&target, text).unwrap();
         if path.starts_with("user") {

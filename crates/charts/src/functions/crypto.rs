@@ -90,7 +90,9 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 fn hashed(algorithm: &'static ring::digest::Algorithm, args: &[Value]) -> Result<Value, Failure> {
@@ -197,7 +199,6 @@ fn certificate(pem: &str, key: &KeyPair) -> Value {
     ])
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` passes it")]
 fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::refused(error.to_string())
 }

@@ -212,6 +212,16 @@ fn to_multiple(args: &[Value], round: bool) -> Result<Value, Failure> {
     Ok(Value::Object(Object::Duration(result)))
 }
 
+/// Units of time in seconds, the longest first.
+const UNITS: [(u64, &str); 6] = [
+    (365 * 86_400, "y"),
+    (30 * 86_400, "mo"),
+    (86_400, "d"),
+    (3600, "h"),
+    (60, "m"),
+    (1, "s"),
+];
+
 fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let nanos = match &args[0] {
         Value::Str(text) => parse_duration(text).unwrap_or(0),
@@ -222,14 +232,6 @@ fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
         }
         _ => 0,
     };
-    const UNITS: [(u64, &str); 6] = [
-        (365 * 86_400, "y"),
-        (30 * 86_400, "mo"),
-        (86_400, "d"),
-        (3600, "h"),
-        (60, "m"),
-        (1, "s"),
-    ];
     let size = nanos.unsigned_abs();
     let unit = UNITS
         .iter()

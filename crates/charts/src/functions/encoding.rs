@@ -17,15 +17,12 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("b64dec", 1, |_, args| {
         let text = string(&args[0])?.replace(['\r', '\n'], "");
-        Ok(match STANDARD.decode(&text) {
-            Ok(bytes) => Value::bytes(&bytes),
-            Err(_) => {
-                let at = text
-                    .bytes()
-                    .position(|b| !(b.is_ascii_alphanumeric() || b"+/=".contains(&b)));
-                let at = at.unwrap_or(text.len() / 4 * 4);
-                Value::text(format!("illegal base64 data at input byte {at}"))
-            }
+        Ok(if let Ok(bytes) = STANDARD.decode(&text) { Value::bytes(&bytes) } else {
+            let at = text
+                .bytes()
+                .position(|b| !(b.is_ascii_alphanumeric() || b"+/=".contains(&b)));
+            let at = at.unwrap_or(text.len() / 4 * 4);
+            Value::text(format!("illegal base64 data at input byte {at}"))
         })
     }),
     function("b32enc", 1, |engine, args| {
@@ -97,7 +94,7 @@ fn base32(bytes: &[u8]) -> String {
 
 fn from_base32(text: &str) -> Option<Vec<u8>> {
     let text = text.replace(['\r', '\n'], "");
-    if text.len() % 8 != 0 {
+    if !text.len().is_multiple_of(8) {
         return None;
     }
     let (mut out, mut bits, mut count) = (Vec::new(), 0u32, 0);

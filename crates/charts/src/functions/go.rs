@@ -128,18 +128,15 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                 let byte = byte.ok_or_else(|| Failure::refused("index out of range: 0"))?;
                 Value::Int(i64::from(byte))
             }
-            value => match crate::objects::slice(value) {
-                Some((items, _)) => {
-                    let at = position(key, items.len())?;
-                    let item = items.get(at).cloned();
-                    item.ok_or_else(|| {
-                        Failure::refused(format!("reflect: slice index out of range: {at}"))
-                    })?
-                }
-                None => {
-                    let message = format!("can't index item of type {}", value.type_name());
-                    return Err(Failure::wrong_type(message));
-                }
+            value => if let Some((items, _)) = crate::objects::slice(value) {
+                let at = position(key, items.len())?;
+                let item = items.get(at).cloned();
+                item.ok_or_else(|| {
+                    Failure::refused(format!("reflect: slice index out of range: {at}"))
+                })?
+            } else {
+                let message = format!("can't index item of type {}", value.type_name());
+                return Err(Failure::wrong_type(message));
             },
         };
         value = next;
@@ -206,9 +203,9 @@ fn equal(a: &Value, b: &Value, engine: &mut Engine<'_>) -> Result<bool, Failure>
         (Basic::Other, Basic::Other) => match (a, b) {
             (Value::Object(a), Value::Object(b)) => Ok(a.same(b)),
             (a, b) => {
-                let (x, y) = (print::text(a, engine)?, print::text(b, engine)?);
-                let (s, t) = (a.type_name(), b.type_name());
-                let message = format!("non-comparable types {s}: {x}, {t}: {y}");
+                let (first, second) = (print::text(a, engine)?, print::text(b, engine)?);
+                let (a, b) = (a.type_name(), b.type_name());
+                let message = format!("non-comparable types {a}: {first}, {b}: {second}");
                 Err(Failure::wrong_type(message))
             }
         },

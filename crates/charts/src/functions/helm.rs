@@ -114,9 +114,10 @@ fn parsed(
         (Err(error), _) => error,
     };
     let error = Value::text(error);
-    Ok(match list {
-        true => Value::list(vec![error]),
-        false => Value::object([("Error", error)]),
+    Ok(if list {
+        Value::list(vec![error])
+    } else {
+        Value::object([("Error", error)])
     })
 }
 

@@ -3,6 +3,11 @@
 //! One file a family, one table a file. Arguments are checked as Go's templates check them: a function that takes a
 //! string takes nothing else. Functions build nothing before the budget has paid for it.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "all functions have one signature, also those that cannot fail"
+)]
+
 mod crypto;
 mod dates;
 mod dicts;
@@ -105,7 +110,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
 /// Calls a function.
 pub(crate) fn call(
     function: &Function,
-    args: Vec<Value>,
+    args: &[Value],
     engine: &mut Engine<'_>,
 ) -> Result<Value, Failure> {
     let Function {
@@ -129,7 +134,7 @@ pub(crate) fn call(
         .map(|arg| arg.as_str().map_or(0, str::len))
         .sum();
     engine.steps(2 + bytes as u64 / 16)?;
-    run(engine, &args).map_err(|failure| {
+    run(engine, args).map_err(|failure| {
         let message = failure.message();
         // A failure inside of a template that was called is reported as it is.
         if matches!(*name, "include" | "tpl" | "fail" | "required")

@@ -204,23 +204,18 @@ fn round(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     ))
 }
 
-/// The numbers from `start` up to `stop`, or down to it.
-fn sequence(
-    engine: &mut Engine<'_>,
-    start: i64,
-    stop: i64,
-    step: i64,
-) -> Result<Vec<i64>, Failure> {
-    let downwards = stop < start;
+/// The numbers from `start` up to `end`, or down to it.
+fn sequence(engine: &mut Engine<'_>, start: i64, end: i64, step: i64) -> Result<Vec<i64>, Failure> {
+    let downwards = end < start;
     if downwards == (step >= 0) || step == 0 {
         return Ok(Vec::new());
     }
-    let distance = start.abs_diff(stop);
+    let distance = start.abs_diff(end);
     let count = distance.div_ceil(step.unsigned_abs());
     engine.items(usize::try_from(count).unwrap_or(usize::MAX))?;
     let mut next = Some(start);
     Ok(std::iter::from_fn(|| {
-        let now = next.filter(|now| if downwards { *now > stop } else { *now < stop })?;
+        let now = next.filter(|now| if downwards { *now > end } else { *now < end })?;
         next = now.checked_add(step);
         Some(now)
     })

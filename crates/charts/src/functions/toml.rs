@@ -98,9 +98,10 @@ fn table(out: &mut String, map: &Map, path: &mut Vec<String>) -> Result<(), Fail
 
 fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    match !name.is_empty() && name.chars().all(bare) {
-        true => name.to_owned(),
-        false => quoted(name),
+    if !name.is_empty() && name.chars().all(bare) {
+        name.to_owned()
+    } else {
+        quoted(name)
     }
 }
 

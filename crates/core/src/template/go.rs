@@ -202,11 +202,7 @@ pub trait Machine {
     /// Appends the text of a named template.
     fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value) -> Result<(), Failure>;
     /// What a `range` goes over: keys and items, in order. `with_key` says that the loop has a variable for keys.
-    fn items(
-        &mut self,
-        over: &Self::Value,
-        with_key: bool,
-    ) -> Result<Turns<Self::Value>, Failure>;
+    fn items(&mut self, over: &Self::Value, with_key: bool) -> Result<Turns<Self::Value>, Failure>;
 }
 
 /// The keys and the items of a loop, in order.
