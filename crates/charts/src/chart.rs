@@ -114,8 +114,8 @@ impl Chart {
             match path.as_str() {
                 "Chart.yaml" | "Chart.lock" => {}
                 "values.yaml" => {
-                    chart.values =
-                        values::read_values(&text(&path, &data)?).map_err(|e| in_file(&path, &e))?;
+                    chart.values = values::read_values(&text(&path, &data)?)
+                        .map_err(|e| in_file(&path, &e))?;
                 }
                 "values.schema.json" => {
                     let read = serde_json::from_slice(&data);

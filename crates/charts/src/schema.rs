@@ -194,7 +194,11 @@ impl<'s> Checker<'s> {
                 }
             }
             ("properties", Node::Map(map)) => {
-                for (key, schema) in rule.as_map().into_iter().flat_map(orkestra_core::value::Map::iter) {
+                for (key, schema) in rule
+                    .as_map()
+                    .into_iter()
+                    .flat_map(orkestra_core::value::Map::iter)
+                {
                     if let Some(value) = map.get(key) {
                         self.check(schema, value, &at.below(key), at.level, wrong)?;
                     }
@@ -258,7 +262,9 @@ impl<'s> Checker<'s> {
         let map = value.as_map();
         let patterns = |schema: &'s Node| -> Result<Vec<(regex::Regex, &'s Node)>, String> {
             let patterns = schema.get("patternProperties").and_then(Node::as_map);
-            let patterns = patterns.into_iter().flat_map(orkestra_core::value::Map::iter);
+            let patterns = patterns
+                .into_iter()
+                .flat_map(orkestra_core::value::Map::iter);
             patterns
                 .map(|(key, schema)| Ok((pattern(key)?, schema)))
                 .collect()

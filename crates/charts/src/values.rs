@@ -77,7 +77,6 @@ pub(crate) fn as_table(value: &Value) -> Option<Rc<Table>> {
 /// The map at a path with points between its keys.
 pub(crate) fn table_at(values: &Rc<Table>, path: &str) -> Option<Rc<Table>> {
     path.split('.').try_fold(Rc::clone(values), |table, key| {
-        
         table.borrow().get(key).and_then(as_table)
     })
 }

@@ -1,5 +1,11 @@
 //! What hostile charts and archives cost: an error within the bounds, never a crash.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails where something is missing"
+)]
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 

@@ -4,6 +4,12 @@
 //! `cases/*.txt` hold the charts, `helm.json` what helm gives for them. With `HELM` set to the path of helm, the committed
 //! results are compared with those of that helm, and with `UPDATE=1` they are written: `make helm-cases`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails where something is missing"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -176,7 +182,11 @@ fn helms(helm: &str, case: &Case) -> Value {
     let chart = folder.join("chart");
     let mut values = Vec::new();
     for (path, text) in &case.files {
-        let target = if path.starts_with("user") { folder.join(path) } else { chart.join(path) };
+        let target = if path.starts_with("user") {
+            folder.join(path)
+        } else {
+            chart.join(path)
+        };
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::write(&target, text).unwrap();
         if path.starts_with("user") {

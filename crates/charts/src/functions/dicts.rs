@@ -104,8 +104,8 @@ fn merged(engine: &mut Engine<'_>, args: &[Value], overwrite: bool) -> Result<Va
     Ok(args[0].clone())
 }
 
-/// Merges a map into another, as mergo does: what is empty in the target is filled, or what is not empty in the
-/// source overwrites. Maps that were not there before are shared with the source.
+/// Merges a map into another, as mergo does: what is empty in the target is filled, or whatever the source has
+/// overwrites. Maps that were not there before are shared with the source.
 fn merge(
     target: &Rc<Table>,
     source: &Rc<Table>,
@@ -130,8 +130,7 @@ fn merge(
             (Some(Value::Map(inner, _)), Value::Map(source, _)) => {
                 merge(&inner, source, overwrite, engine)?;
             }
-            (Some(known), value)
-                if !known.is_empty() && (!overwrite || value.is_empty() && !value.is_nil()) => {}
+            (Some(known), _) if !known.is_empty() && !overwrite => {}
             _ => {
                 target.borrow_mut().insert(key, value);
             }

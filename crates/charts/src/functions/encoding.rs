@@ -17,7 +17,9 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("b64dec", 1, |_, args| {
         let text = string(&args[0])?.replace(['\r', '\n'], "");
-        Ok(if let Ok(bytes) = STANDARD.decode(&text) { Value::bytes(&bytes) } else {
+        Ok(if let Ok(bytes) = STANDARD.decode(&text) {
+            Value::bytes(&bytes)
+        } else {
             let at = text
                 .bytes()
                 .position(|b| !(b.is_ascii_alphanumeric() || b"+/=".contains(&b)));

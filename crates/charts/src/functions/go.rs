@@ -128,16 +128,18 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                 let byte = byte.ok_or_else(|| Failure::refused("index out of range: 0"))?;
                 Value::Int(i64::from(byte))
             }
-            value => if let Some((items, _)) = crate::objects::slice(value) {
-                let at = position(key, items.len())?;
-                let item = items.get(at).cloned();
-                item.ok_or_else(|| {
-                    Failure::refused(format!("reflect: slice index out of range: {at}"))
-                })?
-            } else {
-                let message = format!("can't index item of type {}", value.type_name());
-                return Err(Failure::wrong_type(message));
-            },
+            value => {
+                if let Some((items, _)) = crate::objects::slice(value) {
+                    let at = position(key, items.len())?;
+                    let item = items.get(at).cloned();
+                    item.ok_or_else(|| {
+                        Failure::refused(format!("reflect: slice index out of range: {at}"))
+                    })?
+                } else {
+                    let message = format!("can't index item of type {}", value.type_name());
+                    return Err(Failure::wrong_type(message));
+                }
+            }
         };
         value = next;
     }
