@@ -50,6 +50,7 @@ go-cases-check: ## whether the committed results are those of Go (needs Go)
 helm-cases: cargo ## write what helm gives for the charts of crates/charts/tests/cases (needs Go; builds helm once, 3 minutes)
 	HELM=$$(hack/helm/build) UPDATE=1 cargo test -p orkestra-charts --test helm --locked
 
+# A phase of `test` where helm is built already.
 helm-cases-check: cargo ## whether the committed results are those of helm (needs Go; builds helm once, 3 minutes)
 	HELM=$$(hack/helm/build) cargo test -p orkestra-charts --test helm --locked
 
@@ -97,7 +98,7 @@ define phase
 endef
 
 test: cargo ## everything CI checks: formatting, clippy, documents, licences, every test
-	$(foreach target,lint docs go-cases-check $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
+	$(foreach target,lint docs go-cases-check $(if $(wildcard $(or $(ORKESTRA_CACHE),$(HOME)/.cache/orkestra)/helm/*/helm),helm-cases-check) $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
 	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
 
 check: test ## exactly what CI runs: test, then demo
