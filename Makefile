@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,13 @@ go-cases: ## write what Go's text/template gives for the cases of hack/go-templa
 
 go-cases-check: ## whether the committed results are those of Go (needs Go)
 	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
+
+helm-cases: cargo ## write what helm gives for the charts of crates/charts/tests/cases (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) UPDATE=1 cargo test -p orkestra-charts --test helm --locked
+
+# A phase of `test` where helm is built already.
+helm-cases-check: cargo ## whether the committed results are those of helm (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) cargo test -p orkestra-charts --test helm --locked
 
 fuzz: cargo ## search for inputs that break a promise (TARGET=document, list, plan, template or watch; TIME=600 seconds)
 	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)
@@ -91,7 +98,7 @@ define phase
 endef
 
 test: cargo ## everything CI checks: formatting, clippy, documents, licences, every test
-	$(foreach target,lint docs go-cases-check $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
+	$(foreach target,lint docs go-cases-check $(if $(wildcard $(or $(ORKESTRA_CACHE),$(HOME)/.cache/orkestra)/helm/*/helm),helm-cases-check) $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
 	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
 
 check: test ## exactly what CI runs: test, then demo

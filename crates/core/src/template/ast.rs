@@ -2,50 +2,51 @@
 
 use std::sync::Arc;
 
-use super::functions::Function;
-use super::notes::Note;
+use super::dialect::{Dialect, Katalog};
 use crate::value::{Key, Node};
 
 /// Statements in order.
-pub(super) type Block = Box<[Stmt]>;
+pub(super) type Block<D = Katalog> = Box<[Stmt<D>]>;
 
 /// One piece of a template.
 #[derive(Debug)]
-pub(super) enum Stmt {
+pub(super) enum Stmt<D: Dialect = Katalog> {
     /// Text of the source, from one byte to another.
     Text(u32, u32),
     /// The text of a value.
-    Print(Expr),
+    Print(Expr<D>),
     /// A new variable: it takes the next slot.
-    Declare(Expr),
+    Declare(Expr<D>),
     /// Another value for the variable in a slot.
-    Assign(u16, Expr),
+    Assign(u16, Expr<D>),
     /// The first arm whose test is true.
-    If(Box<Branches>),
+    If(Box<Branches<D>>),
     /// As `If`, and the test's value is the dot of the arm.
-    With(Box<Branches>),
+    With(Box<Branches<D>>),
     /// Once for each item.
-    Range(Box<Loop>),
+    Range(Box<Loop<D>>),
     /// Ends the innermost loop.
     Break,
     /// Ends the innermost loop's iteration.
     Continue,
+    /// A statement that only this dialect has.
+    Own(D::Stmt),
 }
 
 /// `if … else if … else …`.
 #[derive(Debug)]
-pub(super) struct Branches {
-    pub(super) arms: Box<[Arm]>,
-    pub(super) otherwise: Block,
+pub(super) struct Branches<D: Dialect = Katalog> {
+    pub(super) arms: Box<[Arm<D>]>,
+    pub(super) otherwise: Block<D>,
 }
 
 /// A test and what follows from it.
 #[derive(Debug)]
-pub(super) struct Arm {
-    pub(super) test: Expr,
+pub(super) struct Arm<D: Dialect = Katalog> {
+    pub(super) test: Expr<D>,
     /// Where the test's value goes besides.
     pub(super) store: Store,
-    pub(super) body: Block,
+    pub(super) body: Block<D>,
 }
 
 /// Which variable takes the value of a test.
@@ -61,11 +62,11 @@ pub(super) enum Store {
 
 /// A `range`.
 #[derive(Debug)]
-pub(super) struct Loop {
-    pub(super) over: Expr,
+pub(super) struct Loop<D: Dialect = Katalog> {
+    pub(super) over: Expr<D>,
     pub(super) vars: LoopVars,
-    pub(super) body: Block,
-    pub(super) otherwise: Block,
+    pub(super) body: Block<D>,
+    pub(super) otherwise: Block<D>,
 }
 
 /// Which variables take what a loop gives.
@@ -81,14 +82,14 @@ pub(super) enum LoopVars {
 
 /// An expression and where it starts in the source.
 #[derive(Debug)]
-pub(super) struct Expr {
+pub(super) struct Expr<D: Dialect = Katalog> {
     pub(super) at: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: Kind<D>,
 }
 
 /// The kinds of expressions.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum Kind<D: Dialect = Katalog> {
     /// A constant.
     Literal(Arc<Node>),
     /// `.`
@@ -100,23 +101,23 @@ pub(super) enum Kind {
     /// `.a.b`
     Field(Box<[Key]>),
     /// `$.a.b`, `$x.a.b`, `(…).a.b`
-    Within(Box<(Expr, Box<[Key]>)>),
-    /// A note and its arguments.
-    Call(Box<CallExpr>),
-    /// A note of a user.
-    Function(Arc<Function>),
+    Within(Box<(Expr<D>, Box<[Key]>)>),
+    /// A function and its arguments.
+    Call(Box<CallExpr<D>>),
+    /// A named expression of a user.
+    Function(D::Named),
     /// Stages; the value of one is the last argument of the next, and all but the first are calls.
-    Pipe(Box<[Expr]>),
+    Pipe(Box<[Expr<D>]>),
 }
 
-/// A note and its arguments, without the one that a pipeline adds.
+/// A function and its arguments, without the one that a pipeline adds.
 #[derive(Debug)]
-pub(super) struct CallExpr {
-    pub(super) note: &'static Note,
-    pub(super) args: Box<[Expr]>,
+pub(super) struct CallExpr<D: Dialect = Katalog> {
+    pub(super) note: D::Function,
+    pub(super) args: Box<[Expr<D>]>,
 }
 
-impl Expr {
+impl<D: Dialect> Expr<D> {
     /// The constant, if this is one.
     pub(super) fn literal(&self) -> Option<&Node> {
         match &self.kind {
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_expression_takes_tens_of_bytes() {
-        assert!(size_of::<Expr>() <= 32);
-        assert!(size_of::<Stmt>() <= 40);
+        assert!(size_of::<Expr<Katalog>>() <= 32);
+        assert!(size_of::<Stmt<Katalog>>() <= 40);
     }
 }

@@ -37,7 +37,7 @@ impl Default for Budget {
 
 impl Budget {
     /// Takes steps.
-    pub(super) fn step(&mut self, steps: u64) -> Result<(), Failure> {
+    pub fn step(&mut self, steps: u64) -> Result<(), Failure> {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(0);
         left.map(|_| ())
@@ -45,7 +45,7 @@ impl Budget {
     }
 
     /// Takes the bytes of something that is about to be built.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub fn take(&mut self, bytes: usize) -> Result<(), Failure> {
         let left = self.bytes.checked_sub(bytes as u64);
         self.bytes = left.unwrap_or(0);
         left.map(|_| ())
@@ -69,13 +69,13 @@ impl Budget {
     }
 
     /// Takes the steps and the bytes of a list's items, without what they hold.
-    pub(super) fn items(&mut self, count: usize) -> Result<(), Failure> {
+    pub fn items(&mut self, count: usize) -> Result<(), Failure> {
         self.step(count as u64)?;
         self.take(count.saturating_mul(ITEM_BYTES))
     }
 
     /// Goes a level down; [`Budget::leave`] comes back.
-    pub(super) fn enter(&mut self) -> Result<(), Failure> {
+    pub fn enter(&mut self) -> Result<(), Failure> {
         let left = self.depth.checked_sub(1);
         self.depth = left.unwrap_or(0);
         left.map(|_| ())
@@ -83,7 +83,7 @@ impl Budget {
     }
 
     /// Comes back from a level.
-    pub(super) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.depth += 1;
     }
 }

@@ -61,13 +61,14 @@ pub enum EvalErrorKind {
 
 /// An error that does not know its place yet.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub struct Failure {
     kind: EvalErrorKind,
     message: String,
 }
 
 impl Failure {
-    pub(super) fn new(kind: EvalErrorKind, message: impl Into<String>) -> Failure {
+    /// An error of a kind.
+    pub fn new(kind: EvalErrorKind, message: impl Into<String>) -> Failure {
         Failure {
             kind,
             message: message.into(),
@@ -75,13 +76,27 @@ impl Failure {
     }
 
     /// A value is of the wrong type.
-    pub(super) fn wrong_type(message: impl Into<String>) -> Failure {
+    pub fn wrong_type(message: impl Into<String>) -> Failure {
         Failure::new(EvalErrorKind::Type, message)
     }
 
     /// A value is of the right type, but will not do.
-    pub(super) fn refused(message: impl Into<String>) -> Failure {
+    pub fn refused(message: impl Into<String>) -> Failure {
         Failure::new(EvalErrorKind::Function, message)
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> EvalErrorKind {
+        self.kind
+    }
+
+    pub(super) fn is_type(&self) -> bool {
+        self.kind == EvalErrorKind::Type
+    }
+
+    /// What went wrong.
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
     /// The error, at its place.

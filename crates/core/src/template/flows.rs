@@ -89,6 +89,7 @@ impl Walk {
     fn statement(&mut self, stmt: &Stmt, dot: &Value) {
         match stmt {
             Stmt::Text(..) | Stmt::Break | Stmt::Continue => {}
+            Stmt::Own(never) => match *never {},
             // What goes to an older variable may have been used before this, in a loop: it counts as printed.
             Stmt::Print(expr) | Stmt::Assign(_, expr) => {
                 let value = self.value(expr, dot);

@@ -144,6 +144,7 @@ impl<'s> Infer<'_, '_, 's> {
                 return Kinds::of_text_with(piece.unwrap_or_default());
             }
             Stmt::Break | Stmt::Continue => {}
+            Stmt::Own(never) => match *never {},
             Stmt::Print(expr) => {
                 self.seen(expr, dot);
             }

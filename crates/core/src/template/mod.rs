@@ -15,11 +15,13 @@
 mod ast;
 mod budget;
 mod data;
+mod dialect;
 mod entropy;
 mod error;
 mod eval;
 mod flows;
 mod functions;
+pub mod go;
 mod infer;
 mod intern;
 mod kro;

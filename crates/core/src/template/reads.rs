@@ -59,6 +59,7 @@ impl Walk {
     fn statement(&mut self, stmt: &Stmt, dot: &Origin) {
         match stmt {
             Stmt::Text(..) | Stmt::Break | Stmt::Continue => {}
+            Stmt::Own(never) => match *never {},
             // A value that goes to an older variable may be used before this, in a loop.
             Stmt::Print(expr) | Stmt::Assign(_, expr) => self.whole(expr, dot),
             Stmt::Declare(expr) => {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ast::{Block, Expr, Stmt};
-use super::eval::Eval;
+use super::eval::{Eval, Notes};
 use super::functions::{self, Functions};
 use super::{Budget, Data, EvalError, TemplateError, intern, parse, reads};
 use crate::value::{Node, Path};
@@ -184,10 +184,10 @@ impl Template {
         &'e self,
         data: &'e Data<'d>,
         budget: &'e mut Budget,
-        run: impl for<'r> FnOnce(Eval<'r, 'd>) -> Result<T, EvalError>,
+        run: impl for<'r> FnOnce(Eval<'r, Notes<'r, 'd>>) -> Result<T, EvalError>,
     ) -> Result<T, EvalError> {
         let depth = budget.depth;
-        let result = run(Eval::new(&self.0.source, data, budget));
+        let result = run(Eval::new(&self.0.source, Notes::new(data, budget)));
         budget.depth = depth;
         result
     }

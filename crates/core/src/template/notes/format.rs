@@ -57,6 +57,28 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
+/// A value that a chart's template formats: the node, and whether its integers are of Go's type `int`.
+pub(in crate::template) type GoArg<'a> = (&'a Node, bool);
+
+/// The arguments of Go's own `Sprintf` (with a format), `Sprint` or `Sprintln`, as text.
+pub(in crate::template) fn go_text(
+    format: Option<&str>,
+    args: &[GoArg<'_>],
+    line: bool,
+    budget: &mut Budget,
+) -> Result<String, Failure> {
+    let args = args.iter().map(|(node, constant)| Arg {
+        node,
+        constant: *constant,
+    });
+    let args: Vec<Arg<'_>> = args.collect();
+    let printer = Printer::new(&args, budget).like_go();
+    match format {
+        Some(format) => printer.printf(format),
+        None => printer.print(line),
+    }
+}
+
 /// The arguments behind the first few, as verbs take them.
 fn args<'a>(values: &'a [Value<'_>], skipped: usize) -> Vec<Arg<'a>> {
     let arg = |value: &'a Value<'_>| Arg {

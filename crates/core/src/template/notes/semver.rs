@@ -131,6 +131,11 @@ fn satisfies<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(constraint::holds(call.text(1), &version).into())
 }
 
+/// Whether a version satisfies a constraint; nothing where the constraint is malformed.
+pub(in crate::template) fn check(constraint: &str, version: &Version) -> Option<bool> {
+    constraint::check(constraint, version)
+}
+
 /// The version that an argument is.
 fn version(call: &mut Call<'_, '_>, position: usize) -> Result<Option<Version>, Failure> {
     call.budget.step(STEPS_A_VERSION)?;
@@ -158,7 +163,7 @@ fn next(version: &Version, part: &str) -> Option<Version> {
 /// zeros, as those of dates do: `v1`, `2026.05`.
 ///
 /// Source: Semantic Versioning 2.0.0; what more is read is what Masterminds/semver's `NewVersion` reads.
-fn parse(text: &str) -> Option<Version> {
+pub(in crate::template) fn parse(text: &str) -> Option<Version> {
     if text.len() > LONGEST {
         return None;
     }

@@ -3,7 +3,7 @@
 //! Timestamps are RFC 3339, or a date alone, which is its midnight in UTC; what cannot be read is the zero
 //! value. Times of the day are in UTC.
 
-mod layout;
+pub(in crate::template) mod layout;
 
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, Weekday};
@@ -303,7 +303,7 @@ fn signed(text: &str) -> Option<i128> {
 /// A duration as Go prints it: `1h30m0s`, `1.5s`, `250ms`, `0s`.
 ///
 /// Source: Go's `time.Duration.String`.
-fn go_text(nanos: i128) -> String {
+pub(in crate::template) fn go_text(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let second = NANOS.unsigned_abs();

@@ -1,6 +1,6 @@
 //! Formats and their verbs, as Go's fmt.Sprintf has them.
 //!
-//! Source: Go's package fmt, "Printing". One difference: `%v` writes floats exactly, without an exponent.
+//! Source: Go's package fmt, "Printing". One difference, for Katalogs: `%v` writes floats exactly, without an exponent.
 
 mod float;
 mod number;
@@ -78,6 +78,8 @@ pub(super) struct Printer<'a> {
     out: String,
     args: &'a [Arg<'a>],
     flags: Flags,
+    /// Whether `%v` writes floats exactly, without an exponent.
+    exact: bool,
     budget: &'a mut Budget,
 }
 
@@ -87,8 +89,15 @@ impl<'a> Printer<'a> {
             out: String::new(),
             args,
             flags: Flags::default(),
+            exact: true,
             budget,
         }
+    }
+
+    /// The same printer, whose `%v` writes floats as Go does.
+    pub(super) fn like_go(mut self) -> Printer<'a> {
+        self.exact = false;
+        self
     }
 
     /// The text of a format and the arguments.

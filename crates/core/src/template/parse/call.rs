@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::TemplateError;
 use super::super::ast::{CallExpr, Expr, Kind};
+use super::super::dialect::Katalog;
 use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;
@@ -11,7 +12,7 @@ use super::lexer::{self, Token};
 use super::{Parser, foreign, order, place};
 use crate::diagnostics::Code;
 
-impl Parser<'_> {
+impl Parser<'_, Katalog> {
     /// A note with its arguments; `piped` says that a pipeline will add one.
     ///
     /// # Errors
@@ -20,11 +21,11 @@ impl Parser<'_> {
     pub(super) fn call(
         &mut self,
         name: Token,
-        operands: Vec<Operand>,
+        operands: Vec<Operand<Katalog>>,
         piped: bool,
     ) -> Result<Expr, TemplateError> {
         let word = self.slice(name);
-        let function = self.functions.find(word).map(Arc::clone);
+        let function = self.context.functions.find(word).map(Arc::clone);
         let note = notes::find(word);
         if function.is_none() && note.is_none() {
             // What stands behind it belongs to whatever was meant.
@@ -53,16 +54,18 @@ impl Parser<'_> {
         let ordered = order::meant(note, &args, piped);
         let is_sound = self.check(note, name, &args, piped, ordered.as_deref());
         if let Some(meant) = ordered.filter(|_| is_sound) {
-            self.warnings.push(order::warning(name, &meant, piped));
+            self.context
+                .warnings
+                .push(order::warning(name, &meant, piped));
         }
         if let Some(warning) = order::helms_lookup(note, &args, name) {
-            self.warnings.push(warning);
+            self.context.warnings.push(warning);
         }
-        self.marks.note(note, name.at);
+        self.context.marks.note(note, name.at);
         if note.name == "default" && !piped && fallback_first(&mut args) {
             let message =
                 "the fallback comes first; this is read with the constant as the fallback";
-            self.warnings.push(TemplateError {
+            self.context.warnings.push(TemplateError {
                 code: Code::FallbackFirst,
                 hint: Some("write the value last, or pipe it: `{{ .spec.x | default 1 }}`".into()),
                 ..lexer::error(name.at, name.end, message)
@@ -88,7 +91,7 @@ impl Parser<'_> {
             };
         }
         let near = || {
-            let near = notes::nearest(word, self.functions.names())?;
+            let near = notes::nearest(word, self.context.functions.names())?;
             Some(format!("did you mean `{near}`?"))
         };
         let message = format!("unknown note `{word}`");
@@ -117,7 +120,7 @@ impl Parser<'_> {
                 ..lexer::error(name.at, name.end, &message)
             });
         }
-        self.marks.function(function, name.at);
+        self.context.marks.function(function, name.at);
         Ok(Expr {
             at: place(name.at),
             kind: Kind::Function(Arc::clone(function)),

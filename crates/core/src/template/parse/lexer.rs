@@ -6,7 +6,7 @@ use crate::diagnostics::Code;
 
 /// What an action is made of. The text of a token is in the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Tok {
+pub(in crate::template) enum Tok {
     /// `.` alone.
     Dot,
     /// `.name`
@@ -34,7 +34,7 @@ pub(super) enum Tok {
 
 /// A token and its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
+pub(in crate::template) struct Token {
     pub(super) tok: Tok,
     pub(super) at: usize,
     pub(super) end: usize,

@@ -3,16 +3,21 @@
 mod call;
 mod expr;
 mod foreign;
-mod lexer;
+mod go;
+mod katalog;
+pub(super) mod lexer;
 mod literal;
 mod marks;
 mod order;
 
 use super::TemplateError;
 use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::dialect::{Dialect, Katalog, KatalogContext};
 use super::functions::Functions;
 use crate::value::Node;
-use lexer::{SPACE, Tok, Token};
+pub(super) use expr::Operand;
+pub(super) use lexer::Token;
+use lexer::{SPACE, Tok};
 pub(super) use marks::Marks;
 
 /// Blocks and parentheses may be nested so deep; more is no template that a human wrote, and both parser
@@ -34,6 +39,24 @@ pub(super) struct Parsed {
 
 /// Parses and checks a source that may call these notes of a user.
 pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<TemplateError>> {
+    let context = KatalogContext {
+        functions,
+        warnings: Vec::new(),
+        marks: Marks::default(),
+    };
+    let (body, context) = parse_in::<Katalog>(source, context)?;
+    Ok(Parsed {
+        body,
+        warnings: context.warnings,
+        marks: context.marks,
+    })
+}
+
+/// Parses a source in a dialect; returns what the dialect collected besides.
+pub(super) fn parse_in<'s, D: Dialect>(
+    source: &'s str,
+    context: D::Context<'s>,
+) -> Result<(Block<D>, D::Context<'s>), Vec<TemplateError>> {
     if source.len() > MOST_SOURCE && source.contains("{{") {
         let error = lexer::error(
             MOST_SOURCE,
@@ -42,9 +65,9 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         );
         return Err(vec![error]);
     }
-    let mut parser = Parser {
+    let mut parser = Parser::<D> {
         source,
-        functions,
+        context,
         at: 0,
         trim: false,
         tokens: Vec::new(),
@@ -56,8 +79,6 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         stopped: false,
         muted: false,
         errors: Vec::new(),
-        warnings: Vec::new(),
-        marks: Marks::default(),
     };
     let mut body = Vec::new();
     loop {
@@ -72,20 +93,17 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         }
     }
     if parser.errors.is_empty() {
-        return Ok(Parsed {
-            body: body.into(),
-            warnings: parser.warnings,
-            marks: parser.marks,
-        });
+        return Ok((body.into(), parser.context));
     }
     parser.errors.sort_by_key(|error| error.offset);
     parser.errors.truncate(MOST_ERRORS);
     Err(parser.errors)
 }
 
-struct Parser<'s> {
+pub(super) struct Parser<'s, D: Dialect> {
     source: &'s str,
-    functions: &'s Functions,
+    /// What the dialect knows and collects.
+    pub(super) context: D::Context<'s>,
     /// Where the source goes on after the current action.
     at: usize,
     /// Whether the white space there is to go.
@@ -103,22 +121,20 @@ struct Parser<'s> {
     /// Whether the action's error is told, and what follows from it in the action is not to be.
     muted: bool,
     errors: Vec<TemplateError>,
-    warnings: Vec<TemplateError>,
-    marks: Marks,
 }
 
 /// What ends a block.
 #[derive(Clone, Copy, PartialEq)]
-enum Ender {
+pub(super) enum Ender {
     Source,
     End,
     /// `else`, with the rest of the action still to be read.
     Else,
 }
 
-impl<'s> Parser<'s> {
+impl<'s, D: Dialect> Parser<'s, D> {
     /// Reads statements up to the end of the block. The current action is then the one that ended it.
-    fn block(&mut self) -> (Vec<Stmt>, Ender) {
+    pub(super) fn block(&mut self) -> (Vec<Stmt<D>>, Ender) {
         let mut stmts = Vec::new();
         while self.text(&mut stmts) {
             let Some(first) = self.peek() else {
@@ -148,7 +164,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Reads text up to the next action, and that action; no if there is none.
-    fn text(&mut self, stmts: &mut Vec<Stmt>) -> bool {
+    fn text(&mut self, stmts: &mut Vec<Stmt<D>>) -> bool {
         if self.stopped {
             return false;
         }
@@ -192,7 +208,7 @@ impl<'s> Parser<'s> {
         true
     }
 
-    fn statement(&mut self, word: &str) -> Option<Stmt> {
+    fn statement(&mut self, word: &str) -> Option<Stmt<D>> {
         match word {
             "if" | "with" | "range" | "define" | "block" => {
                 self.next += 1;
@@ -210,8 +226,8 @@ impl<'s> Parser<'s> {
                 })
             }
             "template" => {
-                self.fail_action("`template` is not supported: a template is one text");
-                None
+                self.next += 1;
+                D::invocation(self)
             }
             _ => {
                 let (expr, store) = self.stored_pipeline()?;
@@ -226,7 +242,7 @@ impl<'s> Parser<'s> {
     }
 
     /// A statement with a body. Variables that it declares end with it.
-    fn nested(&mut self, word: &str) -> Option<Stmt> {
+    fn nested(&mut self, word: &str) -> Option<Stmt<D>> {
         if !self.deeper() {
             return None;
         }
@@ -236,14 +252,7 @@ impl<'s> Parser<'s> {
             "if" => Some(Stmt::If(self.branches(word, opened).into())),
             "with" => Some(Stmt::With(self.branches(word, opened).into())),
             "range" => Some(Stmt::Range(self.range(opened).into())),
-            _ => {
-                self.fail_action(&format!(
-                    "`{word}` is not supported: a template is one text"
-                ));
-                let (_, ender) = self.block();
-                self.close(ender, word, opened);
-                None
-            }
+            _ => D::definition(self, word, opened),
         };
         self.vars.truncate(scope);
         self.depth -= 1;
@@ -251,7 +260,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `if` and `with`: both chain with `else if` and `else with`.
-    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Branches {
+    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Branches<D> {
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
         loop {
@@ -284,7 +293,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn range(&mut self, opened: (usize, usize)) -> Loop {
+    fn range(&mut self, opened: (usize, usize)) -> Loop<D> {
         let head = self.range_head();
         self.finish();
         self.loops += 1;
@@ -306,14 +315,14 @@ impl<'s> Parser<'s> {
     }
 
     /// A block whose variables end with it.
-    fn scoped_block(&mut self) -> (Vec<Stmt>, Ender) {
+    fn scoped_block(&mut self) -> (Vec<Stmt<D>>, Ender) {
         let scope = self.vars.len();
         let block = self.block();
         self.vars.truncate(scope);
         block
     }
 
-    fn close(&mut self, ender: Ender, word: &str, (at, end): (usize, usize)) {
+    pub(super) fn close(&mut self, ender: Ender, word: &str, (at, end): (usize, usize)) {
         match ender {
             Ender::End => {}
             Ender::Source if self.stopped => {}
@@ -349,23 +358,23 @@ impl<'s> Parser<'s> {
     }
 
     /// Stands in for an expression that could not be read.
-    fn nothing(&self) -> Expr {
+    pub(super) fn nothing(&self) -> Expr<D> {
         Expr {
             at: place(self.action.0),
             kind: Kind::Literal(Node::Null.into()),
         }
     }
 
-    fn peek(&self) -> Option<Token> {
+    pub(super) fn peek(&self) -> Option<Token> {
         self.tokens.get(self.next).copied()
     }
 
-    fn slice(&self, token: Token) -> &'s str {
+    pub(super) fn slice(&self, token: Token) -> &'s str {
         &self.source[token.at..token.end]
     }
 
     /// Reports what is left of the action.
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if let Some(token) = self.peek() {
             let message = format!("unexpected `{}`", self.slice(token));
             self.report(lexer::error(token.at, token.end, &message));
@@ -374,18 +383,23 @@ impl<'s> Parser<'s> {
     }
 
     /// Reports an error of the whole action, and leaves the rest of it.
-    fn fail_action(&mut self, message: &str) {
+    pub(super) fn fail_action(&mut self, message: &str) {
         self.report(lexer::error(self.action.0, self.action.1, message));
         self.next = self.tokens.len();
     }
 
-    fn report(&mut self, error: TemplateError) {
+    pub(super) fn report(&mut self, error: TemplateError) {
         if self.muted {
             return;
         }
         self.errors.push(error);
         self.stopped |= self.errors.len() >= MOST_ERRORS;
     }
+}
+
+/// A syntax error that is found after parsing.
+pub(super) fn syntax_error(at: usize, message: &str) -> TemplateError {
+    lexer::error(at, at, message)
 }
 
 /// A place in the source as trees keep it; sources are far below 4 GiB.

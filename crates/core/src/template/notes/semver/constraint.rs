@@ -15,17 +15,19 @@ pub(super) const LONGEST: usize = 1024;
 ///
 /// A prerelease satisfies only an alternative that names a prerelease itself.
 pub(super) fn holds(constraint: &str, version: &Version) -> bool {
+    check(constraint, version).unwrap_or(false)
+}
+
+/// Whether a constraint holds for a version; nothing for a malformed one.
+pub(super) fn check(constraint: &str, version: &Version) -> Option<bool> {
     if constraint.len() > LONGEST {
-        return false;
+        return None;
     }
     let mut found = false;
     for alternative in constraint.split("||") {
-        match read_alternative(alternative) {
-            Some(comparisons) => found |= all_hold(&comparisons, version),
-            None => return false,
-        }
+        found |= all_hold(&read_alternative(alternative)?, version);
     }
-    found
+    Some(found)
 }
 
 fn all_hold(comparisons: &[Comparison], version: &Version) -> bool {

@@ -133,7 +133,7 @@ const ELEMENTS: &[(&str, Element)] = &[
 const STEPS_AN_ELEMENT: u64 = 4;
 
 /// Writes a time in a layout.
-pub(super) fn format(
+pub(in crate::template) fn format(
     out: &mut String,
     time: DateTime,
     offset: Offset,

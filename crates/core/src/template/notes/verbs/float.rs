@@ -17,7 +17,7 @@ impl Printer<'_> {
     pub(super) fn float(&mut self, n: f64, verb: char) -> Result<(), Failure> {
         let precision = self.flags.precision;
         self.budget.longer(self.out.len(), precision.unwrap_or(0))?;
-        let mut digits = magnitude(n.abs(), verb, precision);
+        let mut digits = magnitude(n.abs(), verb, precision, self.exact);
         if self.flags.sharp && n.is_finite() {
             digits = pointed(&digits, verb, precision);
         }
@@ -46,7 +46,7 @@ impl Printer<'_> {
 }
 
 /// The digits of a float that is not negative.
-fn magnitude(n: f64, verb: char, precision: Option<usize>) -> String {
+fn magnitude(n: f64, verb: char, precision: Option<usize>, exact: bool) -> String {
     if n.is_nan() {
         return String::from("NaN");
     }
@@ -58,7 +58,7 @@ fn magnitude(n: f64, verb: char, precision: Option<usize>) -> String {
         'e' | 'E' => exponent(n, Some(precision.unwrap_or(6))),
         'f' | 'F' => fixed(n, precision.unwrap_or(6)),
         'x' | 'X' => hexadecimal(n, precision),
-        'v' if precision.is_none() => Node::Float(n).to_text().into_owned(),
+        'v' if precision.is_none() && exact => Node::Float(n).to_text().into_owned(),
         _ => general(n, precision),
     }
 }
