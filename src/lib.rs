@@ -10,7 +10,7 @@
 //! Of several such processes one works; `lead` decides which, and keeps the others from writing.
 //!
 //! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would change in a
-//! cluster, and
+//! cluster, `publish` makes artifacts of folders for registries, and
 //! `init` writes one to begin with.
 //!
 //! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
@@ -26,6 +26,7 @@ pub mod init;
 pub mod lead;
 pub mod meta;
 pub mod metrics;
+pub mod publish;
 pub mod render;
 pub mod runtime;
 pub mod server;

@@ -70,6 +70,11 @@ pub(super) fn closed(address: IpAddr) -> Option<Closed> {
         .copied()
 }
 
+/// What kind of address this is if it is not one of the public internet, to complete "which is …".
+pub(crate) fn kind(address: IpAddr) -> Option<&'static str> {
+    closed(address).map(|closed| closed.what)
+}
+
 /// The address that is reached in the end: an IPv4 one that is written as an IPv6 one, or that a gateway translates to, is
 /// an IPv4 one.
 ///

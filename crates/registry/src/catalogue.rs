@@ -92,7 +92,11 @@ impl Pattern {
     /// What decides which of two is the latest.
     fn rank(&self) -> (Option<Version>, Option<Timestamp>, &str) {
         let version = self.latest_version.trim_start_matches('v');
-        (Version::parse(version).ok(), self.pushed_at, &self.latest_version)
+        (
+            Version::parse(version).ok(),
+            self.pushed_at,
+            &self.latest_version,
+        )
     }
 
     fn merge(&mut self, other: Self) {
@@ -107,8 +111,11 @@ impl Pattern {
 impl Catalogue {
     /// Takes in what another one lists. The order of merging makes no difference.
     pub fn merge(&mut self, other: Self) {
-        let mut all: BTreeMap<String, Pattern> =
-            self.patterns.drain(..).map(|pattern| (pattern.name.clone(), pattern)).collect();
+        let mut all: BTreeMap<String, Pattern> = self
+            .patterns
+            .drain(..)
+            .map(|pattern| (pattern.name.clone(), pattern))
+            .collect();
         for pattern in other.patterns {
             match all.get_mut(&pattern.name) {
                 Some(known) => known.merge(pattern),
@@ -139,7 +146,12 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Contended`] where others write all the time; the artifact is listed even then.
-    pub async fn list_artifact(&self, folder: &Repository, pattern: Pattern, digest: &Digest) -> Result<(), Error> {
+    pub async fn list_artifact(
+        &self,
+        folder: &Repository,
+        pattern: Pattern,
+        digest: &Digest,
+    ) -> Result<(), Error> {
         let index = place(folder)?;
         let tag = entry_tag(&pattern, digest);
         let entry = Catalogue {
@@ -177,10 +189,20 @@ impl Client {
     }
 
     /// Takes in entries that the list does not have yet; false where there are none.
-    async fn merge_missing(&self, index: &Repository, catalogue: &mut Catalogue) -> Result<bool, Error> {
+    async fn merge_missing(
+        &self,
+        index: &Repository,
+        catalogue: &mut Catalogue,
+    ) -> Result<bool, Error> {
         let tags = self.tags(index).await?;
-        let is_missing = |tag: &&String| tag.starts_with(ENTRY) && !catalogue.entries.contains(*tag);
-        let missing: Vec<String> = tags.iter().filter(is_missing).take(MOST_MISSING).cloned().collect();
+        let is_missing =
+            |tag: &&String| tag.starts_with(ENTRY) && !catalogue.entries.contains(*tag);
+        let missing: Vec<String> = tags
+            .iter()
+            .filter(is_missing)
+            .take(MOST_MISSING)
+            .cloned()
+            .collect();
         for tag in &missing {
             let (mut entry, _) = self.read_catalogue(index, tag).await?;
             entry.entries = BTreeSet::from([tag.clone()]);
@@ -189,7 +211,11 @@ impl Client {
         Ok(!missing.is_empty())
     }
 
-    async fn read_catalogue(&self, index: &Repository, tag: &str) -> Result<(Catalogue, Digest), Error> {
+    async fn read_catalogue(
+        &self,
+        index: &Repository,
+        tag: &str,
+    ) -> Result<(Catalogue, Digest), Error> {
         let place = tagged(index, tag);
         let fetched = self.fetch(&place).await?;
         let wrong = |why: String| Error::Malformed {
@@ -199,14 +225,22 @@ impl Client {
         let Content::Manifest(manifest) = &fetched.content else {
             return Err(wrong("it is not an index of Orkestra's".to_owned()));
         };
-        let layer = manifest.layers.iter().find(|layer| layer.media_type == INDEX);
+        let layer = manifest
+            .layers
+            .iter()
+            .find(|layer| layer.media_type == INDEX);
         let layer = layer.ok_or_else(|| wrong("it is not an index of Orkestra's".to_owned()))?;
         let bytes = self.fetch_blob(index, layer, MOST_BYTES).await?;
         let catalogue = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
         Ok((catalogue, fetched.digest))
     }
 
-    async fn put_catalogue(&self, index: &Repository, tag: &str, catalogue: &Catalogue) -> Result<(), Error> {
+    async fn put_catalogue(
+        &self,
+        index: &Repository,
+        tag: &str,
+        catalogue: &Catalogue,
+    ) -> Result<(), Error> {
         let content = Bytes::from(serde_json::to_vec(catalogue).unwrap_or_default());
         let (config, empty) = empty_config();
         self.push_blob(index, &empty, |_| ()).await?;
@@ -221,7 +255,9 @@ impl Client {
             annotations: BTreeMap::new(),
         };
         let bytes = Bytes::from(serde_json::to_vec(&manifest).unwrap_or_default());
-        self.put_manifest(&tagged(index, tag), media::MANIFEST, bytes).await.map(drop)
+        self.put_manifest(&tagged(index, tag), media::MANIFEST, bytes)
+            .await
+            .map(drop)
     }
 }
 
@@ -293,7 +329,11 @@ mod tests {
             order.extend([0, 1, 2, 3, 4]);
             assert_eq!(merged(&order), expected);
         }
-        let latest: Vec<&str> = expected.patterns.iter().map(|pattern| &*pattern.latest_version).collect();
+        let latest: Vec<&str> = expected
+            .patterns
+            .iter()
+            .map(|pattern| &*pattern.latest_version)
+            .collect();
         assert_eq!(latest, ["v1.10.0", "next"]);
         assert_eq!(expected.patterns[0].versions.len(), 3);
         assert_eq!(expected.patterns[0].description, "of v1.10.0");

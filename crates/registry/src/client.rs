@@ -117,7 +117,9 @@ impl Client {
         let home = self.home(host).await?;
         let call = Call::new(Method::GET, home.url("/v2/")?);
         let response = self.ask(&ask, call).await?;
-        self.expect(&ask, response, &[StatusCode::OK]).await.map(drop)
+        self.expect(&ask, response, &[StatusCode::OK])
+            .await
+            .map(drop)
     }
 
     pub(crate) fn transport(&self) -> &Transport {
@@ -136,7 +138,11 @@ impl Client {
         if let Some(home) = homes().get(host) {
             return Ok(home.clone());
         }
-        let server = if host == "docker.io" { "registry-1.docker.io" } else { host };
+        let server = if host == "docker.io" {
+            "registry-1.docker.io"
+        } else {
+            host
+        };
         let authority: Authority = server.parse().map_err(|_| Error::Malformed {
             what: format!("the host {}", short(host)),
             why: "it cannot stand in a URL".to_owned(),
@@ -147,7 +153,8 @@ impl Client {
         };
         let found = if self.0.plain_http {
             home(Scheme::HTTP)
-        } else if is_loopback(authority.host()) && self.speaks_plainly(&home(Scheme::HTTPS)).await? {
+        } else if is_loopback(authority.host()) && self.speaks_plainly(&home(Scheme::HTTPS)).await?
+        {
             home(Scheme::HTTP)
         } else {
             home(Scheme::HTTPS)
@@ -170,7 +177,11 @@ impl Client {
     pub(crate) async fn ask(&self, ask: &Ask<'_>, call: Call) -> Result<Response<Incoming>, Error> {
         let home = self.home(ask.host).await?;
         let held = self.0.tokens.get(ask.host, &ask.scope);
-        let response = self.0.transport.send(&home, call.clone(), held.as_ref()).await?;
+        let response = self
+            .0
+            .transport
+            .send(&home, call.clone(), held.as_ref())
+            .await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
@@ -184,19 +195,30 @@ impl Client {
     }
 
     /// What answers a challenge; none where there are no credentials for it.
-    async fn authorize(&self, ask: &Ask<'_>, home: &Home, challenge: &Challenge) -> Result<Option<HeaderValue>, Error> {
+    async fn authorize(
+        &self,
+        ask: &Ask<'_>,
+        home: &Home,
+        challenge: &Challenge,
+    ) -> Result<Option<HeaderValue>, Error> {
         let credential = self.0.keychain.find(ask.host).await?;
         let (value, within) = match (challenge, &credential) {
             (_, Some(Credential::Bearer(token))) => (auth::bearer(token), None),
-            (Challenge::Basic, Some(Credential::Basic { user, password })) => (auth::basic(user, password), None),
+            (Challenge::Basic, Some(Credential::Basic { user, password })) => {
+                (auth::basic(user, password), None)
+            }
             (Challenge::Basic, _) => return Ok(None),
             (Challenge::Bearer { realm, service }, credential) => {
-                let (value, within) = self.token(ask, home, (realm, service.as_deref()), credential.as_ref()).await?;
+                let (value, within) = self
+                    .token(ask, home, (realm, service.as_deref()), credential.as_ref())
+                    .await?;
                 (Some(value), Some(within))
             }
         };
         if let Some(value) = &value {
-            self.0.tokens.put(ask.host, &ask.scope, value.clone(), within);
+            self.0
+                .tokens
+                .put(ask.host, &ask.scope, value.clone(), within);
         }
         Ok(value)
     }
@@ -209,20 +231,34 @@ impl Client {
         (realm, service): (&str, Option<&str>),
         credential: Option<&Credential>,
     ) -> Result<(HeaderValue, std::time::Duration), Error> {
-        let realm: Uri = realm.parse().ok().filter(|realm: &Uri| realm.authority().is_some()).ok_or_else(|| Error::Malformed {
-            what: format!("the token server that {} names", ask.host),
-            why: "its address is not a URL".to_owned(),
-        })?;
+        let realm: Uri = realm
+            .parse()
+            .ok()
+            .filter(|realm: &Uri| realm.authority().is_some())
+            .ok_or_else(|| Error::Malformed {
+                what: format!("the token server that {} names", ask.host),
+                why: "its address is not a URL".to_owned(),
+            })?;
         let (call, authorization) = auth::token_call(&realm, service, &ask.scope, credential)?;
         let url = call.url.clone();
         // Judged as a place that the registry leads to, but sent what is for it: the token server is its own home.
         let server = self.0.transport.server(home, &realm).await?;
-        let response = self.0.transport.send_to(&server, call, authorization.as_ref()).await?;
+        let response = self
+            .0
+            .transport
+            .send_to(&server, call, authorization.as_ref())
+            .await?;
         let status = response.status();
-        let body = self.0.transport.collect(response, &url, MOST_ANSWER).await?;
+        let body = self
+            .0
+            .transport
+            .collect(response, &url, MOST_ANSWER)
+            .await?;
         match status {
             StatusCode::OK => auth::read_token(&body),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => Err(unauthorized(ask, &body)),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => {
+                Err(unauthorized(ask, &body))
+            }
             status => Err(Error::Status {
                 host: transport::place(&url),
                 what: "a request for a token".to_owned(),
@@ -243,9 +279,19 @@ impl Client {
         if good.contains(&status) {
             return Ok(response);
         }
-        let url = Uri::builder().scheme("https").authority(ask.host).path_and_query("/").build().unwrap_or_default();
+        let url = Uri::builder()
+            .scheme("https")
+            .authority(ask.host)
+            .path_and_query("/")
+            .build()
+            .unwrap_or_default();
         // What an answer says of its failure is a help and no more.
-        let body = self.0.transport.collect(response, &url, MOST_ANSWER).await.unwrap_or_default();
+        let body = self
+            .0
+            .transport
+            .collect(response, &url, MOST_ANSWER)
+            .await
+            .unwrap_or_default();
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => unauthorized(ask, &body),
             StatusCode::NOT_FOUND => Error::NotFound(ask.what.clone()),
@@ -295,5 +341,7 @@ struct Failure {
 fn detail(body: &Bytes) -> String {
     let failures = serde_json::from_slice::<Failures>(body).ok();
     let first = failures.and_then(|failures| failures.errors.into_iter().next());
-    first.map(|Failure { code, message }| format!(": {} ({})", short(&message), short(&code))).unwrap_or_default()
+    first
+        .map(|Failure { code, message }| format!(": {} ({})", short(&message), short(&code)))
+        .unwrap_or_default()
 }

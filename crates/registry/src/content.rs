@@ -47,7 +47,9 @@ impl Client {
     /// [`Error::NotFound`] where there is none.
     pub async fn look(&self, reference: &Reference, known: Option<&Digest>) -> Result<Seen, Error> {
         let ask = Ask::new(&reference.repository, Access::Pull, reference.to_string());
-        let url = self.manifest_url(&reference.repository, &reference.selector()).await?;
+        let url = self
+            .manifest_url(&reference.repository, &reference.selector())
+            .await?;
         let mut call = Call::new(Method::HEAD, url).header(header::ACCEPT, ACCEPT);
         if let Some(known) = known {
             call = call.header(header::IF_NONE_MATCH, &format!("\"{known}\""));
@@ -76,13 +78,18 @@ impl Client {
     pub async fn fetch(&self, reference: &Reference) -> Result<Fetched, Error> {
         let what = reference.to_string();
         let ask = Ask::new(&reference.repository, Access::Pull, &what);
-        let url = self.manifest_url(&reference.repository, &reference.selector()).await?;
+        let url = self
+            .manifest_url(&reference.repository, &reference.selector())
+            .await?;
         let call = Call::new(Method::GET, url.clone()).header(header::ACCEPT, ACCEPT);
         let response = self.ask(&ask, call).await?;
         let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
         let claimed = claimed(response.headers(), &what)?;
         let media_type = text_header(response.headers(), &header::CONTENT_TYPE);
-        let bytes = self.transport().collect(response, &url, MOST_MANIFEST).await?;
+        let bytes = self
+            .transport()
+            .collect(response, &url, MOST_MANIFEST)
+            .await?;
         let digest = Digest::of(&bytes);
         for expected in [reference.digest, claimed].into_iter().flatten() {
             if expected != digest {
@@ -116,7 +123,9 @@ impl Client {
         let digest = Digest::of(&bytes);
         let what = format!("a push to {reference}");
         let ask = Ask::new(&reference.repository, Access::Push, &what);
-        let url = self.manifest_url(&reference.repository, &reference.selector()).await?;
+        let url = self
+            .manifest_url(&reference.repository, &reference.selector())
+            .await?;
         let call = Call::new(Method::PUT, url).body(media_type, bytes);
         let response = self.ask(&ask, call).await?;
         let good = [StatusCode::CREATED, StatusCode::OK, StatusCode::ACCEPTED];
@@ -153,10 +162,15 @@ impl Client {
         };
         let size = usize::try_from(blob.size).unwrap_or(usize::MAX);
         if size > most {
-            return Err(malformed(format!("it has {} bytes, more than {most}", blob.size)));
+            return Err(malformed(format!(
+                "it has {} bytes, more than {most}",
+                blob.size
+            )));
         }
         let ask = Ask::new(repository, Access::Pull, &what);
-        let url = self.url(repository, &format!("blobs/{}", blob.digest)).await?;
+        let url = self
+            .url(repository, &format!("blobs/{}", blob.digest))
+            .await?;
         let response = self.ask(&ask, Call::new(Method::GET, url.clone())).await?;
         let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
         let (mut hasher, mut read) = (Hasher::default(), 0);
@@ -191,7 +205,8 @@ impl Client {
         most: usize,
     ) -> Result<Bytes, Error> {
         let mut all = BytesMut::new();
-        self.stream_blob(repository, blob, most, |piece| all.extend_from_slice(piece)).await?;
+        self.stream_blob(repository, blob, most, |piece| all.extend_from_slice(piece))
+            .await?;
         Ok(all.freeze())
     }
 
@@ -232,9 +247,13 @@ impl Client {
             sent(start as u64);
         }
         let last = with_digest(&place, &digest)?;
-        let mut call = Call::new(Method::PUT, last).body("application/octet-stream", content.slice(start..));
+        let mut call =
+            Call::new(Method::PUT, last).body("application/octet-stream", content.slice(start..));
         if start > 0 && start < content.len() {
-            call = call.header(header::CONTENT_RANGE, &format!("{start}-{}", content.len() - 1));
+            call = call.header(
+                header::CONTENT_RANGE,
+                &format!("{start}-{}", content.len() - 1),
+            );
         }
         let response = self.ask(&ask, call).await?;
         self.expect(&ask, response, &[StatusCode::CREATED]).await?;
@@ -247,7 +266,11 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`] where there is no such repository; [`Error::Malformed`] where there is no end of them.
     pub async fn tags(&self, repository: &Repository) -> Result<Vec<String>, Error> {
-        let ask = Ask::new(repository, Access::Pull, format!("the tags of {repository}"));
+        let ask = Ask::new(
+            repository,
+            Access::Pull,
+            format!("the tags of {repository}"),
+        );
         let mut url = self.url(repository, "tags/list?n=1000").await?;
         let mut tags: Vec<String> = Vec::new();
         loop {
@@ -259,7 +282,8 @@ impl Client {
                 what: ask.what.clone(),
                 why,
             };
-            let page: Tags = serde_json::from_slice(&body).map_err(|error| malformed(error.to_string()))?;
+            let page: Tags =
+                serde_json::from_slice(&body).map_err(|error| malformed(error.to_string()))?;
             let page = page.tags.unwrap_or_default();
             let is_empty = page.is_empty();
             tags.extend(page);
@@ -288,7 +312,10 @@ struct Tags {
 pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
     let links = headers.get_all(header::LINK).iter();
     let link = links.filter_map(|link| link.to_str().ok()).find(|link| {
-        let relation = link.split(';').skip(1).any(|part| part.trim().replace('"', "") == "rel=next");
+        let relation = link
+            .split(';')
+            .skip(1)
+            .any(|part| part.trim().replace('"', "") == "rel=next");
         relation
     })?;
     let target = link.trim().strip_prefix('<')?.split('>').next()?;

@@ -31,7 +31,8 @@ pub use content::{Seen, Written, empty_config};
 pub use digest::{Digest, NotADigest};
 pub use error::Error;
 pub use manifest::{
-    Content, Descriptor, Fetched, Index, MOST_LAYERS, MOST_LISTED, MOST_MANIFEST, Manifest, media, parse,
+    Content, Descriptor, Fetched, Index, MOST_LAYERS, MOST_LISTED, MOST_MANIFEST, Manifest, media,
+    parse,
 };
 pub use reference::{
     BadReference, DEFAULT_KATALOGS, DEFAULT_MOTIFS, LATEST, Reference, Repository,

@@ -42,7 +42,11 @@ pub struct Descriptor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// Further information.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "annotations")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "annotations"
+    )]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -85,7 +89,11 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Descriptor>,
     /// Further information.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "annotations")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "annotations"
+    )]
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -105,7 +113,11 @@ pub struct Index {
     #[serde(default)]
     pub manifests: Vec<Descriptor>,
     /// Further information.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "annotations")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "annotations"
+    )]
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -169,15 +181,30 @@ pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
             let read = serde_json::from_slice::<Index>(bytes);
             Content::Index(read.map_err(|error| wrong(error.to_string()))?)
         }
-        other => return Err(wrong(format!("its media type `{}` is not supported", short(other)))),
+        other => {
+            return Err(wrong(format!(
+                "its media type `{}` is not supported",
+                short(other)
+            )));
+        }
     };
     let (version, claimed, listed, most) = match &content {
         Content::Manifest(manifest) => {
-            let Manifest { schema_version, media_type, layers, .. } = manifest;
+            let Manifest {
+                schema_version,
+                media_type,
+                layers,
+                ..
+            } = manifest;
             (*schema_version, media_type, layers.len(), MOST_LAYERS)
         }
         Content::Index(index) => {
-            let Index { schema_version, media_type, manifests, .. } = index;
+            let Index {
+                schema_version,
+                media_type,
+                manifests,
+                ..
+            } = index;
             (*schema_version, media_type, manifests.len(), MOST_LISTED)
         }
     };
@@ -186,16 +213,24 @@ pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
     }
     if !claimed.is_empty() && claimed != media_type {
         let claimed = short(claimed);
-        return Err(wrong(format!("the registry serves it as {media_type}, but its mediaType is {claimed}")));
+        return Err(wrong(format!(
+            "the registry serves it as {media_type}, but its mediaType is {claimed}"
+        )));
     }
     if listed > most {
         return Err(wrong(format!("it lists {listed} parts, more than {most}")));
     }
     // A text can be both at once, and which one a client sees would depend on a header that no digest covers.
     // Source: CVE-2021-41190.
-    let Both { layers, manifests, config } = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+    let Both {
+        layers,
+        manifests,
+        config,
+    } = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
     if manifests.is_some() && (layers.is_some() || config.is_some()) {
-        return Err(wrong("it has the fields of a manifest and those of an index".to_owned()));
+        return Err(wrong(
+            "it has the fields of a manifest and those of an index".to_owned(),
+        ));
     }
     Ok(content)
 }
@@ -235,12 +270,18 @@ mod tests {
 
     #[test]
     fn a_manifest_is_what_it_says_and_what_the_registry_says() {
-        assert!(matches!(parse(media::MANIFEST, manifest(2).as_bytes()), Ok(Content::Manifest(_))));
+        assert!(matches!(
+            parse(media::MANIFEST, manifest(2).as_bytes()),
+            Ok(Content::Manifest(_))
+        ));
         let lie = refused(media::INDEX, &manifest(1));
         assert!(lie.contains("mediaType is"), "{lie}");
         assert!(refused("text/html", "<html>").contains("`text/html` is not supported"));
         let both = r#"{"schemaVersion":2,"manifests":[],"layers":[]}"#;
-        assert!(refused(media::INDEX, both).contains("fields of a manifest"), "{both}");
+        assert!(
+            refused(media::INDEX, both).contains("fields of a manifest"),
+            "{both}"
+        );
         assert!(refused(media::INDEX, r#"{"schemaVersion":1}"#).contains("schemaVersion is 1"));
     }
 
@@ -252,6 +293,8 @@ mod tests {
         let deep = deep.replace("\"x\"", "\"annotations\"");
         assert!(refused(media::INDEX, &deep).contains("not valid"));
         assert!(refused(media::INDEX, &" ".repeat(MOST_MANIFEST + 1)).contains("bytes"));
-        assert!(refused(media::INDEX, r#"{"schemaVersion":2,"schemaVersion":2}"#).contains("duplicate"));
+        assert!(
+            refused(media::INDEX, r#"{"schemaVersion":2,"schemaVersion":2}"#).contains("duplicate")
+        );
     }
 }

@@ -38,7 +38,9 @@ pub struct Reference {
 
 /// A text that is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a reference: {why}; write `oci://host/path:tag` or `oci://host/path@sha256:…`")]
+#[error(
+    "`{text}` is not a reference: {why}; write `oci://host/path:tag` or `oci://host/path@sha256:…`"
+)]
 pub struct BadReference {
     text: String,
     why: String,
@@ -78,7 +80,11 @@ impl Reference {
         let mut digest = None;
         match pinned {
             Some(pinned) if pinned.starts_with("sha256:") => {
-                digest = Some(pinned.parse::<Digest>().map_err(|error| error.to_string())?);
+                digest = Some(
+                    pinned
+                        .parse::<Digest>()
+                        .map_err(|error| error.to_string())?,
+                );
             }
             Some(pinned) if pinned.contains(':') => {
                 return Err("its digest is not of sha256".to_owned());
@@ -151,7 +157,9 @@ impl Repository {
 
     fn read(path: &str, is_whole: bool, base: &str) -> Result<Self, String> {
         if is_host(path, is_whole) {
-            let (host, path) = path.split_once('/').ok_or("it has no path after the host")?;
+            let (host, path) = path
+                .split_once('/')
+                .ok_or("it has no path after the host")?;
             check_host(host)?;
             check_path(path)?;
             return Ok(Self {
@@ -251,7 +259,10 @@ fn check_path(path: &str) -> Result<(), String> {
 
 fn check_tag(tag: &str) -> Result<(), String> {
     let is_tag = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    let starts = tag.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric() || first == b'_');
+    let starts = tag
+        .bytes()
+        .next()
+        .is_some_and(|first| first.is_ascii_alphanumeric() || first == b'_');
     if starts && tag.len() <= MOST_TAG && tag.bytes().all(is_tag) {
         return Ok(());
     }
@@ -311,8 +322,14 @@ mod tests {
         let pinned = format!("ghcr.io/a/b:v1@sha256:{HEX}");
         let cases = [
             ("oci://ghcr.io/a/b:v1", "oci://ghcr.io/a/b:v1"),
-            ("ghcr.io/orkspace/registry/postgres:v14", "oci://ghcr.io/orkspace/registry/postgres:v14"),
-            ("ghcr.io/orkspace/orkestra-registry/postgres@v14", "oci://ghcr.io/orkspace/orkestra-registry/postgres:v14"),
+            (
+                "ghcr.io/orkspace/registry/postgres:v14",
+                "oci://ghcr.io/orkspace/registry/postgres:v14",
+            ),
+            (
+                "ghcr.io/orkspace/orkestra-registry/postgres@v14",
+                "oci://ghcr.io/orkspace/orkestra-registry/postgres:v14",
+            ),
             ("oci://host/a", "oci://host/a:latest"),
             ("localhost:5000/a/b", "oci://localhost:5000/a/b:latest"),
             ("localhost/a", "oci://localhost/a:latest"),

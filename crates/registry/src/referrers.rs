@@ -26,8 +26,15 @@ impl Client {
     ///
     /// # Errors
     /// As the registry answers; [`Error::Malformed`] where a list breaks the format or its bounds.
-    pub async fn referrers(&self, repository: &Repository, digest: &Digest) -> Result<Vec<Descriptor>, Error> {
-        let mut listed = self.referrers_api(repository, digest).await?.unwrap_or_default();
+    pub async fn referrers(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<Vec<Descriptor>, Error> {
+        let mut listed = self
+            .referrers_api(repository, digest)
+            .await?
+            .unwrap_or_default();
         if let Some((index, _)) = self.fallback(repository, digest).await? {
             listed.extend(index.manifests);
         }
@@ -37,7 +44,11 @@ impl Client {
     }
 
     /// What the API lists; none where the registry has no such API.
-    async fn referrers_api(&self, repository: &Repository, digest: &Digest) -> Result<Option<Vec<Descriptor>>, Error> {
+    async fn referrers_api(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<Option<Vec<Descriptor>>, Error> {
         let what = format!("the referrers of {repository}@{digest}");
         let ask = Ask::new(repository, Access::Pull, &what);
         let mut url = self.url(repository, &format!("referrers/{digest}")).await?;
@@ -46,14 +57,23 @@ impl Client {
             let call = Call::new(Method::GET, url.clone()).header(header::ACCEPT, media::INDEX);
             let response = self.ask(&ask, call).await?;
             // What a registry without the API answers is not fixed.
-            let lacking = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::BAD_REQUEST];
+            let lacking = [
+                StatusCode::NOT_FOUND,
+                StatusCode::METHOD_NOT_ALLOWED,
+                StatusCode::BAD_REQUEST,
+            ];
             if lacking.contains(&response.status()) {
                 return Ok(None);
             }
             let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
             let next = next_page(&url, response.headers());
-            let bytes = self.transport().collect(response, &url, MOST_MANIFEST).await?;
-            let Content::Index(index) = manifest::parse(media::INDEX, &bytes).map_err(|error| named(error, &what))? else {
+            let bytes = self
+                .transport()
+                .collect(response, &url, MOST_MANIFEST)
+                .await?;
+            let Content::Index(index) =
+                manifest::parse(media::INDEX, &bytes).map_err(|error| named(error, &what))?
+            else {
                 return Ok(None);
             };
             let is_empty = index.manifests.is_empty();
@@ -72,7 +92,11 @@ impl Client {
     }
 
     /// The list under the tag, and its digest.
-    async fn fallback(&self, repository: &Repository, digest: &Digest) -> Result<Option<(Index, Digest)>, Error> {
+    async fn fallback(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<Option<(Index, Digest)>, Error> {
         let reference = fallback(repository, digest);
         match self.fetch(&reference).await {
             Ok(fetched) => match fetched.content {
@@ -91,7 +115,12 @@ impl Client {
     ///
     /// # Errors
     /// As the registry answers; [`Error::Contended`] where others change the list all the time.
-    pub async fn attach(&self, repository: &Repository, manifest: &Manifest, subject: &Digest) -> Result<Descriptor, Error> {
+    pub async fn attach(
+        &self,
+        repository: &Repository,
+        manifest: &Manifest,
+        subject: &Digest,
+    ) -> Result<Descriptor, Error> {
         let bytes = Bytes::from(serde_json::to_vec(manifest).unwrap_or_default());
         let mut descriptor = Descriptor::of(media::MANIFEST, &bytes);
         let place = Reference {
@@ -100,8 +129,12 @@ impl Client {
             digest: Some(descriptor.digest),
         };
         let written = self.put_manifest(&place, media::MANIFEST, bytes).await?;
-        descriptor.artifact_type = manifest.artifact_type.clone().or(Some(manifest.config.media_type.clone()));
-        descriptor.annotations = Some(manifest.annotations.clone()).filter(|annotations| !annotations.is_empty());
+        descriptor.artifact_type = manifest
+            .artifact_type
+            .clone()
+            .or(Some(manifest.config.media_type.clone()));
+        descriptor.annotations =
+            Some(manifest.annotations.clone()).filter(|annotations| !annotations.is_empty());
         if !written.is_listed {
             self.list(repository, subject, &descriptor).await?;
         }
@@ -110,7 +143,12 @@ impl Client {
 
     /// Adds an entry to the list under the tag. A registry has no conditional write: after each one the list is read again, and written
     /// again where the entry was lost to somebody who wrote at the same time.
-    async fn list(&self, repository: &Repository, subject: &Digest, entry: &Descriptor) -> Result<(), Error> {
+    async fn list(
+        &self,
+        repository: &Repository,
+        subject: &Digest,
+        entry: &Descriptor,
+    ) -> Result<(), Error> {
         let reference = fallback(repository, subject);
         for attempt in 0..ATTEMPTS {
             let found = self.fallback(repository, subject).await?;
@@ -118,7 +156,11 @@ impl Client {
                 Some((index, digest)) => (index, Some(digest)),
                 None => (empty_index(), None),
             };
-            if index.manifests.iter().any(|listed| listed.digest == entry.digest) {
+            if index
+                .manifests
+                .iter()
+                .any(|listed| listed.digest == entry.digest)
+            {
                 return Ok(());
             }
             index.manifests.push(entry.clone());

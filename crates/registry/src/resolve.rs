@@ -81,5 +81,8 @@ pub(crate) async fn kinds(authority: &Authority, closed: Closed) -> Kinds {
 
 /// The address that a host of a URL is; none for a name.
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+    host.trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse()
+        .ok()
 }

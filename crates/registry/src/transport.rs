@@ -166,7 +166,10 @@ impl Transport {
     pub(crate) async fn server(&self, home: &Home, url: &Uri) -> Result<Server, Error> {
         let own = Home {
             scheme: url.scheme().cloned().unwrap_or(Scheme::HTTPS),
-            authority: url.authority().cloned().unwrap_or_else(|| home.authority.clone()),
+            authority: url
+                .authority()
+                .cloned()
+                .unwrap_or_else(|| home.authority.clone()),
         };
         let connections = if home.is_at(url) {
             self.open.clone()
@@ -232,7 +235,9 @@ impl Transport {
         let agent = HeaderValue::from_static(agent);
         request.headers_mut().insert(header::USER_AGENT, agent);
         if let Some(authorization) = authorization {
-            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+            request
+                .headers_mut()
+                .insert(header::AUTHORIZATION, authorization.clone());
         }
         let within = self.limits.body(call.body.len());
         let sent = tokio::time::timeout(within, connections.request(request)).await;
@@ -251,7 +256,9 @@ impl Transport {
         };
         let is_secure = url.scheme() == Some(&Scheme::HTTPS);
         if !is_secure && home.scheme == Scheme::HTTPS {
-            return Err(refused("it is a plain HTTP address that a registry over HTTPS redirects to".to_owned()));
+            return Err(refused(
+                "it is a plain HTTP address that a registry over HTTPS redirects to".to_owned(),
+            ));
         }
         let host = url.host().unwrap_or_default();
         let kinds = resolve::kinds(&home.authority, self.closed).await;
@@ -311,7 +318,8 @@ impl Transport {
         most: usize,
     ) -> Result<Bytes, Error> {
         let mut all = BytesMut::new();
-        self.read(response, url, most, |piece| all.extend_from_slice(piece)).await?;
+        self.read(response, url, most, |piece| all.extend_from_slice(piece))
+            .await?;
         Ok(all.freeze())
     }
 }
@@ -340,14 +348,18 @@ pub(crate) fn location(asked: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
         what: format!("the Location of an answer of {}", place(asked)),
         why: why.to_owned(),
     };
-    let value = headers.get(header::LOCATION).ok_or_else(|| wrong("it is missing"))?;
+    let value = headers
+        .get(header::LOCATION)
+        .ok_or_else(|| wrong("it is missing"))?;
     let text = value.to_str().map_err(|_| wrong("it is not text"))?;
     let text = text.split('#').next().unwrap_or_default();
     let mut parts = asked.clone().into_parts();
     if text.contains("://") {
         let url: Uri = text.parse().map_err(|_| wrong("it is not a URL"))?;
         let is_known = [Some(&Scheme::HTTP), Some(&Scheme::HTTPS)].contains(&url.scheme());
-        let is_plain = url.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        let is_plain = url
+            .authority()
+            .is_some_and(|authority| !authority.as_str().contains('@'));
         return if is_known && is_plain {
             Ok(url)
         } else {
@@ -392,9 +404,14 @@ pub(crate) fn is_not_tls(error: &Error) -> bool {
         return false;
     };
     // `rustls` gives the kinds as text alone once hyper has wrapped them.
-    ["InvalidContentType", "corrupt message", "tls handshake eof", "unexpected end of file"]
-        .iter()
-        .any(|kind| why.contains(kind))
+    [
+        "InvalidContentType",
+        "corrupt message",
+        "tls handshake eof",
+        "unexpected end of file",
+    ]
+    .iter()
+    .any(|kind| why.contains(kind))
 }
 
 /// Shared by clones of a client.

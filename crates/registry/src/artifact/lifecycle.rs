@@ -42,7 +42,11 @@ pub enum Stage {
 impl Lifecycle {
     /// What annotations say; none where the artifact is not deprecated. A date that cannot be read is left out.
     pub fn of(annotations: &BTreeMap<String, String>) -> Option<Self> {
-        let text = |key: &str| annotations.get(key).map(|text| crate::manifest::short(text));
+        let text = |key: &str| {
+            annotations
+                .get(key)
+                .map(|text| crate::manifest::short(text))
+        };
         if text(DEPRECATED)? != "true" {
             return None;
         }
@@ -72,7 +76,11 @@ impl Lifecycle {
             (FROM, from.map(|date| date.to_string())),
             (TO, to.map(|date| date.to_string())),
         ];
-        all.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        all.extend(
+            optional
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value?))),
+        );
         all
     }
 
@@ -134,7 +142,10 @@ mod tests {
             from: Some(date(2026, 1, 1)),
             to: Some(date(2026, 3, 1)),
         };
-        assert_eq!(Lifecycle::of(&lifecycle.annotations()), Some(lifecycle.clone()));
+        assert_eq!(
+            Lifecycle::of(&lifecycle.annotations()),
+            Some(lifecycle.clone())
+        );
         for (day, stage) in [
             (date(2025, 12, 31), Stage::Deprecated),
             (date(2026, 1, 1), Stage::Ending(59)),

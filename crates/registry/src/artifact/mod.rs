@@ -172,7 +172,10 @@ pub fn build(files: &[File], summary: &Summary, lifecycle: Option<&Lifecycle>) -
 }
 
 fn annotations(summary: &Summary, lifecycle: Option<&Lifecycle>) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::from([("org.opencontainers.image.title".to_owned(), summary.name.clone())]);
+    let mut all = BTreeMap::from([(
+        "org.opencontainers.image.title".to_owned(),
+        summary.name.clone(),
+    )]);
     let optional = [
         ("org.opencontainers.image.version", &summary.version),
         ("org.opencontainers.image.description", &summary.description),
@@ -220,7 +223,10 @@ pub struct Opened {
 impl Opened {
     /// Bytes of all files together.
     pub fn size(&self) -> u64 {
-        self.files.iter().map(|(_, layer)| layer.size).fold(0, u64::saturating_add)
+        self.files
+            .iter()
+            .map(|(_, layer)| layer.size)
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -236,17 +242,25 @@ impl Client {
             why,
         };
         let Content::Manifest(manifest) = fetched.content.clone() else {
-            return Err(wrong("it is an index of several manifests, expected one Katalog or Motif".to_owned()));
+            return Err(wrong(
+                "it is an index of several manifests, expected one Katalog or Motif".to_owned(),
+            ));
         };
         let files = files(&manifest).map_err(wrong)?;
         let kind = kind(&manifest, &files).map_err(wrong)?;
         let config = &manifest.config;
         let summary = if config.media_type == CONFIG {
-            let bytes = self.fetch_blob(&reference.repository, config, MOST_CONFIG).await?;
+            let bytes = self
+                .fetch_blob(&reference.repository, config, MOST_CONFIG)
+                .await?;
             let summary: Summary = serde_json::from_slice(&bytes)
                 .map_err(|error| wrong(format!("its configuration is not valid: {error}")))?;
             if summary.kind != kind {
-                return Err(wrong(format!("its configuration is of a {}, its type of a {}", summary.kind.name(), kind.name())));
+                return Err(wrong(format!(
+                    "its configuration is of a {}, its type of a {}",
+                    summary.kind.name(),
+                    kind.name()
+                )));
             }
             if summary.declares.len() > MOST_LISTED || summary.rights.len() > MOST_LISTED {
                 return Err(wrong("its configuration lists too much".to_owned()));
@@ -273,23 +287,33 @@ fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, String> {
     let mut total = 0_u64;
     for layer in &manifest.layers {
         let Some(name) = layer.annotation(TITLE) else {
-            return Err(format!("the layer {} has no file name ({TITLE})", layer.digest));
+            return Err(format!(
+                "the layer {} has no file name ({TITLE})",
+                layer.digest
+            ));
         };
         check_name(name)?;
         if layer.annotation("io.deis.oras.content.unpack") == Some("true") {
-            return Err(format!("`{name}` is a packed folder: push its files one by one"));
+            return Err(format!(
+                "`{name}` is a packed folder: push its files one by one"
+            ));
         }
         if !seen.insert(name.to_lowercase()) {
             return Err(format!("`{name}` is in it twice"));
         }
         if layer.size > MOST_FILE {
-            return Err(format!("`{name}` has {} bytes, more than {MOST_FILE}", layer.size));
+            return Err(format!(
+                "`{name}` has {} bytes, more than {MOST_FILE}",
+                layer.size
+            ));
         }
         total = total.saturating_add(layer.size);
         files.push((name.to_owned(), layer.clone()));
     }
     if total > MOST_TOTAL {
-        return Err(format!("its files have {total} bytes together, more than {MOST_TOTAL}"));
+        return Err(format!(
+            "its files have {total} bytes together, more than {MOST_TOTAL}"
+        ));
     }
     Ok(files)
 }
@@ -297,11 +321,20 @@ fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, String> {
 /// What an artifact is: what its type says, which must agree with its files.
 fn kind(manifest: &Manifest, files: &[(String, Descriptor)]) -> Result<Kind, String> {
     // The configuration's type is the artifact's where it names none. Source: OCI image specification, "Guidelines for Artifact Usage".
-    let type_ = manifest.artifact_type.as_ref().unwrap_or(&manifest.config.media_type);
-    let kind = Kind::ALL.into_iter().find(|kind| kind.artifact_type() == type_);
+    let type_ = manifest
+        .artifact_type
+        .as_ref()
+        .unwrap_or(&manifest.config.media_type);
+    let kind = Kind::ALL
+        .into_iter()
+        .find(|kind| kind.artifact_type() == type_);
     let Some(kind) = kind else {
         let found = super::manifest::short(type_);
-        return Err(format!("its type is `{found}`, expected {} or {}", Kind::Katalog.artifact_type(), Kind::Motif.artifact_type()));
+        return Err(format!(
+            "its type is `{found}`, expected {} or {}",
+            Kind::Katalog.artifact_type(),
+            Kind::Motif.artifact_type()
+        ));
     };
     let file = kind.file();
     if !files.iter().any(|(name, _)| name == file) {
@@ -338,11 +371,27 @@ mod tests {
 
     #[test]
     fn equal_files_give_equal_bytes_and_each_file_is_a_layer() {
-        let packed = [file("katalog.yaml"), file("README.md"), file("manifests/a.yaml")];
+        let packed = [
+            file("katalog.yaml"),
+            file("README.md"),
+            file("manifests/a.yaml"),
+        ];
         let artifact = build(&packed, &summary(), None);
         assert_eq!(artifact.bytes, build(&packed, &summary(), None).bytes);
-        let types: Vec<&str> = artifact.manifest.layers.iter().map(|layer| &*layer.media_type).collect();
-        assert_eq!(types, ["application/vnd.orkestra.katalog.v1+yaml", "text/markdown", "application/octet-stream"]);
+        let types: Vec<&str> = artifact
+            .manifest
+            .layers
+            .iter()
+            .map(|layer| &*layer.media_type)
+            .collect();
+        assert_eq!(
+            types,
+            [
+                "application/vnd.orkestra.katalog.v1+yaml",
+                "text/markdown",
+                "application/octet-stream"
+            ]
+        );
         let read = files(&artifact.manifest).unwrap();
         assert_eq!(read[2].0, "manifests/a.yaml");
         assert_eq!(kind(&artifact.manifest, &read), Ok(Kind::Katalog));
@@ -361,18 +410,35 @@ mod tests {
             (refused(&["katalog.yaml", "../x"], |_| ()), "`../x`"),
             (refused(&["katalog.yaml", "Katalog.YAML"], |_| ()), "twice"),
             (refused(&["crd.yaml"], |_| ()), "without a katalog.yaml"),
-            (refused(&["katalog.yaml"], |manifest| manifest.artifact_type = None), "its type is"),
-            (refused(&["katalog.yaml"], |manifest| manifest.layers[0].annotations = None), "no file name"),
-            (refused(&["katalog.yaml"], |manifest| manifest.layers[0].size = 10 << 30), "more than"),
-            (refused(&["katalog.yaml"], |manifest| {
-                let layers = (0..200).map(|number| {
-                    let mut layer = manifest.layers[0].clone();
-                    layer.size = MOST_FILE;
-                    layer.annotations = Some(BTreeMap::from([(TITLE.to_owned(), format!("f{number}"))]));
-                    layer
-                });
-                manifest.layers = layers.collect();
-            }), "together"),
+            (
+                refused(&["katalog.yaml"], |manifest| manifest.artifact_type = None),
+                "its type is",
+            ),
+            (
+                refused(&["katalog.yaml"], |manifest| {
+                    manifest.layers[0].annotations = None
+                }),
+                "no file name",
+            ),
+            (
+                refused(&["katalog.yaml"], |manifest| {
+                    manifest.layers[0].size = 10 << 30
+                }),
+                "more than",
+            ),
+            (
+                refused(&["katalog.yaml"], |manifest| {
+                    let layers = (0..200).map(|number| {
+                        let mut layer = manifest.layers[0].clone();
+                        layer.size = MOST_FILE;
+                        layer.annotations =
+                            Some(BTreeMap::from([(TITLE.to_owned(), format!("f{number}"))]));
+                        layer
+                    });
+                    manifest.layers = layers.collect();
+                }),
+                "together",
+            ),
         ];
         for (why, expected) in cases {
             assert!(why.contains(expected), "{why}");

@@ -61,10 +61,15 @@ pub fn pack(folder: &Path) -> Result<Vec<File>, PackError> {
         why,
     };
     if files.len() > MOST_LAYERS {
-        return Err(unfit(format!("it has {} files, more than {MOST_LAYERS}", files.len())));
+        return Err(unfit(format!(
+            "it has {} files, more than {MOST_LAYERS}",
+            files.len()
+        )));
     }
     if total > MOST_TOTAL {
-        return Err(unfit(format!("its files have {total} bytes together, more than {MOST_TOTAL}")));
+        return Err(unfit(format!(
+            "its files have {total} bytes together, more than {MOST_TOTAL}"
+        )));
     }
     Ok(files)
 }
@@ -95,9 +100,14 @@ fn walk(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<File>) -> Res
             }
             walk(&path, &format!("{name}/"), depth + 1, files)?;
         } else if !about.is_file() {
-            return Err(unfit("it is neither a file nor a folder: copy what a link leads to".to_owned()));
+            return Err(unfit(
+                "it is neither a file nor a folder: copy what a link leads to".to_owned(),
+            ));
         } else if about.len() > MOST_FILE {
-            return Err(unfit(format!("it has {} bytes, more than {MOST_FILE}", about.len())));
+            return Err(unfit(format!(
+                "it has {} bytes, more than {MOST_FILE}",
+                about.len()
+            )));
         } else if files.len() > MOST_LAYERS {
             return Ok(());
         } else {
@@ -117,10 +127,20 @@ mod tests {
         let folder = tempfile::TempDir::new().unwrap();
         fs::create_dir_all(folder.path().join("manifests")).unwrap();
         fs::create_dir_all(folder.path().join(".git")).unwrap();
-        for name in ["katalog.yaml", "manifests/b.yaml", "README.md", ".git/config", ".hidden"] {
+        for name in [
+            "katalog.yaml",
+            "manifests/b.yaml",
+            "README.md",
+            ".git/config",
+            ".hidden",
+        ] {
             fs::write(folder.path().join(name), name).unwrap();
         }
-        let names: Vec<String> = pack(folder.path()).unwrap().into_iter().map(|file| file.name).collect();
+        let names: Vec<String> = pack(folder.path())
+            .unwrap()
+            .into_iter()
+            .map(|file| file.name)
+            .collect();
         assert_eq!(names, ["README.md", "katalog.yaml", "manifests/b.yaml"]);
     }
 

@@ -39,7 +39,11 @@ pub enum UnpackError {
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |part: &str| {
         let stem = part.split('.').next().unwrap_or_default().to_lowercase();
-        !part.is_empty() && part != "." && part != ".." && !part.ends_with(['.', ' ']) && !DEVICES.contains(&&*stem)
+        !part.is_empty()
+            && part != "."
+            && part != ".."
+            && !part.ends_with(['.', ' '])
+            && !DEVICES.contains(&&*stem)
     };
     let is_text = |c: char| !c.is_control() && !"\\:*?\"<>|".contains(c);
     if name.len() <= MOST_NAME && name.split('/').all(is_plain) && name.chars().all(is_text) {
@@ -69,9 +73,15 @@ pub fn write(folder: &Path, files: &[File]) -> Result<(), UnpackError> {
         return Err(UnpackError::Occupied(folder.to_owned()));
     }
     // A folder of our own beside it, moved in one step: nobody can have put a link into it.
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = folder
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed(parent))?;
-    let fresh = tempfile::Builder::new().prefix(".ork-pull-").tempdir_in(parent).map_err(failed(parent))?;
+    let fresh = tempfile::Builder::new()
+        .prefix(".ork-pull-")
+        .tempdir_in(parent)
+        .map_err(failed(parent))?;
     let own = fresh.path().join("files");
     fs::create_dir(&own).map_err(failed(&own))?;
     for file in files {
@@ -92,11 +102,30 @@ mod tests {
 
     #[test]
     fn names_that_lead_out_of_the_folder_are_refused() {
-        for name in ["katalog.yaml", "manifests/a.yaml", "a/b/c.d", "..a", "intent.json"] {
+        for name in [
+            "katalog.yaml",
+            "manifests/a.yaml",
+            "a/b/c.d",
+            "..a",
+            "intent.json",
+        ] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
         for name in [
-            "", ".", "..", "../x", "a/../x", "/etc/passwd", "a//b", "a/", "C:\\x", "a\\b", "a\0b", "a\nb", "con.yaml", "a.",
+            "",
+            ".",
+            "..",
+            "../x",
+            "a/../x",
+            "/etc/passwd",
+            "a//b",
+            "a/",
+            "C:\\x",
+            "a\\b",
+            "a\0b",
+            "a\nb",
+            "con.yaml",
+            "a.",
             &"a".repeat(256),
         ] {
             assert!(check_name(name).is_err(), "{name}");
@@ -114,10 +143,16 @@ mod tests {
         // The second needs a folder where the first is a file.
         assert!(write(&target, &[file("a"), file("a/b")]).is_err());
         assert!(!target.exists());
-        assert!(matches!(write(&target, &[file("../a")]), Err(UnpackError::Name(_))));
+        assert!(matches!(
+            write(&target, &[file("../a")]),
+            Err(UnpackError::Name(_))
+        ));
         write(&target, &[file("a"), file("b/c")]).unwrap();
         assert_eq!(fs::read_to_string(target.join("b/c")).unwrap(), "x");
-        assert!(matches!(write(&target, &[file("a")]), Err(UnpackError::Occupied(_))));
+        assert!(matches!(
+            write(&target, &[file("a")]),
+            Err(UnpackError::Occupied(_))
+        ));
         let left: Vec<_> = fs::read_dir(target.parent().unwrap()).unwrap().collect();
         assert_eq!(left.len(), 1, "no temporary folder stays");
     }

@@ -85,7 +85,10 @@ mod tests {
     #[test]
     fn a_token_is_preferred_and_commas_in_quotes_are_part_of_a_value() {
         let mut headers = HeaderMap::new();
-        headers.append(header::WWW_AUTHENTICATE, "Basic realm=\"r\"".parse().unwrap());
+        headers.append(
+            header::WWW_AUTHENTICATE,
+            "Basic realm=\"r\"".parse().unwrap(),
+        );
         assert_eq!(Challenge::of(&headers), Some(Challenge::Basic));
         let token = r#"bearer Realm="https://auth.example/token",service="a \"b\"",scope="repository:a/b:pull,push",error=x"#;
         headers.append(header::WWW_AUTHENTICATE, token.parse().unwrap());
@@ -98,7 +101,13 @@ mod tests {
 
     #[test]
     fn a_challenge_of_another_kind_or_without_a_realm_is_not_one() {
-        for text in ["", "Digest realm=\"x\"", "Bearer", "Bearer service=\"x\"", "Bearer realm"] {
+        for text in [
+            "",
+            "Digest realm=\"x\"",
+            "Bearer",
+            "Bearer service=\"x\"",
+            "Bearer realm",
+        ] {
             assert_eq!(Challenge::parse(text), None, "{text}");
         }
     }

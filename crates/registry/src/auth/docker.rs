@@ -99,8 +99,13 @@ impl Keychain {
     /// [`Error::Configuration`] where the file is there and cannot be read.
     pub fn of_user() -> Result<Self, Error> {
         let folder = env::var_os("DOCKER_CONFIG").filter(|folder| !folder.is_empty());
-        let folder = folder.map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".docker")));
-        folder.map_or_else(|| Ok(Self::default()), |folder| Self::of_file(folder.join("config.json")))
+        let folder = folder
+            .map(PathBuf::from)
+            .or_else(|| Some(env::home_dir()?.join(".docker")));
+        folder.map_or_else(
+            || Ok(Self::default()),
+            |folder| Self::of_file(folder.join("config.json")),
+        )
     }
 
     /// Those of a file, which need not exist yet.
@@ -131,9 +136,17 @@ impl Keychain {
                 return Ok(Some(credential));
             }
         }
-        let auths = self.config.as_ref().and_then(|config| config.get("auths")?.as_object());
+        let auths = self
+            .config
+            .as_ref()
+            .and_then(|config| config.get("auths")?.as_object());
         let entry = auths.and_then(|auths| {
-            let spelled = [key.to_owned(), format!("https://{key}"), format!("https://{key}/v1/"), format!("http://{key}")];
+            let spelled = [
+                key.to_owned(),
+                format!("https://{key}"),
+                format!("https://{key}/v1/"),
+                format!("http://{key}"),
+            ];
             spelled.iter().find_map(|key| auths.get(key))
         });
         Ok(entry.and_then(read_entry))
@@ -142,7 +155,9 @@ impl Keychain {
     /// The helper for a registry: its own, else that for all.
     fn helper(&self, host: &str) -> Option<String> {
         let config = self.config.as_ref()?;
-        let own = config.get("credHelpers").and_then(|helpers| helpers.get(key(host)));
+        let own = config
+            .get("credHelpers")
+            .and_then(|helpers| helpers.get(key(host)));
         let name = own.or_else(|| config.get("credsStore"))?.as_str()?;
         Some(name.to_owned()).filter(|name| !name.is_empty())
     }
@@ -173,7 +188,10 @@ impl Keychain {
         if let Some(helper) = self.helper(host) {
             run(&helper, "erase", key(host)).await?;
         }
-        let is_in_file = self.config.as_ref().is_some_and(|config| config["auths"].get(key(host)).is_some());
+        let is_in_file = self
+            .config
+            .as_ref()
+            .is_some_and(|config| config["auths"].get(key(host)).is_some());
         if is_in_file {
             self.write(|auths| {
                 auths.remove(key(host));
@@ -203,10 +221,15 @@ impl Keychain {
         let folder = file.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         // A temporary file is readable by its owner alone, and stays so.
-        let mut written = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
+        let mut written =
+            tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
         let text = serde_json::to_string_pretty(&config).unwrap_or_default() + "\n";
-        written.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-        written.persist(&file).map_err(|error| failed(&error.error))?;
+        written
+            .write_all(text.as_bytes())
+            .map_err(|error| failed(&error))?;
+        written
+            .persist(&file)
+            .map_err(|error| failed(&error.error))?;
         self.config = Some(config);
         Ok(file)
     }
@@ -254,7 +277,8 @@ async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, Error> {
     let Some(answer) = run(helper, "get", key).await? else {
         return Ok(None);
     };
-    let found: Found = serde_json::from_slice(&answer).map_err(|_| failed(helper, "its answer is not JSON of the known form"))?;
+    let found: Found = serde_json::from_slice(&answer)
+        .map_err(|_| failed(helper, "its answer is not JSON of the known form"))?;
     Ok(Some(if found.username == TOKEN_USER {
         Credential::Identity(found.secret)
     } else {
@@ -269,11 +293,21 @@ async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, Error> {
 async fn run(helper: &str, action: &str, input: &str) -> Result<Option<Vec<u8>>, Error> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !helper.bytes().all(is_name) {
-        return Err(failed(helper, "this is not the name of a credential helper"));
+        return Err(failed(
+            helper,
+            "this is not the name of a credential helper",
+        ));
     }
     let mut command = Command::new(format!("docker-credential-{helper}"));
-    command.arg(action).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let mut child = command.spawn().map_err(|error| failed(helper, &error.to_string()))?;
+    command
+        .arg(action)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    let mut child = command
+        .spawn()
+        .map_err(|error| failed(helper, &error.to_string()))?;
     let answered = async {
         if let Some(mut stdin) = child.stdin.take() {
             stdin.write_all(input.as_bytes()).await?;
@@ -290,7 +324,13 @@ async fn run(helper: &str, action: &str, input: &str) -> Result<Option<Vec<u8>>,
     if said.contains("credentials not found") {
         return Ok(None);
     }
-    Err(failed(helper, &format!("`{action}` failed: {}", said.lines().next().unwrap_or_default())))
+    Err(failed(
+        helper,
+        &format!(
+            "`{action}` failed: {}",
+            said.lines().next().unwrap_or_default()
+        ),
+    ))
 }
 
 fn failed(helper: &str, why: &str) -> Error {
@@ -346,8 +386,15 @@ mod tests {
         let folder = tempfile::TempDir::new().unwrap();
         let file = folder.path().join("docker/config.json");
         let mut keychain = Keychain::of_file(file.clone()).unwrap();
-        assert_eq!(keychain.store("a.example", "u", "p").await.unwrap(), Stored::File(file.clone()));
-        fs::write(&file, r#"{"auths":{"b.example":{"auth":"eDp5"}},"HttpHeaders":{"x":"y"}}"#).unwrap();
+        assert_eq!(
+            keychain.store("a.example", "u", "p").await.unwrap(),
+            Stored::File(file.clone())
+        );
+        fs::write(
+            &file,
+            r#"{"auths":{"b.example":{"auth":"eDp5"}},"HttpHeaders":{"x":"y"}}"#,
+        )
+        .unwrap();
         keychain.store("a.example", "u", "p").await.unwrap();
         let config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(config["HttpHeaders"]["x"], "y");
@@ -355,13 +402,22 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(
+                fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+                0o600
+            );
         }
         let mut keychain = Keychain::of_file(file).unwrap();
-        assert_eq!(keychain.find("a.example").await.unwrap(), Some(user("u", "p")));
+        assert_eq!(
+            keychain.find("a.example").await.unwrap(),
+            Some(user("u", "p"))
+        );
         assert!(keychain.erase("a.example").await.unwrap());
         assert!(!keychain.erase("a.example").await.unwrap());
-        assert_eq!(keychain.find("b.example").await.unwrap(), Some(user("x", "y")));
+        assert_eq!(
+            keychain.find("b.example").await.unwrap(),
+            Some(user("x", "y"))
+        );
     }
 
     #[tokio::test]
@@ -372,7 +428,11 @@ mod tests {
             let error = keychain.find("a.example").await.unwrap_err();
             assert!(error.to_string().contains("credential helper"), "{error}");
             let secret = Keychain::of_secret(&config).unwrap();
-            assert_eq!(secret.find("a.example").await.unwrap(), None, "a Secret runs nothing");
+            assert_eq!(
+                secret.find("a.example").await.unwrap(),
+                None,
+                "a Secret runs nothing"
+            );
         }
     }
 }

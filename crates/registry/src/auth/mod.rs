@@ -42,7 +42,10 @@ impl fmt::Debug for Credential {
 
 /// `Basic …`, with user and password. Source: RFC 7617, section 2.
 pub(crate) fn basic(user: &str, password: &str) -> Option<HeaderValue> {
-    sensitive(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+    sensitive(&format!(
+        "Basic {}",
+        STANDARD.encode(format!("{user}:{password}"))
+    ))
 }
 
 /// `Bearer …`. Source: RFC 6750, section 2.1.

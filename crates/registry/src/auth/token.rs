@@ -22,7 +22,11 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// How messages and token servers call this client.
 const CLIENT_ID: &str = "ork";
 
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Authorizations that are valid, by host and scope.
 #[derive(Default)]
@@ -36,7 +40,13 @@ impl Tokens {
         is_valid.then(|| value.clone())
     }
 
-    pub(crate) fn put(&self, host: &str, scope: &str, value: HeaderValue, within: Option<Duration>) {
+    pub(crate) fn put(
+        &self,
+        host: &str,
+        scope: &str,
+        value: HeaderValue,
+        within: Option<Duration>,
+    ) {
         let end = within.map(|within| Instant::now() + within);
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.insert((host.to_owned(), scope.to_owned()), (value, end));
@@ -59,24 +69,39 @@ pub(crate) fn token_call(
         fields.push(("scope", scope));
     }
     if let Some(Credential::Identity(token)) = credential {
-        fields.extend([("grant_type", "refresh_token"), ("client_id", CLIENT_ID), ("refresh_token", token)]);
+        fields.extend([
+            ("grant_type", "refresh_token"),
+            ("client_id", CLIENT_ID),
+            ("refresh_token", token),
+        ]);
         let body = Bytes::from(encode(&fields));
         let call = Call::new(Method::POST, realm.clone());
         return Ok((call.body("application/x-www-form-urlencoded", body), None));
     }
     let query = encode(&fields);
     let joint = if realm.query().is_some() { "&" } else { "?" };
-    let url = if query.is_empty() { realm.to_string() } else { format!("{realm}{joint}{query}") };
-    let url = url.parse().map_err(|_| malformed("its URL is too long".to_owned()))?;
+    let url = if query.is_empty() {
+        realm.to_string()
+    } else {
+        format!("{realm}{joint}{query}")
+    };
+    let url = url
+        .parse()
+        .map_err(|_| malformed("its URL is too long".to_owned()))?;
     let authorization = match credential {
         Some(Credential::Basic { user, password }) => basic(user, password),
         _ => None,
     };
-    Ok((Call::new(Method::GET, url).header(header::ACCEPT, "application/json"), authorization))
+    Ok((
+        Call::new(Method::GET, url).header(header::ACCEPT, "application/json"),
+        authorization,
+    ))
 }
 
 fn encode(fields: &[(&str, &str)]) -> String {
-    let pairs = fields.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, QUERY)));
+    let pairs = fields
+        .iter()
+        .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, QUERY)));
     pairs.collect::<Vec<_>>().join("&")
 }
 
@@ -89,10 +114,15 @@ struct Answer {
 
 /// The authorization that a token server answered with, and for how long it is used.
 pub(crate) fn read_token(body: &[u8]) -> Result<(HeaderValue, Duration), Error> {
-    let answer: Answer = serde_json::from_slice(body).map_err(|_| malformed("it is not JSON of that form".to_owned()))?;
-    let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());
+    let answer: Answer = serde_json::from_slice(body)
+        .map_err(|_| malformed("it is not JSON of that form".to_owned()))?;
+    let token = answer
+        .token
+        .or(answer.access_token)
+        .filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| malformed("it has no token".to_owned()))?;
-    let value = bearer(&token).ok_or_else(|| malformed("its token cannot stand in a header".to_owned()))?;
+    let value =
+        bearer(&token).ok_or_else(|| malformed("its token cannot stand in a header".to_owned()))?;
     let within = Duration::from_secs(answer.expires_in.unwrap_or(DEFAULT_SECONDS));
     Ok((value, within.saturating_sub(MARGIN)))
 }
@@ -125,7 +155,10 @@ mod tests {
         let identity = Credential::Identity("t&t".to_owned());
         let (call, authorization) = token_call(&realm, None, "", Some(&identity)).unwrap();
         assert_eq!((call.method, authorization), (Method::POST, None));
-        assert_eq!(call.body, "grant_type=refresh_token&client_id=ork&refresh_token=t%26t");
+        assert_eq!(
+            call.body,
+            "grant_type=refresh_token&client_id=ork&refresh_token=t%26t"
+        );
     }
 
     #[test]
@@ -133,7 +166,10 @@ mod tests {
         let (value, within) = read_token(br#"{"access_token":"abc","expires_in":300}"#).unwrap();
         assert_eq!(value, "Bearer abc");
         assert_eq!(within, Duration::from_secs(290));
-        assert_eq!(read_token(br#"{"token":"abc"}"#).unwrap().1, Duration::from_secs(50));
+        assert_eq!(
+            read_token(br#"{"token":"abc"}"#).unwrap().1,
+            Duration::from_secs(50)
+        );
         for wrong in ["", "{}", r#"{"token":""}"#, r#"{"token":"a\nb"}"#] {
             assert!(read_token(wrong.as_bytes()).is_err(), "{wrong}");
         }

@@ -16,7 +16,10 @@ pub(super) const ANY_VERSION: &str = "application/vnd.dev.sigstore.bundle";
 /// Type of the payload.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 /// Types that a statement may have.
-const STATEMENTS: [&str; 2] = ["https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1"];
+const STATEMENTS: [&str; 2] = [
+    "https://in-toto.io/Statement/v1",
+    "https://in-toto.io/Statement/v0.1",
+];
 /// What the statement says: that the subject is signed. Attestations say other things, and are no signatures.
 pub(super) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
@@ -63,15 +66,22 @@ struct Digests {
 
 /// Whether the bundle is signed by the key, and for this digest; else why not.
 pub(super) fn check(digest: &Digest, bytes: &[u8], key: &PublicKey) -> Result<(), String> {
-    let bundle: Bundle = serde_json::from_slice(bytes).map_err(|error| format!("its bundle is not valid: {error}"))?;
+    let bundle: Bundle = serde_json::from_slice(bytes)
+        .map_err(|error| format!("its bundle is not valid: {error}"))?;
     if !bundle.media_type.starts_with(ANY_VERSION) {
         return Err("its bundle has another media type".to_owned());
     }
-    let envelope = bundle.dsse_envelope.ok_or("its bundle has no DSSE envelope")?;
-    let payload = STANDARD.decode(&envelope.payload).map_err(|_| "its payload is not base64".to_owned())?;
+    let envelope = bundle
+        .dsse_envelope
+        .ok_or("its bundle has no DSSE envelope")?;
+    let payload = STANDARD
+        .decode(&envelope.payload)
+        .map_err(|_| "its payload is not base64".to_owned())?;
     let message = pae(&envelope.payload_type, &payload);
     let is_signed = |signature: &Signature| {
-        STANDARD.decode(&signature.sig).is_ok_and(|signature| key.holds(&message, &signature))
+        STANDARD
+            .decode(&signature.sig)
+            .is_ok_and(|signature| key.holds(&message, &signature))
     };
     if !envelope.signatures.iter().take(16).any(is_signed) {
         return Err("it was not signed with the given key".to_owned());
@@ -79,20 +89,29 @@ pub(super) fn check(digest: &Digest, bytes: &[u8], key: &PublicKey) -> Result<()
     if envelope.payload_type != PAYLOAD_TYPE {
         return Err("its payload is not an in-toto statement".to_owned());
     }
-    let statement: Statement =
-        serde_json::from_slice(&payload).map_err(|error| format!("its statement is not valid: {error}"))?;
+    let statement: Statement = serde_json::from_slice(&payload)
+        .map_err(|error| format!("its statement is not valid: {error}"))?;
     if !STATEMENTS.contains(&&*statement.type_) || statement.predicate_type != PREDICATE {
         return Err("its statement is not a signature of an artifact".to_owned());
     }
     let hex = digest.hex();
-    if statement.subject.iter().any(|subject| subject.digest.sha256.as_deref() == Some(&hex)) {
+    if statement
+        .subject
+        .iter()
+        .any(|subject| subject.digest.sha256.as_deref() == Some(&hex))
+    {
         return Ok(());
     }
-    let other = statement.subject.iter().find_map(|subject| subject.digest.sha256.as_deref());
-    Err(match other.and_then(|hex| format!("sha256:{hex}").parse::<Digest>().ok()) {
-        Some(other) => format!("it is the signature of {other}"),
-        None => "its statement names no digest".to_owned(),
-    })
+    let other = statement
+        .subject
+        .iter()
+        .find_map(|subject| subject.digest.sha256.as_deref());
+    Err(
+        match other.and_then(|hex| format!("sha256:{hex}").parse::<Digest>().ok()) {
+            Some(other) => format!("it is the signature of {other}"),
+            None => "its statement names no digest".to_owned(),
+        },
+    )
 }
 
 /// A bundle that signs a digest.
@@ -122,7 +141,11 @@ pub fn sign(digest: Digest, key: &PrivateKey) -> Result<Vec<u8>, KeyError> {
 
 /// The bytes that are signed: "pre-authentication encoding".
 fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len());
+    let head = format!(
+        "DSSEv1 {} {payload_type} {} ",
+        payload_type.len(),
+        payload.len()
+    );
     [head.as_bytes(), payload].concat()
 }
 

@@ -77,11 +77,15 @@ impl PublicKey {
             let found = label.to_owned();
             return Err(KeyError::OtherKind { found, expected });
         }
-        let point = der.strip_prefix(&SPKI_P256).and_then(|point| <[u8; POINT]>::try_from(point).ok());
-        let point = point.filter(|point| point[0] == 4).ok_or_else(|| KeyError::OtherKind {
-            found: "a public key of another algorithm".to_owned(),
-            expected,
-        })?;
+        let point = der
+            .strip_prefix(&SPKI_P256)
+            .and_then(|point| <[u8; POINT]>::try_from(point).ok());
+        let point = point
+            .filter(|point| point[0] == 4)
+            .ok_or_else(|| KeyError::OtherKind {
+                found: "a public key of another algorithm".to_owned(),
+                expected,
+            })?;
         Ok(Self { point })
     }
 
@@ -138,7 +142,9 @@ impl PrivateKey {
         let (label, content) = pem::read(text).ok_or(KeyError::NotPem)?;
         let pkcs8 = match label {
             "PRIVATE KEY" => content,
-            "ENCRYPTED SIGSTORE PRIVATE KEY" | "ENCRYPTED COSIGN PRIVATE KEY" => open(&content, password)?,
+            "ENCRYPTED SIGSTORE PRIVATE KEY" | "ENCRYPTED COSIGN PRIVATE KEY" => {
+                open(&content, password)?
+            }
             other => {
                 return Err(KeyError::OtherKind {
                     found: other.to_owned(),
@@ -172,7 +178,9 @@ impl PrivateKey {
             }
             lines.push(character);
         }
-        Ok(format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n"))
+        Ok(format!(
+            "-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n"
+        ))
     }
 
     /// The public key of this one.
@@ -181,13 +189,17 @@ impl PrivateKey {
     /// [`KeyError::Malformed`] where it is not a point, which a checked key cannot be.
     pub fn public(&self) -> Result<PublicKey, KeyError> {
         let point = self.0.public_key().as_ref().try_into();
-        point.map(|point| PublicKey { point }).map_err(|_| KeyError::Malformed("public key"))
+        point
+            .map(|point| PublicKey { point })
+            .map_err(|_| KeyError::Malformed("public key"))
     }
 
     /// Signs bytes; the signature is in DER form.
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let signature = self.0.sign(&SystemRandom::new(), message);
-        signature.map(|signature| signature.as_ref().to_vec()).map_err(|_| KeyError::Signing)
+        signature
+            .map(|signature| signature.as_ref().to_vec())
+            .map_err(|_| KeyError::Signing)
     }
 }
 
@@ -228,8 +240,11 @@ struct Cipher {
 
 /// Decrypts a private key.
 fn open(content: &[u8], password: &[u8]) -> Result<Vec<u8>, KeyError> {
-    let Encrypted { kdf, cipher, ciphertext } =
-        serde_json::from_slice(content).map_err(|_| KeyError::Malformed("encryption"))?;
+    let Encrypted {
+        kdf,
+        cipher,
+        ciphertext,
+    } = serde_json::from_slice(content).map_err(|_| KeyError::Malformed("encryption"))?;
     for (found, expected) in [(&kdf.name, "scrypt"), (&cipher.name, "nacl/secretbox")] {
         if found != expected {
             return Err(KeyError::OtherKind {
@@ -240,8 +255,9 @@ fn open(content: &[u8], password: &[u8]) -> Result<Vec<u8>, KeyError> {
     }
     let decode = |text: &str, what| STANDARD.decode(text).map_err(|_| KeyError::Malformed(what));
     let salt = decode(&kdf.salt, "salt")?;
-    let nonce: [u8; BOX_NONCE] =
-        decode(&cipher.nonce, "nonce")?.try_into().map_err(|_| KeyError::Malformed("nonce"))?;
+    let nonce: [u8; BOX_NONCE] = decode(&cipher.nonce, "nonce")?
+        .try_into()
+        .map_err(|_| KeyError::Malformed("nonce"))?;
     let boxed = decode(&ciphertext, "ciphertext")?;
     let key = derive(password, &salt, &kdf.params)?;
     open_box(&key, &nonce, &boxed).ok_or(KeyError::Password)
@@ -298,7 +314,10 @@ mod tests {
         let signature = key.sign(b"message").unwrap();
         assert!(public.holds(b"message", &signature));
         assert!(!public.holds(b"massage", &signature));
-        assert_eq!(PrivateKey::from_pem(KEY, b"battery-staple").unwrap_err(), KeyError::Password);
+        assert_eq!(
+            PrivateKey::from_pem(KEY, b"battery-staple").unwrap_err(),
+            KeyError::Password
+        );
     }
 
     #[test]
@@ -313,15 +332,33 @@ mod tests {
     #[test]
     fn other_keys_are_refused_with_what_would_do() {
         let block = |label: &str, content: &[u8]| {
-            format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(content))
+            format!(
+                "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
+                STANDARD.encode(content)
+            )
         };
         let cases = [
             (PublicKey::from_pem("").unwrap_err(), "no PEM block"),
-            (PublicKey::from_pem(KEY).unwrap_err(), "expected an ECDSA key"),
-            (PublicKey::from_pem(&block("PUBLIC KEY", b"x")).unwrap_err(), "another algorithm"),
-            (PrivateKey::from_pem(PUBLIC, b"").unwrap_err(), "openssl pkcs8"),
-            (PrivateKey::from_pem(&block("EC PRIVATE KEY", b"x"), b"").unwrap_err(), "openssl pkcs8"),
-            (PrivateKey::from_pem(&block("PRIVATE KEY", b"x"), b"").unwrap_err(), "P-256"),
+            (
+                PublicKey::from_pem(KEY).unwrap_err(),
+                "expected an ECDSA key",
+            ),
+            (
+                PublicKey::from_pem(&block("PUBLIC KEY", b"x")).unwrap_err(),
+                "another algorithm",
+            ),
+            (
+                PrivateKey::from_pem(PUBLIC, b"").unwrap_err(),
+                "openssl pkcs8",
+            ),
+            (
+                PrivateKey::from_pem(&block("EC PRIVATE KEY", b"x"), b"").unwrap_err(),
+                "openssl pkcs8",
+            ),
+            (
+                PrivateKey::from_pem(&block("PRIVATE KEY", b"x"), b"").unwrap_err(),
+                "P-256",
+            ),
         ];
         for (error, why) in cases {
             assert!(error.to_string().contains(why), "{error}");
@@ -330,7 +367,14 @@ mod tests {
 
     #[test]
     fn parameters_that_would_take_all_memory_are_refused() {
-        for (n, r, p) in [(1 << 40, 8, 1), (1 << 20, 8, 1), (3, 8, 1), (0, 8, 1), (2, u32::MAX, 1), (2, 8, 100)] {
+        for (n, r, p) in [
+            (1 << 40, 8, 1),
+            (1 << 20, 8, 1),
+            (3, 8, 1),
+            (0, 8, 1),
+            (2, u32::MAX, 1),
+            (2, 8, 100),
+        ] {
             let params = Params { n, r, p };
             assert!(derive(b"", b"", &params).is_err(), "{n} {r} {p}");
         }

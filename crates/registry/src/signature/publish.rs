@@ -29,7 +29,11 @@ impl Client {
     ///
     /// # Errors
     /// As the registry answers: that it cannot be reached says nothing about signatures.
-    pub async fn signatures(&self, repository: &Repository, digest: &Digest) -> Result<Found, Error> {
+    pub async fn signatures(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+    ) -> Result<Found, Error> {
         let mut found = Found::default();
         let listed = self.referrers(repository, digest).await?;
         let is_bundle = |referrer: &Descriptor| {
@@ -50,7 +54,11 @@ impl Client {
     }
 
     /// The bundle that a referrer holds; none where it is something else.
-    async fn bundle(&self, repository: &Repository, referrer: &Descriptor) -> Result<Option<Candidate>, Error> {
+    async fn bundle(
+        &self,
+        repository: &Repository,
+        referrer: &Descriptor,
+    ) -> Result<Option<Candidate>, Error> {
         let place = at(repository, referrer.digest);
         let Content::Manifest(manifest) = self.fetch(&place).await?.content else {
             return Ok(None);
@@ -64,7 +72,12 @@ impl Client {
     }
 
     /// Adds what the tag `sha256-….sig` leads to.
-    async fn add_simple(&self, repository: &Repository, digest: &Digest, found: &mut Found) -> Result<(), Error> {
+    async fn add_simple(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+        found: &mut Found,
+    ) -> Result<(), Error> {
         let fetched = match self.fetch(&simple_tag(repository, digest)).await {
             Err(error) if error.is_not_found() => return Ok(()),
             fetched => fetched,
@@ -74,7 +87,11 @@ impl Client {
             Ok(Content::Index(_)) => return Ok(()),
             Err(error) => return found.add(Format::Simple, Err(error)),
         };
-        for layer in manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE) {
+        for layer in manifest
+            .layers
+            .iter()
+            .filter(|layer| layer.media_type == SIMPLE)
+        {
             if found.candidates.len() >= MOST_CANDIDATES {
                 found.left_out += 1;
                 continue;
@@ -98,7 +115,12 @@ impl Client {
     ///
     /// # Errors
     /// As the registry answers.
-    pub async fn attach_bundle(&self, repository: &Repository, subject: &Descriptor, bundle: Vec<u8>) -> Result<Descriptor, Error> {
+    pub async fn attach_bundle(
+        &self,
+        repository: &Repository,
+        subject: &Descriptor,
+        bundle: Vec<u8>,
+    ) -> Result<Descriptor, Error> {
         let bundle = Bytes::from(bundle);
         let (config, content) = empty_config();
         self.push_blob(repository, &content, |_| ()).await?;
@@ -114,7 +136,9 @@ impl Client {
             config,
             layers: vec![Descriptor::of(BUNDLE, &bundle)],
             subject: Some(subject.clone()),
-            annotations: annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            annotations: annotations
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
         };
         self.attach(repository, &manifest, &subject.digest).await
     }
@@ -123,7 +147,12 @@ impl Client {
     ///
     /// # Errors
     /// As the registry answers; [`Error::Contended`] where others change the same tag all the time.
-    pub async fn attach_simple(&self, repository: &Repository, digest: &Digest, (payload, signature): (Vec<u8>, String)) -> Result<(), Error> {
+    pub async fn attach_simple(
+        &self,
+        repository: &Repository,
+        digest: &Digest,
+        (payload, signature): (Vec<u8>, String),
+    ) -> Result<(), Error> {
         let place = simple_tag(repository, digest);
         let payload = Bytes::from(payload);
         self.push_blob(repository, &payload, |_| ()).await?;
@@ -145,11 +174,17 @@ impl Client {
             self.put_simple(&place, layers).await?;
             crate::referrers::pause(attempt).await;
         }
-        Err(Error::Contended(place.to_string(), crate::referrers::ATTEMPTS))
+        Err(Error::Contended(
+            place.to_string(),
+            crate::referrers::ATTEMPTS,
+        ))
     }
 
     async fn put_simple(&self, place: &Reference, layers: Vec<Descriptor>) -> Result<(), Error> {
-        let diff_ids: Vec<String> = layers.iter().map(|layer| layer.digest.to_string()).collect();
+        let diff_ids: Vec<String> = layers
+            .iter()
+            .map(|layer| layer.digest.to_string())
+            .collect();
         // cosign reads it as an image: a configuration with the digests of its layers.
         let config = serde_json::json!({
             "architecture": "", "os": "", "created": "0001-01-01T00:00:00Z", "config": {},
@@ -168,7 +203,9 @@ impl Client {
             annotations: BTreeMap::new(),
         };
         let bytes = Bytes::from(serde_json::to_vec(&manifest).unwrap_or_default());
-        self.put_manifest(place, media::MANIFEST, bytes).await.map(drop)
+        self.put_manifest(place, media::MANIFEST, bytes)
+            .await
+            .map(drop)
     }
 }
 

@@ -43,12 +43,20 @@ struct Image {
 }
 
 /// Whether the document is signed by the key, and for this digest; else why not.
-pub(super) fn check(digest: &Digest, payload: &[u8], signature: &str, key: &PublicKey) -> Result<(), String> {
-    let signature = STANDARD.decode(signature).map_err(|_| "its signature is not base64".to_owned())?;
+pub(super) fn check(
+    digest: &Digest,
+    payload: &[u8],
+    signature: &str,
+    key: &PublicKey,
+) -> Result<(), String> {
+    let signature = STANDARD
+        .decode(signature)
+        .map_err(|_| "its signature is not base64".to_owned())?;
     if !key.holds(payload, &signature) {
         return Err("it was not signed with the given key".to_owned());
     }
-    let document: Document = serde_json::from_slice(payload).map_err(|error| format!("its payload is not valid: {error}"))?;
+    let document: Document = serde_json::from_slice(payload)
+        .map_err(|error| format!("its payload is not valid: {error}"))?;
     let Critical { type_, image, .. } = document.critical;
     if type_ != TYPE {
         return Err("its payload is not a signature of an artifact".to_owned());
@@ -63,7 +71,11 @@ pub(super) fn check(digest: &Digest, payload: &[u8], signature: &str, key: &Publ
 ///
 /// # Errors
 /// [`KeyError::Signing`].
-pub fn sign(repository: &Repository, digest: Digest, key: &PrivateKey) -> Result<(Vec<u8>, String), KeyError> {
+pub fn sign(
+    repository: &Repository,
+    digest: Digest,
+    key: &PrivateKey,
+) -> Result<(Vec<u8>, String), KeyError> {
     let document = Document {
         critical: Critical {
             identity: Identity {

@@ -88,7 +88,11 @@ impl Refused {
     fn message(&self) -> String {
         let formats: Vec<&str> = self.accepted.iter().map(|format| format.name()).collect();
         if self.reasons.is_empty() {
-            return format!("{} has no signature (looked for: {})", self.digest, formats.join(", "));
+            return format!(
+                "{} has no signature (looked for: {})",
+                self.digest,
+                formats.join(", ")
+            );
         }
         let mut text = format!("no signature of {} holds", self.digest);
         for (at, (format, why)) in self.reasons.iter().enumerate() {
@@ -121,7 +125,9 @@ pub fn verify(
         for (number, key) in keys.iter().enumerate() {
             let checked = match candidate {
                 Candidate::Bundle(bytes) => bundle::check(digest, bytes, key),
-                Candidate::Simple { payload, signature } => simple::check(digest, payload, signature, key),
+                Candidate::Simple { payload, signature } => {
+                    simple::check(digest, payload, signature, key)
+                }
                 Candidate::Unreadable { why, .. } => Err(why.clone()),
             };
             match checked {
@@ -156,8 +162,7 @@ mod tests {
 
     /// What the fixtures sign.
     const SIGNED: &str = "sha256:2f821d35772f3459e9915736360c38f6ad284c8793eb380f4e3b8d1d3b7347d3";
-    const SIMPLE_SIGNATURE: &str =
-        "MEYCIQDtMuaQsXaZ+SOBLZIk4nhyJEWnsDtnB2eg8M/UU9sIbAIhAPU/toULMXADTEjLR0X+loFWRA+w9YgaMSnaGEGnnAV6";
+    const SIMPLE_SIGNATURE: &str = "MEYCIQDtMuaQsXaZ+SOBLZIk4nhyJEWnsDtnB2eg8M/UU9sIbAIhAPU/toULMXADTEjLR0X+loFWRA+w9YgaMSnaGEGnnAV6";
 
     fn cosign_key() -> PublicKey {
         PublicKey::from_pem(include_str!("fixtures/cosign.pub")).unwrap()
@@ -180,16 +185,28 @@ mod tests {
 
     fn why(digest: &Digest, candidate: Candidate, key: &PublicKey) -> String {
         let keys = std::slice::from_ref(key);
-        verify(digest, &[candidate], keys, &Format::ALL).unwrap_err().to_string()
+        verify(digest, &[candidate], keys, &Format::ALL)
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn what_cosign_signed_holds_in_both_formats() {
         let digest = SIGNED.parse().unwrap();
         let keys = [other_key().public().unwrap(), cosign_key()];
-        for (candidate, format) in [(cosign_bundle(), Format::Bundle), (cosign_simple(), Format::Simple)] {
+        for (candidate, format) in [
+            (cosign_bundle(), Format::Bundle),
+            (cosign_simple(), Format::Simple),
+        ] {
             let verified = verify(&digest, &[candidate], &keys, &Format::ALL).unwrap();
-            assert_eq!(verified, Verified { digest, key: 1, format });
+            assert_eq!(
+                verified,
+                Verified {
+                    digest,
+                    key: 1,
+                    format
+                }
+            );
         }
     }
 
@@ -202,7 +219,10 @@ mod tests {
             let said = why(&digest, candidate.clone(), &stranger);
             assert!(said.contains("not signed with the given key"), "{said}");
             let said = why(&other, candidate, &cosign_key());
-            assert!(said.contains(&format!("it is the signature of {SIGNED}")), "{said}");
+            assert!(
+                said.contains(&format!("it is the signature of {SIGNED}")),
+                "{said}"
+            );
         }
         let none = verify(&digest, &[], &[cosign_key()], &Format::ALL).unwrap_err();
         assert!(none.to_string().contains("has no signature"), "{none}");
@@ -213,11 +233,16 @@ mod tests {
     fn every_changed_byte_is_noticed() {
         let digest: Digest = SIGNED.parse().unwrap();
         let key = cosign_key();
-        let (Candidate::Bundle(bundle), Candidate::Simple { payload, signature }) = (cosign_bundle(), cosign_simple()) else {
+        let (Candidate::Bundle(bundle), Candidate::Simple { payload, signature }) =
+            (cosign_bundle(), cosign_simple())
+        else {
             unreachable!()
         };
         // What is not signed, the hint and white space, may change without harm.
-        let envelope = bundle.windows(9).position(|window| window == b"\"payload\"").unwrap();
+        let envelope = bundle
+            .windows(9)
+            .position(|window| window == b"\"payload\"")
+            .unwrap();
         let end = bundle.len() - 4;
         for at in (envelope..end).filter(|at| bundle[*at].is_ascii_alphanumeric()) {
             let mut changed = bundle.to_vec();
@@ -227,7 +252,10 @@ mod tests {
         for at in 0..payload.len() {
             let mut changed = payload.to_vec();
             changed[at] ^= 1;
-            let changed = Candidate::Simple { payload: changed.into(), signature: signature.clone() };
+            let changed = Candidate::Simple {
+                payload: changed.into(),
+                signature: signature.clone(),
+            };
             let said = why(&digest, changed, &key);
             assert!(said.contains("not signed with"), "{said}");
         }
@@ -238,33 +266,65 @@ mod tests {
         let digest = SIGNED.parse().unwrap();
         let found = [cosign_simple()];
         let refused = verify(&digest, &found, &[cosign_key()], &[Format::Bundle]).unwrap_err();
-        assert!(refused.to_string().contains("this format is not accepted"), "{refused}");
+        assert!(
+            refused.to_string().contains("this format is not accepted"),
+            "{refused}"
+        );
     }
 
     #[test]
     fn statements_of_other_kinds_are_no_signatures_though_the_key_signed_them() {
         let (key, digest) = (other_key(), Digest::of(b"x"));
-        let statement = |type_: &str, predicate: &str, subject: serde_json::Value| {
-            json!({"_type": type_, "predicateType": predicate, "subject": subject, "predicate": {}})
-        };
+        let statement = |type_: &str, predicate: &str, subject: serde_json::Value| json!({"_type": type_, "predicateType": predicate, "subject": subject, "predicate": {}});
         let subject = json!([{"digest": {"sha256": digest.hex()}}]);
-        let (v1, sign) = ("https://in-toto.io/Statement/v1", "https://sigstore.dev/cosign/sign/v1");
+        let (v1, sign) = (
+            "https://in-toto.io/Statement/v1",
+            "https://sigstore.dev/cosign/sign/v1",
+        );
         let in_toto = "application/vnd.in-toto+json";
         let cases = [
-            (in_toto, statement(v1, "https://slsa.dev/provenance/v1", subject.clone()), "not a signature"),
-            (in_toto, statement("https://example.org", sign, subject.clone()), "not a signature"),
-            ("text/plain", statement(v1, sign, subject.clone()), "not an in-toto"),
+            (
+                in_toto,
+                statement(v1, "https://slsa.dev/provenance/v1", subject.clone()),
+                "not a signature",
+            ),
+            (
+                in_toto,
+                statement("https://example.org", sign, subject.clone()),
+                "not a signature",
+            ),
+            (
+                "text/plain",
+                statement(v1, sign, subject.clone()),
+                "not an in-toto",
+            ),
             (in_toto, statement(v1, sign, json!([])), "names no digest"),
-            (in_toto, statement(v1, sign, json!([{"digest": {"sha512": "00"}}])), "names no digest"),
+            (
+                in_toto,
+                statement(v1, sign, json!([{"digest": {"sha512": "00"}}])),
+                "names no digest",
+            ),
             (in_toto, json!({}), "not valid"),
         ];
         for (payload_type, statement, expected) in cases {
             let sealed = bundle::seal(payload_type, &statement, &key);
-            let said = why(&digest, Candidate::Bundle(sealed.into()), &key.public().unwrap());
+            let said = why(
+                &digest,
+                Candidate::Bundle(sealed.into()),
+                &key.public().unwrap(),
+            );
             assert!(said.contains(expected), "{said}");
         }
         let good = bundle::seal(in_toto, &statement(v1, sign, subject), &key);
-        assert!(verify(&digest, &[Candidate::Bundle(good.into())], &[key.public().unwrap()], &Format::ALL).is_ok());
+        assert!(
+            verify(
+                &digest,
+                &[Candidate::Bundle(good.into())],
+                &[key.public().unwrap()],
+                &Format::ALL
+            )
+            .is_ok()
+        );
     }
 
     #[test]
@@ -273,11 +333,22 @@ mod tests {
         let bundle = Candidate::Bundle(sign_bundle(digest, &key).unwrap().into());
         let repository = Repository::parse("reg.example/a").unwrap();
         let (payload, signature) = sign_simple(&repository, digest, &key).unwrap();
-        let simple = Candidate::Simple { payload: payload.into(), signature };
-        let broken = Candidate::Unreadable { format: Format::Bundle, why: "gone".to_owned() };
+        let simple = Candidate::Simple {
+            payload: payload.into(),
+            signature,
+        };
+        let broken = Candidate::Unreadable {
+            format: Format::Bundle,
+            why: "gone".to_owned(),
+        };
         let public = [key.public().unwrap()];
         for good in [bundle, simple] {
-            let all = [broken.clone(), cosign_bundle(), Candidate::Bundle(Bytes::from_static(b"{")), good];
+            let all = [
+                broken.clone(),
+                cosign_bundle(),
+                Candidate::Bundle(Bytes::from_static(b"{")),
+                good,
+            ];
             assert!(verify(&digest, &all, &public, &Format::ALL).is_ok());
             assert!(verify(&digest, &all[..3], &public, &Format::ALL).is_err());
         }

@@ -73,25 +73,15 @@ pub(crate) struct Endpoints {
     info: Option<bool>,
 }
 
-/// Further fields of what is told about a document.
+/// Further fields of a document that is going out of use.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeprecationLater {
-    /// That the document is going out of use.
-    deprecation: Option<Deprecation>,
+    /// What a user agrees to.
+    accept: Option<Accept>,
 }
 
-/// That a document is going out of use.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Deprecation {
-    /// Why, for people.
-    message: String,
-    /// What to use instead.
-    migrated_to: Option<String>,
-    /// When.
-    timeline: Option<Timeline>,
-    /// What a user agrees to.
+/// What a user agrees to.
     accept: Option<Accept>,
 }
 
