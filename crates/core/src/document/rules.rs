@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use jiff::civil::Date;
 
 use super::tree::{Key, Tree};
-use crate::api::shape::Shape;
 use crate::api::motif::{Info, Timeline};
+use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
@@ -100,7 +100,10 @@ fn check_deprecation(info: Option<&Info>, spec: &FieldPath, found: &mut Diagnost
     let path = path.field("timeline");
     let mut day = |name: &str, text: &Option<String>| {
         let text = text.as_ref()?;
-        let day = text.parse::<Date>().ok().filter(|day| day.to_string() == *text);
+        let day = text
+            .parse::<Date>()
+            .ok()
+            .filter(|day| day.to_string() == *text);
         if day.is_none() {
             let message = format!("`{text}` is not a day");
             let error = Diagnostic::error(Code::WrongShape, path.field(name), message);
@@ -113,7 +116,11 @@ fn check_deprecation(info: Option<&Info>, spec: &FieldPath, found: &mut Diagnost
         && from >= to
     {
         let message = "`to` must be later than `from`";
-        found.push(Diagnostic::error(Code::OutOfRange, path.field("to"), message));
+        found.push(Diagnostic::error(
+            Code::OutOfRange,
+            path.field("to"),
+            message,
+        ));
     }
 }
 

@@ -82,20 +82,6 @@ pub(crate) struct DeprecationLater {
 }
 
 /// What a user agrees to.
-    accept: Option<Accept>,
-}
-
-/// When a document goes out of use; dates as `YYYY-MM-DD`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Timeline {
-    /// The first day on which it is deprecated.
-    from: Option<String>,
-    /// The day on which it ends.
-    to: Option<String>,
-}
-
-/// What a user agrees to.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Accept {
