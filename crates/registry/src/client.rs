@@ -18,6 +18,7 @@ use super::{
     Error, Repository,
     auth::{self, Challenge, Credential, Keychain, Tokens},
     manifest::short,
+    place,
     transport::{self, Call, Closed, Home, Limits, Shared, Transport},
 };
 
@@ -260,7 +261,7 @@ impl Client {
                 Err(unauthorized(ask, &body))
             }
             status => Err(Error::Status {
-                host: transport::place(&url),
+                host: place::place(&url),
                 what: "a request for a token".to_owned(),
                 status,
                 detail: detail(&body),

@@ -9,7 +9,8 @@ use super::{
     client::{Access, Ask},
     digest::Hasher,
     manifest::{self, MOST_MANIFEST, media},
-    transport::{self, Call},
+    place,
+    transport::Call,
 };
 
 /// Size of the pieces that a large blob is sent in, in bytes.
@@ -231,7 +232,7 @@ impl Client {
         let url = self.url(repository, "blobs/uploads/").await?;
         let response = self.ask(&ask, Call::new(Method::POST, url.clone())).await?;
         let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
-        let mut place = transport::location(&url, response.headers())?;
+        let mut place = place::location(&url, response.headers())?;
         let mut start = 0;
         // What fits into one piece goes with the last request.
         while content.len() - start > PIECE {
@@ -242,7 +243,7 @@ impl Client {
                 .header(header::CONTENT_RANGE, &range);
             let response = self.ask(&ask, call).await?;
             let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
-            place = transport::location(&place, response.headers())?;
+            place = place::location(&place, response.headers())?;
             start = end;
             sent(start as u64);
         }
@@ -321,9 +322,9 @@ pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
     let target = link.trim().strip_prefix('<')?.split('>').next()?;
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, target.parse().ok()?);
-    let next = transport::location(asked, &headers).ok()?;
+    let next = place::location(asked, &headers).ok()?;
     // Pages of one list are of one registry.
-    (transport::place(&next) == transport::place(asked)).then_some(next)
+    (place::place(&next) == place::place(asked)).then_some(next)
 }
 
 fn with_digest(place: &Uri, digest: &Digest) -> Result<Uri, Error> {

@@ -19,6 +19,7 @@ mod content;
 mod digest;
 mod error;
 mod manifest;
+mod place;
 mod reference;
 mod referrers;
 mod resolve;

@@ -4,25 +4,17 @@ use std::{
     env, fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 
-use super::Credential;
+use super::{Credential, helper};
 use crate::Error;
 
 /// Key of Docker Hub, whatever host its registry has.
 const HUB: &str = "https://index.docker.io/v1/";
-/// The user that stands for an identity token in what helpers answer.
-const TOKEN_USER: &str = "<token>";
-/// How long a credential helper may take.
-const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest answer of a helper and longest configuration, in bytes.
+/// Longest configuration, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Where credentials are found.
@@ -132,7 +124,7 @@ impl Keychain {
         }
         let key = key(host);
         if let Some(helper) = self.helper(host) {
-            if let Some(credential) = ask(&helper, key).await? {
+            if let Some(credential) = helper::ask(&helper, key).await? {
                 return Ok(Some(credential));
             }
         }
@@ -169,7 +161,7 @@ impl Keychain {
     pub async fn store(&mut self, host: &str, user: &str, password: &str) -> Result<Stored, Error> {
         if let Some(helper) = self.helper(host) {
             let entry = json!({"ServerURL": key(host), "Username": user, "Secret": password});
-            run(&helper, "store", &entry.to_string()).await?;
+            helper::run(&helper, "store", &entry.to_string()).await?;
             return Ok(Stored::Helper(helper));
         }
         let auth = STANDARD.encode(format!("{user}:{password}"));
@@ -186,7 +178,7 @@ impl Keychain {
     pub async fn erase(&mut self, host: &str) -> Result<bool, Error> {
         let found = self.find(host).await?.is_some();
         if let Some(helper) = self.helper(host) {
-            run(&helper, "erase", key(host)).await?;
+            helper::run(&helper, "erase", key(host)).await?;
         }
         let is_in_file = self
             .config
@@ -264,80 +256,6 @@ fn read_entry(entry: &Value) -> Option<Credential> {
         user: user.to_owned(),
         password: password.trim_end_matches('\0').to_owned(),
     })
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Found {
-    username: String,
-    secret: String,
-}
-
-async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, Error> {
-    let Some(answer) = run(helper, "get", key).await? else {
-        return Ok(None);
-    };
-    let found: Found = serde_json::from_slice(&answer)
-        .map_err(|_| failed(helper, "its answer is not JSON of the known form"))?;
-    Ok(Some(if found.username == TOKEN_USER {
-        Credential::Identity(found.secret)
-    } else {
-        Credential::Basic {
-            user: found.username,
-            password: found.secret,
-        }
-    }))
-}
-
-/// Runs `docker-credential-NAME`; none where it knows no credential. Source: docker-credential-helpers, "Development".
-async fn run(helper: &str, action: &str, input: &str) -> Result<Option<Vec<u8>>, Error> {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if !helper.bytes().all(is_name) {
-        return Err(failed(
-            helper,
-            "this is not the name of a credential helper",
-        ));
-    }
-    let mut command = Command::new(format!("docker-credential-{helper}"));
-    command
-        .arg(action)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true);
-    let mut child = command
-        .spawn()
-        .map_err(|error| failed(helper, &error.to_string()))?;
-    let answered = async {
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(input.as_bytes()).await?;
-        }
-        child.wait_with_output().await
-    };
-    let answered = timeout(HELPER_TIMEOUT, answered).await;
-    let output = answered.map_err(|_| failed(helper, "it does not end"))?;
-    let output = output.map_err(|error| failed(helper, &error.to_string()))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && output.stdout.len() <= MOST_BYTES {
-        return Ok(Some(output.stdout));
-    }
-    if said.contains("credentials not found") {
-        return Ok(None);
-    }
-    Err(failed(
-        helper,
-        &format!(
-            "`{action}` failed: {}",
-            said.lines().next().unwrap_or_default()
-        ),
-    ))
-}
-
-fn failed(helper: &str, why: &str) -> Error {
-    Error::Configuration {
-        file: format!("the credential helper docker-credential-{helper}"),
-        why: why.to_owned(),
-    }
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Error {

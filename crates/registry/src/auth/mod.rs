@@ -2,6 +2,7 @@
 
 mod challenge;
 mod docker;
+mod helper;
 mod token;
 
 use std::fmt;
