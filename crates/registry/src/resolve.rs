@@ -59,7 +59,8 @@ impl Service<Name> for Resolve {
 
 /// Whether a place that is not the registry's own may have this address.
 pub(crate) fn judge(address: IpAddr, closed: Closed, permitted: &Kinds) -> Result<(), String> {
-    match closed(address) {
+    // An IPv4 address that is written as an IPv6 one is an IPv4 one.
+    match closed(address.to_canonical()) {
         Some(kind) if !permitted.contains(kind) => {
             Err(format!("the registry leads there, and {address} is {kind}"))
         }
@@ -70,11 +71,13 @@ pub(crate) fn judge(address: IpAddr, closed: Closed, permitted: &Kinds) -> Resul
 /// The kinds of closed addresses that a registry itself has: what it leads to may have them too.
 pub(crate) async fn kinds(authority: &Authority, closed: Closed) -> Kinds {
     if let Some(address) = literal(authority.host()) {
-        return closed(address).into_iter().collect();
+        return closed(address.to_canonical()).into_iter().collect();
     }
     let port = authority.port_u16().unwrap_or(443);
     match tokio::net::lookup_host((authority.host(), port)).await {
-        Ok(found) => found.filter_map(|address| closed(address.ip())).collect(),
+        Ok(found) => found
+            .filter_map(|address| closed(address.ip().to_canonical()))
+            .collect(),
         Err(_) => Kinds::new(),
     }
 }
