@@ -2,7 +2,7 @@
 
 use orkestra_core::{
     api::motif::{Deprecation, Info},
-    document::MotifDocument,
+    document::{MotifDocument, Tree},
     plan::rbac::{self, PolicyRule},
     value::Node,
 };
@@ -13,7 +13,8 @@ use crate::{VERSION, files::Compiled};
 /// What the Katalogs of one file declare; none without a Katalog.
 pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lifecycle>)> {
     let first = katalogs.first()?;
-    let info = first.document.spec.info.clone().unwrap_or_default();
+    let document = &first.document;
+    let info = info(document.spec.info.as_ref(), &document.tree);
     let mut summary = summary(Kind::Katalog, &first.document.name, &info);
     for katalog in katalogs {
         for operator in &katalog.plan.operators {
@@ -41,8 +42,18 @@ pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lif
 
 /// What a Motif declares.
 pub(super) fn of_motif(motif: &MotifDocument) -> (Summary, Option<Lifecycle>) {
-    let info = motif.spec.info.clone().unwrap_or_default();
+    let info = info(motif.spec.info.as_ref(), &motif.tree);
     (summary(Kind::Motif, &motif.name, &info), lifecycle(&info))
+}
+
+/// What a document says of itself: in its `spec`, else in its `metadata`.
+fn info(info: Option<&Info>, document: &Tree) -> Info {
+    let metadata = || {
+        let metadata = document.get("metadata")?.to_json();
+        // Its shape was checked where the document was read.
+        serde_json::from_value(metadata).ok()
+    };
+    info.cloned().or_else(metadata).unwrap_or_default()
 }
 
 fn summary(kind: Kind, name: &str, info: &Info) -> Summary {

@@ -82,14 +82,19 @@ pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
             found.push(error);
         }
     }
+    let metadata = root.get("metadata").map(Tree::to_json);
+    // What has a wrong shape is reported elsewhere.
+    let info = metadata.and_then(|metadata| serde_json::from_value::<Info>(metadata).ok());
+    let path = FieldPath::root().field("metadata");
+    check_deprecation(info.as_ref(), &path, found);
 }
 
 /// The days on which a document goes out of use.
-fn check_deprecation(info: Option<&Info>, spec: &FieldPath, found: &mut Diagnostics) {
+fn check_deprecation(info: Option<&Info>, path: &FieldPath, found: &mut Diagnostics) {
     let Some(deprecation) = info.and_then(|info| info.deprecation.as_ref()) else {
         return;
     };
-    let path = spec.field("info").field("deprecation");
+    let path = path.field("deprecation");
     if deprecation.message.trim().is_empty() {
         let at = path.field("message");
         found.push(Diagnostic::error(Code::Empty, at, "`message` is empty"));
@@ -160,7 +165,7 @@ pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
 /// What is refused for its value in a Motif.
 pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
-    check_deprecation(spec.info.as_ref(), &path, found);
+    check_deprecation(spec.info.as_ref(), &path.field("info"), found);
     let inputs = path.field("inputs");
     let names = spec.inputs.iter().map(|input| input.name.as_str());
     check_list(names, &inputs, true, found);
@@ -234,7 +239,7 @@ fn check_list<'a>(
 /// What is refused for its value in a Katalog.
 pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
-    check_deprecation(spec.info.as_ref(), &path, found);
+    check_deprecation(spec.info.as_ref(), &path.field("info"), found);
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
     let crds = path.field("crds");
     for (name, entry) in &spec.crds {
