@@ -166,7 +166,9 @@ impl Client {
                 Err(error) if error.is_not_found() => (Catalogue::default(), None),
                 Err(error) => return Err(error),
             };
-            if !self.merge_missing(&index, &mut catalogue).await? {
+            let is_listed = catalogue.entries.contains(&tag);
+            catalogue.merge(entry.clone());
+            if !self.merge_missing(&index, &mut catalogue).await? && is_listed {
                 return Ok(());
             }
             let latest = tagged(&index, LATEST);
@@ -203,12 +205,19 @@ impl Client {
             .take(MOST_MISSING)
             .cloned()
             .collect();
+        let mut is_any = false;
         for tag in &missing {
-            let (mut entry, _) = self.read_catalogue(index, tag).await?;
+            let mut entry = match self.read_catalogue(index, tag).await {
+                Ok((entry, _)) => entry,
+                // Some registries list a tag a moment before it can be read; who writes it comes back for it.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            is_any = true;
             entry.entries = BTreeSet::from([tag.clone()]);
             catalogue.merge(entry);
         }
-        Ok(!missing.is_empty())
+        Ok(is_any)
     }
 
     async fn read_catalogue(

@@ -1,6 +1,7 @@
 //! Manifests that refer to another one: the referrers API, and the tag that stands in for it.
 //!
-//! Source: OCI distribution specification, "Listing Referrers" and "Referrers Tag Schema".
+//! Source: OCI distribution specification, "Listing Referrers" and "Referrers Tag Schema". The tags of single referrers,
+//! `sha256-HEX.ork-HEX`, are our own: see [`Client::attach`].
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,6 +19,8 @@ use super::{
 
 /// How often a list is written again that others write at the same time.
 pub(crate) const ATTEMPTS: u32 = 12;
+/// How many digits of its digest are in the tag of a referrer.
+const CLAIM: usize = 16;
 /// Longest pause before the second attempt; it doubles up to a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
@@ -122,32 +125,32 @@ impl Client {
         subject: &Digest,
     ) -> Result<Descriptor, Error> {
         let bytes = Bytes::from(serde_json::to_vec(manifest).unwrap_or_default());
-        let mut descriptor = Descriptor::of(media::MANIFEST, &bytes);
-        let place = Reference {
-            repository: repository.clone(),
-            tag: None,
-            digest: Some(descriptor.digest),
-        };
-        let written = self.put_manifest(&place, media::MANIFEST, bytes).await?;
-        descriptor.artifact_type = manifest
-            .artifact_type
-            .clone()
-            .or(Some(manifest.config.media_type.clone()));
-        descriptor.annotations =
-            Some(manifest.annotations.clone()).filter(|annotations| !annotations.is_empty());
+        let entry = entry(manifest, &bytes);
+        let mut place = fallback(repository, subject);
+        place.digest = Some(entry.digest);
+        let written = self
+            .put_manifest(&place, media::MANIFEST, bytes.clone())
+            .await?;
         if !written.is_listed {
-            self.list(repository, subject, &descriptor).await?;
+            let mut claim = fallback(repository, subject);
+            let tag = format!("{}{}", claim_prefix(subject), &entry.digest.hex()[..CLAIM]);
+            claim.tag = Some(tag.into());
+            self.put_manifest(&claim, media::MANIFEST, bytes).await?;
+            self.list(repository, subject, &entry).await?;
         }
-        Ok(descriptor)
+        Ok(entry)
     }
 
-    /// Adds an entry to the list under the tag. A registry has no conditional write: after each one the list is read again, and written
-    /// again where the entry was lost to somebody who wrote at the same time.
+    /// Adds every referrer that has a tag of its own to the list under the fallback tag.
+    ///
+    /// A registry has no conditional write: two that write the list at once can lose an entry. Each of them wrote the tag of its own
+    /// entry before, and ends only when it has read a list with all entries that have such a tag. So does the last one that
+    /// writes, and nothing is lost.
     async fn list(
         &self,
         repository: &Repository,
         subject: &Digest,
-        entry: &Descriptor,
+        own: &Descriptor,
     ) -> Result<(), Error> {
         let reference = fallback(repository, subject);
         for attempt in 0..ATTEMPTS {
@@ -156,14 +159,18 @@ impl Client {
                 Some((index, digest)) => (index, Some(digest)),
                 None => (empty_index(), None),
             };
-            if index
+            let is_listed = index
                 .manifests
                 .iter()
-                .any(|listed| listed.digest == entry.digest)
-            {
+                .any(|listed| listed.digest == own.digest);
+            if !is_listed {
+                index.manifests.push(own.clone());
+            }
+            let missing = self.missing(repository, subject, &index).await?;
+            if missing.is_empty() && is_listed {
                 return Ok(());
             }
-            index.manifests.push(entry.clone());
+            index.manifests.extend(missing);
             if self.is_still(&reference, known).await? {
                 let bytes = Bytes::from(serde_json::to_vec(&index).unwrap_or_default());
                 self.put_manifest(&reference, media::INDEX, bytes).await?;
@@ -171,6 +178,52 @@ impl Client {
             pause(attempt).await;
         }
         Err(Error::Contended(reference.to_string(), ATTEMPTS))
+    }
+
+    /// The referrers that have a tag of their own and are not in the list.
+    async fn missing(
+        &self,
+        repository: &Repository,
+        subject: &Digest,
+        index: &Index,
+    ) -> Result<Vec<Descriptor>, Error> {
+        let prefix = claim_prefix(subject);
+        let listed: Vec<String> = index
+            .manifests
+            .iter()
+            .map(|entry| entry.digest.hex())
+            .collect();
+        let mut missing = Vec::new();
+        for tag in self.tags(repository).await? {
+            let Some(short) = tag
+                .strip_prefix(&prefix)
+                .filter(|short| short.len() == CLAIM)
+            else {
+                continue;
+            };
+            if listed.iter().any(|hex| hex.starts_with(short)) {
+                continue;
+            }
+            let mut claim = fallback(repository, subject);
+            claim.tag = Some(tag.clone().into());
+            let fetched = match self.fetch(&claim).await {
+                Ok(fetched) => fetched,
+                // Some registries list a tag a moment before it can be read; who writes it comes back for it.
+                Err(error) if error.is_not_found() => continue,
+                Err(error) => return Err(error),
+            };
+            let Content::Manifest(manifest) = &fetched.content else {
+                continue;
+            };
+            if manifest
+                .subject
+                .as_ref()
+                .is_some_and(|found| found.digest == *subject)
+            {
+                missing.push(entry(manifest, &fetched.bytes));
+            }
+        }
+        Ok(missing)
     }
 
     /// Whether a tag still leads to the manifest that was read.
@@ -182,6 +235,20 @@ impl Client {
             Err(error) => Err(error),
         }
     }
+}
+
+/// What the list says of a referrer.
+fn entry(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
+    let mut entry = Descriptor::of(media::MANIFEST, bytes);
+    let type_ = manifest.artifact_type.clone();
+    entry.artifact_type = type_.or_else(|| Some(manifest.config.media_type.clone()));
+    entry.annotations = Some(manifest.annotations.clone()).filter(|all| !all.is_empty());
+    entry
+}
+
+/// What the tags of single referrers begin with; digits of the referrer's digest follow.
+fn claim_prefix(subject: &Digest) -> String {
+    format!("{}.ork-", subject.fallback_tag())
 }
 
 /// Waits a random while before a list is read again, so that writers do not stay in step.

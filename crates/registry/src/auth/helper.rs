@@ -1,6 +1,6 @@
 //! Docker's credential helpers.
 
-use std::{process::Stdio, time::Duration};
+use std::{io, process::Stdio, time::Duration};
 
 use serde::Deserialize;
 use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
@@ -60,7 +60,11 @@ pub(super) async fn run(helper: &str, action: &str, input: &str) -> Result<Optio
         .map_err(|error| failed(helper, &error.to_string()))?;
     let answered = async {
         if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(input.as_bytes()).await?;
+            // A helper need not read what it has no use for.
+            match stdin.write_all(input.as_bytes()).await {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+                _ => {}
+            }
         }
         child.wait_with_output().await
     };

@@ -46,7 +46,7 @@ async fn a_login_is_stored_as_docker_does_and_forgotten_at_logout() -> Result<()
         fs::read(work.path("shop/katalog.yaml"))?
     );
     work.ork(&format!("logout {host}"))?.ok()?;
-    work.ork(&format!("pull oci://{host}/k/shop again"))?
+    work.ork(&format!("pull oci://{host}/k/shop:1.2.0 again"))?
         .fails(1)?;
     // And ork what oras wrote.
     work.shell(&format!("echo -n pass:word | oras login --ca-file {ca} -u u --password-stdin --registry-config docker/config.json {host}"))?.ok()?;
@@ -103,7 +103,7 @@ async fn tokens_are_asked_for_by_scope_and_used_again() -> Result<()> {
     let used = registry.tokens() - before;
     assert!(used <= 2, "one token to read and one to write, not {used}");
     work.ork(&format!("logout {host}"))?.ok()?;
-    work.ork(&format!("pull oci://{host}/k/shop pulled"))?
+    work.ork(&format!("pull oci://{host}/k/shop:1.2.0 pulled"))?
         .ok()?;
     Ok(())
 }

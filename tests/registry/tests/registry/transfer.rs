@@ -52,7 +52,7 @@ async fn what_ork_pushes_oras_and_ork_pull_byte_for_byte() -> Result<()> {
         }
     }
     let occupied = work
-        .ork(&format!("pull oci://{host}/katalogs/shop by-ork"))?
+        .ork(&format!("pull oci://{host}/katalogs/shop:1.2.0 by-ork"))?
         .fails(1)?;
     assert!(occupied.contains("not an empty folder"), "{occupied}");
     Ok(())
