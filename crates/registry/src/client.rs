@@ -152,14 +152,13 @@ impl Client {
             scheme,
             authority: authority.clone(),
         };
-        let found = if self.0.plain_http {
-            home(Scheme::HTTP)
-        } else if is_loopback(authority.host()) && self.speaks_plainly(&home(Scheme::HTTPS)).await?
-        {
-            home(Scheme::HTTP)
+        let is_plain = self.0.plain_http
+            || (is_loopback(authority.host()) && self.speaks_plainly(&home(Scheme::HTTPS)).await?);
+        let found = home(if is_plain {
+            Scheme::HTTP
         } else {
-            home(Scheme::HTTPS)
-        };
+            Scheme::HTTPS
+        });
         homes().insert(host.into(), found.clone());
         Ok(found)
     }

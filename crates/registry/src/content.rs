@@ -313,11 +313,9 @@ struct Tags {
 pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
     let links = headers.get_all(header::LINK).iter();
     let link = links.filter_map(|link| link.to_str().ok()).find(|link| {
-        let relation = link
-            .split(';')
+        link.split(';')
             .skip(1)
-            .any(|part| part.trim().replace('"', "") == "rel=next");
-        relation
+            .any(|part| part.trim().replace('"', "") == "rel=next")
     })?;
     let target = link.trim().strip_prefix('<')?.split('>').next()?;
     let mut headers = HeaderMap::new();

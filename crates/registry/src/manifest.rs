@@ -131,6 +131,7 @@ where
 }
 
 /// What a reference leads to.
+#[expect(clippy::large_enum_variant, reason = "one at a time is held")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A manifest.

@@ -238,10 +238,10 @@ fn permission(rule: &Rule) -> String {
     let resources: Vec<String> = rule.resources.iter().map(named).collect();
     let mut text = format!("{} on {}", rule.verbs.join(", "), resources.join(", "));
     if !rule.resource_names.is_empty() {
-        text += &format!(" named {}", rule.resource_names.join(", "));
+        let _ = write!(text, " named {}", rule.resource_names.join(", "));
     }
     if let Some(namespace) = &rule.namespace {
-        text += &format!(" in {namespace}");
+        let _ = write!(text, " in {namespace}");
     }
     text
 }

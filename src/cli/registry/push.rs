@@ -1,6 +1,6 @@
 //! `ork push`
 
-use std::path::PathBuf;
+use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
@@ -222,7 +222,8 @@ fn print(
     }
     let mut text = format!("{reference}@{digest}\n");
     if prepared.summary.kind == Kind::Motif {
-        text += &format!("\nimport it:\n  imports:\n    - motif: {reference}\n");
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\nimport it:\n  imports:\n    - motif: {reference}\n");
     }
     Ok(output::print(&text)?)
 }

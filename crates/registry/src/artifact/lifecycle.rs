@@ -1,6 +1,9 @@
 //! That an artifact is going out of use: annotations, and what they say of a day.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+};
 
 use jiff::civil::Date;
 use serde::Serialize;
@@ -105,14 +108,15 @@ impl Lifecycle {
             Stage::Ending(days) => format!("deprecated, ends in {days} days"),
             Stage::EndOfLife => "end of life".to_owned(),
         };
+        // Writing to a String cannot fail.
         if let Some(to) = self.to {
-            text += &format!(" ({to})");
+            let _ = write!(text, " ({to})");
         }
         if !self.message.is_empty() {
-            text += &format!(": {}", self.message);
+            let _ = write!(text, ": {}", self.message);
         }
         if let Some(instead) = &self.migrated_to {
-            text += &format!("; use {instead} instead");
+            let _ = write!(text, "; use {instead} instead");
         }
         text
     }

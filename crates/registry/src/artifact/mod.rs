@@ -196,7 +196,12 @@ fn media_type(name: &str) -> &'static str {
         "motif.yaml" => "application/vnd.orkestra.motif.v1+yaml",
         "crd.yaml" => "application/vnd.kubernetes.crd.v1+yaml",
         "cr.yaml" => "application/vnd.kubernetes.cr.v1+yaml",
-        name if name.ends_with(".md") => "text/markdown",
+        name if std::path::Path::new(name)
+            .extension()
+            .is_some_and(|end| end == "md") =>
+        {
+            "text/markdown"
+        }
         _ => "application/octet-stream",
     }
 }
@@ -277,13 +282,13 @@ mod tests {
             ),
             (
                 refused(&["katalog.yaml"], |manifest| {
-                    manifest.layers[0].annotations = None
+                    manifest.layers[0].annotations = None;
                 }),
                 "no file name",
             ),
             (
                 refused(&["katalog.yaml"], |manifest| {
-                    manifest.layers[0].size = 10 << 30
+                    manifest.layers[0].size = 10 << 30;
                 }),
                 "more than",
             ),

@@ -123,10 +123,10 @@ impl Keychain {
             return Ok(self.given.clone());
         }
         let key = key(host);
-        if let Some(helper) = self.helper(host) {
-            if let Some(credential) = helper::ask(&helper, key).await? {
-                return Ok(Some(credential));
-            }
+        if let Some(helper) = self.helper(host)
+            && let Some(credential) = helper::ask(&helper, key).await?
+        {
+            return Ok(Some(credential));
         }
         let auths = self
             .config

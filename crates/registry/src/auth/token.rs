@@ -30,7 +30,10 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
 
 /// Authorizations that are valid, by host and scope.
 #[derive(Default)]
-pub(crate) struct Tokens(Mutex<HashMap<(String, String), (HeaderValue, Option<Instant>)>>);
+pub(crate) struct Tokens(Mutex<HashMap<(String, String), Held>>);
+
+/// An authorization, and until when it is used.
+type Held = (HeaderValue, Option<Instant>);
 
 impl Tokens {
     pub(crate) fn get(&self, host: &str, scope: &str) -> Option<HeaderValue> {
@@ -55,7 +58,7 @@ impl Tokens {
 
 /// The request for a token, and the credentials that go with it.
 ///
-/// Source: docker's "Token Authentication Specification" (GET with Basic) and "Authenticate with OAuth2" (POST, for identity
+/// Source: docker's "Token Authentication Specification" (GET with Basic) and "Authenticate with `OAuth2`" (POST, for identity
 /// tokens).
 pub(crate) fn token_call(
     realm: &Uri,

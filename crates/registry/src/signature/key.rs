@@ -281,7 +281,7 @@ fn derive(password: &[u8], salt: &[u8], params: &Params) -> Result<[u8; BOX_KEY]
 /// Opens a box; none where key or content are not those that it was closed with.
 ///
 /// The first 32 bytes of the key stream are the key of the authenticator, which stands before the content.
-/// Source: Bernstein, "Cryptography in NaCl", section 10.
+/// Source: Bernstein, "Cryptography in `NaCl`", section 10.
 fn open_box(key: &[u8; BOX_KEY], nonce: &[u8; BOX_NONCE], boxed: &[u8]) -> Option<Vec<u8>> {
     let (tag, content) = boxed.split_at_checked(BOX_TAG)?;
     let mut cipher = XSalsa20::new(&(*key).into(), &(*nonce).into());
