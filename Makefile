@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane registry-tools registry-test cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ lint: cargo ## formatting and clippy, warnings denied
 
 # Most of a live test is waiting for the control plane: three at a time for each core.
 suite: cargo control-plane ## the tests alone, against a genuine control plane
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --locked
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --exclude orkestra-registry-tests --locked
 
 docs: cargo ## the API documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
@@ -81,6 +81,13 @@ kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kin
 
 control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
 	@hack/control-plane/build
+
+registry-tools: ## build the registry, oras and cosign that the tests use (6 minutes, once; needs Go)
+	@hack/registry/build
+
+# Not part of `suite`: building the registry alone takes more than three minutes on two cores.
+registry-test: binaries registry-tools ## ork with genuine registries, oras and cosign
+	cargo test -p orkestra-registry-tests --locked
 
 cluster-up: binaries ## a Kubernetes control plane in the background (NODES=1: pods run, Jobs complete)
 	@$(TESTBED) up --dir $(CLUSTER) $(if $(filter-out 0,$(NODES)),--nodes)

@@ -10,7 +10,8 @@
 //! Of several such processes one is active; `lead` elects it, and keeps the others from writing.
 //!
 //! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
-//! change in a cluster, and `init` writes a first one. `simulate` and `e2e` test them: in memory, and on a cluster.
+//! change in a cluster, `publish` makes artifacts for
+//! registries, and `init` writes a first one. `simulate` and `e2e` test them: in memory, and on a cluster.
 //!
 //! The pure part, the language, plans and the pass itself, is in `orkestra-core`.
 
@@ -26,6 +27,7 @@ mod junit;
 pub mod lead;
 pub mod meta;
 pub mod metrics;
+pub mod publish;
 pub mod render;
 pub mod runtime;
 pub mod server;

@@ -1,6 +1,6 @@
 //! The command line: a file a command. Each parses, calls the library and prints.
 //!
-//! Exit codes: 0 fine, 1 the input is wrong or a check failed, 2 usage, 3 the cluster could not be reached.
+//! Exit codes: 0 fine, 1 the input is wrong or a check failed, 2 usage, 3 the cluster or the registry could not be reached.
 
 mod completion;
 mod controller;
@@ -16,6 +16,7 @@ mod man;
 mod notes;
 mod options;
 mod output;
+mod registry;
 mod release;
 mod render;
 mod run;
@@ -49,7 +50,7 @@ Exit codes:
   0  fine
   1  the input is wrong or a check failed
   2  wrong usage
-  3  the cluster could not be reached";
+  3  the cluster or the registry could not be reached";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -68,6 +69,16 @@ enum Command {
     Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
+    Push(registry::push::Args),
+    Pull(registry::pull::Args),
+    Inspect(registry::inspect::Args),
+    Tag(registry::tag::Args),
+    List(registry::list::Args),
+    Search(registry::list::SearchArgs),
+    Login(registry::login::Args),
+    Logout(registry::login::LogoutArgs),
+    Sign(registry::sign::Args),
+    Verify(registry::verify::Args),
     Crds(crds::Args),
     Completion(completion::Args),
     Man(man::Args),
@@ -81,7 +92,7 @@ enum Failure {
     Input(anyhow::Error),
     /// The same, and diagnostics have been printed that say so.
     Reported,
-    /// The cluster could not be reached: 3.
+    /// The cluster or the registry could not be reached: 3.
     Cluster(anyhow::Error),
     /// Something that has been printed, with a code of the command's own.
     Code(u8),
@@ -97,6 +108,17 @@ impl From<anyhow::Error> for Failure {
 impl From<client::Error> for Failure {
     fn from(error: client::Error) -> Self {
         Self::Cluster(error.into())
+    }
+}
+
+/// A registry that does not answer is as a cluster that does not.
+impl From<orkestra_registry::Error> for Failure {
+    fn from(error: orkestra_registry::Error) -> Self {
+        if error.is_unreachable() {
+            Self::Cluster(error.into())
+        } else {
+            Self::Input(error.into())
+        }
     }
 }
 
@@ -149,6 +171,16 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args).await,
+        Command::Push(args) => registry::push::execute(args).await,
+        Command::Pull(args) => registry::pull::execute(args).await,
+        Command::Inspect(args) => registry::inspect::execute(args).await,
+        Command::Tag(args) => registry::tag::execute(args).await,
+        Command::List(args) => registry::list::execute(args).await,
+        Command::Search(args) => registry::list::search(args).await,
+        Command::Login(args) => registry::login::execute(args).await,
+        Command::Logout(args) => registry::login::logout(args).await,
+        Command::Sign(args) => registry::sign::execute(args).await,
+        Command::Verify(args) => registry::verify::execute(args).await,
         Command::Crds(args) => crds::execute(args),
         Command::Completion(args) => completion::execute(&args),
         Command::Man(args) => man::execute(&args),

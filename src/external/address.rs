@@ -70,6 +70,11 @@ pub(super) fn closed(address: IpAddr) -> Option<Closed> {
         .copied()
 }
 
+/// Returns the kind of an address that is not on the public internet, to complete "which is …".
+pub(crate) fn kind(address: IpAddr) -> Option<&'static str> {
+    closed(address).map(|closed| closed.what)
+}
+
 /// Returns the address that is actually reached: the IPv4 address of an IPv4-mapped IPv6 address, or of one that a gateway
 /// translates.
 ///

@@ -26,6 +26,7 @@ mod target;
 mod tests;
 mod variables;
 
+pub(crate) use address::kind as kind_of_address;
 pub use allow::{Allow, NotAnEntry};
 pub use client::Client;
 pub use dial::Resolver;

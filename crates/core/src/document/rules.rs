@@ -2,6 +2,9 @@
 
 use std::sync::LazyLock;
 
+use jiff::civil::Date;
+
+use crate::api::motif::{Info, Timeline};
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
@@ -79,6 +82,51 @@ pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
             found.push(error);
         }
     }
+    let metadata = root.get("metadata").map(Tree::to_json);
+    // What has a wrong shape is reported elsewhere.
+    let info = metadata.and_then(|metadata| serde_json::from_value::<Info>(metadata).ok());
+    let path = FieldPath::root().field("metadata");
+    check_deprecation(info.as_ref(), &path, found);
+}
+
+/// The days on which a document goes out of use.
+fn check_deprecation(info: Option<&Info>, path: &FieldPath, found: &mut Diagnostics) {
+    let Some(deprecation) = info.and_then(|info| info.deprecation.as_ref()) else {
+        return;
+    };
+    let path = path.field("deprecation");
+    if deprecation.message.trim().is_empty() {
+        let at = path.field("message");
+        found.push(Diagnostic::error(Code::Empty, at, "`message` is empty"));
+    }
+    let Some(Timeline { from, to }) = &deprecation.timeline else {
+        return;
+    };
+    let path = path.field("timeline");
+    let mut day = |name: &str, text: &Option<String>| {
+        let text = text.as_ref()?;
+        let day = text
+            .parse::<Date>()
+            .ok()
+            .filter(|day| day.to_string() == *text);
+        if day.is_none() {
+            let message = format!("`{text}` is not a day");
+            let error = Diagnostic::error(Code::WrongShape, path.field(name), message);
+            found.push(error.hint("write year, month and day, as in 2026-03-31"));
+        }
+        day
+    };
+    let (from, to) = (day("from", from), day("to", to));
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
+    {
+        let message = "`to` must be later than `from`";
+        found.push(Diagnostic::error(
+            Code::OutOfRange,
+            path.field("to"),
+            message,
+        ));
+    }
 }
 
 /// The names of a Katalog's operators.
@@ -117,6 +165,7 @@ pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
 /// What is refused for its value in a Motif.
 pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
+    check_deprecation(spec.info.as_ref(), &path.field("info"), found);
     let inputs = path.field("inputs");
     let names = spec.inputs.iter().map(|input| input.name.as_str());
     check_list(names, &inputs, true, found);
@@ -190,6 +239,7 @@ fn check_list<'a>(
 /// What is refused for its value in a Katalog.
 pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
+    check_deprecation(spec.info.as_ref(), &path.field("info"), found);
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
     let crds = path.field("crds");
     for (name, entry) in &spec.crds {

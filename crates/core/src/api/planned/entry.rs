@@ -73,36 +73,12 @@ pub(crate) struct Endpoints {
     info: Option<bool>,
 }
 
-/// Further fields of what is told about a document.
+/// Further fields of a document that is going out of use.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeprecationLater {
-    /// That the document is going out of use.
-    deprecation: Option<Deprecation>,
-}
-
-/// That a document is going out of use.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Deprecation {
-    /// Why, for people.
-    message: String,
-    /// What to use instead.
-    migrated_to: Option<String>,
-    /// When.
-    timeline: Option<Timeline>,
     /// What a user agrees to.
     accept: Option<Accept>,
-}
-
-/// When a document goes out of use; dates as `YYYY-MM-DD`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Timeline {
-    /// The first day on which it is deprecated.
-    from: Option<String>,
-    /// The day on which it ends.
-    to: Option<String>,
 }
 
 /// What a user agrees to.
