@@ -19,7 +19,7 @@ use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, OperatorPlan, Places},
+    plan::{self, GroupKind, OperatorPlan, Places},
     reconcile::{
         inventory::{Declared, Inventory},
         record::child_mark,
@@ -95,7 +95,15 @@ pub async fn release_kind(
     progress: &Progress,
 ) -> Result<Released, ReleaseError> {
     let declared = Declared::recorded(kind);
-    let unmark = |meta: &ObjectMeta| unmark(meta, &declared);
+    let is_built_in = plan::built_in(&group_kind(kind)).is_some();
+    let unmark = |meta: &ObjectMeta| {
+        if is_built_in && !is_operated(meta) {
+            return None;
+        }
+        // The label on a child of a built-in kind is its operator's.
+        let worn = !(is_built_in && is_child(meta));
+        unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
+    };
     let Some((resource, mut marked)) = list(client, kind, &declared.places).await? else {
         return Ok(Released::default());
     };
@@ -250,13 +258,27 @@ async fn write(
     Ok(false)
 }
 
-/// The patch that takes our marks off a custom resource; none when it has none.
-fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
+/// Whether an object of a built-in kind was operated. Children are of such kinds too, and Kubernetes copies labels and
+/// annotations from some of its objects to others: the finalizer alone is a proof, or label and inventory together.
+fn is_operated(meta: &ObjectMeta) -> bool {
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    finalizers.iter().any(|name| name == names::FINALIZER)
+        || (!is_child(meta)
+            && label(meta, names::LABEL_MANAGED).is_some()
+            && annotation(meta, names::ANNOTATION_INVENTORY).is_some())
+}
+
+fn is_child(meta: &ObjectMeta) -> bool {
+    label(meta, names::LABEL_OWNER_UID).is_some()
+}
+
+/// The patch that takes our marks off a custom resource, the label `managed` among them; none when it has none.
+fn unmark(meta: &ObjectMeta, declared: &Declared, managed: Option<&str>) -> Option<Value> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
-    let managed = label(meta, names::LABEL_MANAGED).is_some();
+    let labelled = managed.is_some_and(|name| label(meta, name).is_some());
     let listed = annotation(meta, names::ANNOTATION_INVENTORY).is_some();
-    if !(finalizer || managed || listed) {
+    if !(finalizer || labelled || listed) {
         return None;
     }
     let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
@@ -269,7 +291,7 @@ fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
         changed["finalizers"] = json!(kept);
     }
     let worn = put.labels.iter().map(|key| &**key);
-    let worn = worn.chain([names::LABEL_MANAGED]);
+    let worn = worn.chain(managed);
     let labels: BTreeMap<&str, Value> = worn
         .filter(|key| label(meta, key).is_some())
         .map(|key| (key, Value::Null))
@@ -339,7 +361,7 @@ mod tests {
             },
         }));
         assert_eq!(
-            unmark(&marked, &declared).unwrap(),
+            unmark(&marked, &declared, Some(names::LABEL_MANAGED)).unwrap(),
             json!({ "metadata": {
                 "uid": "u1", "resourceVersion": "7",
                 "finalizers": ["example.org/other"],
@@ -354,10 +376,32 @@ mod tests {
         assert_eq!(
             unmark(
                 &meta(json!({ "name": "one", "finalizers": ["example.org/other"] })),
-                &Declared::default()
+                &Declared::default(),
+                Some(names::LABEL_MANAGED),
             ),
             None
         );
+    }
+
+    #[test]
+    fn an_object_of_a_built_in_kind_was_operated_where_two_marks_or_the_finalizer_say_so() {
+        let label = json!({ names::LABEL_MANAGED: "true" });
+        let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" });
+        let list = json!({ names::ANNOTATION_INVENTORY: "ConfigMap" });
+        let (held, none) = (json!([names::FINALIZER]), json!([]));
+        for (labels, annotations, finalizers, operated) in [
+            (&label, &list, &none, true),
+            (&child, &list, &held, true),
+            (&json!({}), &json!({}), &held, true),
+            (&label, &json!({}), &none, false),
+            (&json!({}), &list, &none, false),
+            (&child, &list, &none, false),
+        ] {
+            let object = meta(
+                json!({ "name": "one", "labels": labels, "annotations": annotations, "finalizers": finalizers }),
+            );
+            assert_eq!(is_operated(&object), operated, "{object:?}");
+        }
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub struct Context {
     pub accepted: Accepted,
     /// Bounds concurrent pure passes to the cores.
     pub passes: Semaphore,
+    /// The namespace of the Pod that this process runs in; none outside of a cluster.
+    pub home: Option<Arc<str>>,
     /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
     pub logs_writes: bool,
     /// Fault points of tests.
@@ -77,6 +79,7 @@ impl Context {
             operators: Operators::default(),
             accepted: Accepted::default(),
             passes: Semaphore::new(cores()),
+            home: None,
             logs_writes: false,
             faults: Faults::default(),
             wire,

@@ -297,11 +297,9 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<(), Fa
 async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
     // A user may have written more into it than we put on.
     let put = cr.inventory.checked(&bound.declared);
-    let labels = put
-        .labels
-        .iter()
-        .map(|key| &**key)
-        .chain([names::LABEL_MANAGED]);
+    // Of a child the label is its operator's.
+    let managed = (!(bound.plan.watched.built_in && cr.is_child)).then_some(names::LABEL_MANAGED);
+    let labels = put.labels.iter().map(|key| &**key).chain(managed);
     let labels = labels.map(|label| (Key::from(label), Node::Null));
     let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
     finalizers.retain(|name| !put.finalizers.contains(*name));

@@ -206,8 +206,7 @@ impl Operator {
             shared.stand_by();
         }
         // Until its driver runs, nobody is told that the CRD is missing.
-        let kind = plan.resource.group_kind();
-        let crd = context.crds.get(&kind);
+        let crd = context.crds.definition(&plan.resource);
         if crd.is_some_and(|crd| crd.serves(&plan.resource.version)) {
             shared.set_phase(Phase::Starting);
         }

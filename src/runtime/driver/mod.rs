@@ -121,7 +121,7 @@ impl Driver {
         loop {
             crds.mark_unchanged();
             let plan = self.wanted().plan;
-            if let Some(crd) = self.shared.context.crds.get(&plan.resource.group_kind())
+            if let Some(crd) = self.shared.context.crds.definition(&plan.resource)
                 && crd.serves(&plan.resource.version)
             {
                 return Some(crd);
@@ -192,7 +192,7 @@ impl Driver {
             let plans = self.shared.plans.borrow();
             [plans.effective(), plans.wanted()].map(|of| of.plan.resource.clone())
         };
-        let Some(crd) = self.shared.context.crds.get(&runs.group_kind()) else {
+        let Some(crd) = self.shared.context.crds.definition(&runs) else {
             return false;
         };
         // A terminating CRD is served until its last object is gone: their deletions are work.
@@ -214,6 +214,13 @@ impl Driver {
             self.bind(life).await;
         }
         true
+    }
+
+    /// What defines the kind of `plan`: the CRD, unless the kind is built in.
+    fn definition(&self, life: &Life, plan: &OperatorPlan) -> Arc<CrdRecord> {
+        let built_in = Some(&plan.resource).filter(|_| plan.watched.built_in);
+        let built_in = built_in.and_then(|kind| self.shared.context.crds.definition(kind));
+        built_in.unwrap_or_else(|| life.crd.clone())
     }
 
     /// Follows what the plan reads of other operators: where that is another kind now, it is bound anew; where it can be
@@ -250,6 +257,10 @@ impl Driver {
             return true;
         }
         let current = self.shared.bound.load_full();
+        if plan.watched.built_in {
+            // What stands in for its CRD is of one version.
+            life.crd = self.definition(life, plan);
+        }
         if current.is_none() && !life.crd.serves(&plan.resource.version) {
             return false;
         }

@@ -106,7 +106,9 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
             }
         }
     };
-    let served = context.crds.served(&kind.group_kind(), &kind.version);
+    let (group_kind, version) = (kind.group_kind(), &kind.version);
+    let served = Served::built_in(&group_kind, version)
+        .or_else(|| context.crds.served(&group_kind, version));
     let found = served.map_or_else(|| Found::NotServed(kind.group_kind()), Found::Served);
     (found, operator)
 }

@@ -48,7 +48,7 @@ pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
 pub use on_delete::{DeleteGroup, OnDelete};
 pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSpec, StatusType};
-pub use pre_reconcile::{Hold, PreReconcile, Requeue};
+pub use pre_reconcile::{Hold, PreReconcile, Requeue, Requeues};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
 pub use setup::{Setup, SetupFile, SetupWait};

@@ -89,8 +89,8 @@ pub enum Support {
     Works,
     /// The language has it, and it is not built yet.
     Later,
-    /// It is accepted and has no effect here.
-    Ignored,
+    /// It is accepted and has no effect here, for this reason; empty says nothing more.
+    Ignored(String),
     /// It is not accepted, for this reason.
     Refused(String),
 }
@@ -171,7 +171,7 @@ mod tests {
         );
         assert_eq!(*field(entry, "enabled"), Shape::Bool);
         assert_eq!(object(entry).fields["conversion"].support, Support::Later);
-        assert_eq!(object(entry).fields["mode"].support, Support::Ignored);
+        assert_eq!(object(entry).fields["mode"].support, Support::Ignored(String::new()));
         assert!(matches!(field(entry, "setup"), Shape::OneOf(shapes) if shapes.len() == 2));
         let lifecycle = field(field(entry, "operatorBox"), "onCreate");
         let declared = object(field(entry, "operatorBox"));

@@ -13,7 +13,7 @@ use super::{
     typing::Known,
 };
 use crate::{
-    api::{KatalogSpec, names},
+    api::{DeletionPolicy, KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::KatalogDocument,
     resources::scope::{At, Problems},
@@ -122,6 +122,14 @@ fn compile_listing(
         operators.push(operator);
     }
     checks::across(&problems, &operators);
+    let stays = operators.iter().find(|operator| operator.watched.built_in);
+    if let Some(operator) = stays.filter(|_| spec.deletion_policy == Some(DeletionPolicy::Delete)) {
+        let message = format!(
+            "objects of built-in kinds are never deleted with the Katalog: those of {} stay",
+            operator.resource.group_kind()
+        );
+        root.field("deletionPolicy").warn(Code::NoEffect, message);
+    }
     let warnings = problems.into_inner().into_result()?;
     let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
     // Pointers that are collected out of the plans' own Vec keep all of its room.

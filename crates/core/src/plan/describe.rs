@@ -121,7 +121,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let parts = parts
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));
-    let gates = gate::parts(hold, requeue.as_deref(), status);
+    let gates = gate::parts(hold, requeue, status);
     map(operator.into_iter().chain(parts).chain(gates))
 }
 
@@ -142,6 +142,7 @@ fn watched(plan: &Watched) -> Node {
         restricted,
         labels,
         fields,
+        built_in: _,
     } = plan;
     let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
     let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {

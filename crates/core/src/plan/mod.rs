@@ -94,5 +94,5 @@ pub(crate) use tree::Fields;
 pub use types::*;
 pub use typing::Typed;
 pub(crate) use typing::explain_amount;
-pub use watched::Watched;
+pub use watched::{SYSTEM_NAMESPACES, Watched};
 pub(crate) use watched::label_path;

@@ -9,7 +9,7 @@ use super::{
     calls::{self, DeclaredCalls},
     chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
-    observe,
+    kinds, observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     rules, secrecy, setup, status, targets,
@@ -23,6 +23,9 @@ use crate::{
     schema::BuiltIn,
     value::Path,
 };
+
+/// Why an operator of a built-in kind writes no status.
+const BUILT_IN_STATUS: &str = "the status of a built-in kind belongs to its controller, so none is written: Events and the status of the Katalog show how the objects are doing";
 
 /// The profiles and notes that a Katalog declares itself.
 pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
@@ -173,9 +176,13 @@ fn with_names(
         version,
         context.library,
     );
-    let status = match entry.ignore_status_patch {
-        Some(true) => silent(&box_at, &status),
-        _ => status,
+    let is_built_in = kinds::built_in(&owner).is_some();
+    let status = if is_built_in {
+        silent(&box_at, &status, BUILT_IN_STATUS)
+    } else if entry.ignore_status_patch == Some(true) {
+        silent(&box_at, &status, "with `ignoreStatusPatch: true` no status is written")
+    } else {
+        status
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
     let ending = declared.on_delete.as_ref().map(|declared| {
@@ -192,7 +199,7 @@ fn with_names(
         autoscale: autoscale(&box_at, declared, &pace, context).map(Box::new),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        watched: watched::compile(at, entry),
+        watched: watched::compile(at, entry, resource.as_ref()),
         targets: targets::compile(at, entry),
         labels: watched::labels(at, &entry.labels),
         finalizer,
@@ -207,7 +214,7 @@ fn with_names(
         ),
         enrich: enrich::compile(at, entry, &children),
         hold: held::compile(&box_at, declared, known.1),
-        requeue: pace.requeue.map(Box::new),
+        requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
         children: children.into(),
@@ -215,8 +222,11 @@ fn with_names(
         status,
         ..OperatorPlan::of_nothing()
     };
+    if let Some(resource) = &resource {
+        plan.resource = resource.clone();
+    }
     check(at, &mut plan, resource.as_ref(), context);
-    plan.resource = resource?;
+    resource?;
     plan.hash = describe::hash(&plan);
     Some(plan)
 }
@@ -347,11 +357,10 @@ fn autoscale(
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
-/// The status that is never written.
-fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
+/// The status that is never written, as `why` says.
+fn silent(at: &At<'_>, status: &StatusPlan, why: &str) -> StatusPlan {
     if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
-        let message = "with `ignoreStatusPatch: true` no status is written";
-        at.field("status").warn(Code::NoEffect, message);
+        at.field("status").warn(Code::NoEffect, why);
     }
     StatusPlan {
         conditions: false,

@@ -84,7 +84,7 @@ pub struct OperatorPlan {
     /// What holds custom resources back, and closes all blocks.
     pub hold: HoldPlan,
     /// When a pass follows by itself on one that went well.
-    pub requeue: Option<Box<RequeuePlan>>,
+    pub requeue: Box<[RequeuePlan]>,
     /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
     pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -142,7 +142,7 @@ impl OperatorPlan {
             observe: ObservePlan::default(),
             enrich: Box::default(),
             hold: HoldPlan::default(),
-            requeue: None,
+            requeue: Box::default(),
             calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),

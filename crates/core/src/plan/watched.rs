@@ -2,13 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Coerce, Leaf, NameRule};
+use super::{Coerce, Leaf, NameRule, ResourceType, kinds, rbac};
 use crate::{
     api::{CrdEntry, KatalogSpec, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
     value::{Key, Path, Step},
 };
+
+/// The namespaces of Kubernetes and of Orkestra itself: of built-in kinds nothing in them is operated.
+///
+/// Source: Kubernetes, "Namespaces", initial namespaces; `default` is people's own.
+pub const SYSTEM_NAMESPACES: [&str; 5] = [
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    rbac::NAMESPACE,
+    rbac::CLAIMS_NAMESPACE,
+];
 
 /// The custom resources of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,11 +32,18 @@ pub struct Watched {
     pub labels: BTreeMap<Box<str>, Box<str>>,
     /// Fields that they must have, as the API server selects by them.
     pub fields: BTreeMap<Box<str>, Box<str>>,
+    /// Whether they are objects of a built-in kind: those of [`SYSTEM_NAMESPACES`] are left alone, and so are children of
+    /// operators.
+    pub built_in: bool,
 }
 
 impl Watched {
-    /// Whether custom resources in that namespace are looked after; cluster-scoped ones are in none.
-    pub fn admits(&self, namespace: Option<&str>) -> bool {
+    /// Whether an object in that namespace is looked after; a cluster-scoped one is in none.
+    pub fn admits(&self, namespace: Option<&str>, name: &str) -> bool {
+        // A cluster-scoped object of such a name is the namespace.
+        if self.built_in && SYSTEM_NAMESPACES.contains(&namespace.unwrap_or(name)) {
+            return false;
+        }
         let Some(namespace) = namespace else {
             return true;
         };
@@ -58,7 +76,8 @@ fn selector(pairs: &BTreeMap<Box<str>, Box<str>>) -> Option<String> {
 }
 
 /// The custom resources of the entry at `at`.
-pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
+pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType>) -> Watched {
+    let built_in = resource.is_some_and(|kind| kinds::built_in(&kind.group_kind()).is_some());
     let restricted = namespaces(at, "restrictedNamespaces", &entry.restricted_namespaces);
     let mut allowed = namespaces(at, "allowedNamespaces", &entry.allowed_namespaces);
     if let Some(pinned) = &entry.namespace {
@@ -79,6 +98,11 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
             "every namespace that is allowed is restricted too",
             "take out one of them",
         );
+    }
+    let is_system = |namespace: &Box<str>| SYSTEM_NAMESPACES.contains(&&**namespace);
+    if built_in && !allowed.is_empty() && allowed.iter().all(is_system) {
+        let message = "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
+        at.field("allowedNamespaces").warn(Code::NoEffect, message);
     }
     for (key, value) in &entry.label_selector {
         let place = at.field("labelSelector");
@@ -102,6 +126,7 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
         restricted,
         labels: pairs(&entry.label_selector),
         fields: pairs(&entry.field_selector),
+        built_in,
     }
 }
 

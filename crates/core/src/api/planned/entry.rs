@@ -20,7 +20,7 @@ pub(crate) struct EntryLater {
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
     /// Takes all finalizers off a resource that is deleted.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "it would take off what other controllers wait for: each takes off its own"))]
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "only the finalizers of Orkestra are removed: each controller removes its own"))]
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,

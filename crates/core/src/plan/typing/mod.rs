@@ -164,7 +164,7 @@ impl<'a, 's> Typing<'a, 's> {
         for gate in plan.hold.gates() {
             self.gate(gate);
         }
-        if let Some(requeue) = &plan.requeue {
+        for requeue in &plan.requeue {
             self.leaf(&requeue.after, None);
             self.gate(&requeue.gate);
         }
