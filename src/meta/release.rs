@@ -19,7 +19,7 @@ use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{self, GroupKind, OperatorPlan, Places},
+    plan::{self, GroupKind, MetadataKey, OperatorPlan, Places},
     reconcile::{
         inventory::{Declared, Inventory},
         record::child_mark,
@@ -290,17 +290,25 @@ fn unmark(meta: &ObjectMeta, declared: &Declared, managed: Option<&str>) -> Opti
     if kept.len() != finalizers.len() {
         changed["finalizers"] = json!(kept);
     }
-    let worn = put.labels.iter().map(|key| &**key);
-    let worn = worn.chain(managed);
-    let labels: BTreeMap<&str, Value> = worn
+    let worn = |field: &'static str| {
+        let of_field = put.labels.iter().filter(move |key| key.field() == field);
+        of_field.map(MetadataKey::key)
+    };
+    let labels: BTreeMap<&str, Value> = worn("labels")
+        .chain(managed)
         .filter(|key| label(meta, key).is_some())
         .map(|key| (key, Value::Null))
         .collect();
     if !labels.is_empty() {
         changed["labels"] = json!(labels);
     }
-    if listed {
-        changed["annotations"] = json!({ names::ANNOTATION_INVENTORY: null });
+    let annotations: BTreeMap<&str, Value> = worn("annotations")
+        .chain([names::ANNOTATION_INVENTORY])
+        .filter(|key| annotation(meta, key).is_some())
+        .map(|key| (key, Value::Null))
+        .collect();
+    if !annotations.is_empty() {
+        changed["annotations"] = json!(annotations);
     }
     Some(json!({ "metadata": changed }))
 }
@@ -347,7 +355,11 @@ mod tests {
     #[test]
     fn only_our_marks_are_taken_off_a_resource() {
         let declared = Declared {
-            labels: ["example.org/tier".into()].into(),
+            labels: [
+                MetadataKey::Label("example.org/tier".into()),
+                MetadataKey::Annotation("example.org/note".into()),
+            ]
+            .into(),
             finalizers: ["example.org/put".into()].into(),
             ..Declared::default()
         };
@@ -356,8 +368,8 @@ mod tests {
             "finalizers": ["example.org/other", names::FINALIZER, "example.org/put"],
             "labels": { names::LABEL_MANAGED: "true", "app": "shop", "example.org/tier": "front" },
             "annotations": {
-                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,+example.org/put,+example.org/other",
-                "note": "mine",
+                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,^example.org/note,^note,+example.org/put,+example.org/other",
+                "note": "mine", "example.org/note": "ours",
             },
         }));
         assert_eq!(
@@ -366,7 +378,7 @@ mod tests {
                 "uid": "u1", "resourceVersion": "7",
                 "finalizers": ["example.org/other"],
                 "labels": { names::LABEL_MANAGED: null, "example.org/tier": null },
-                "annotations": { names::ANNOTATION_INVENTORY: null },
+                "annotations": { names::ANNOTATION_INVENTORY: null, "example.org/note": null },
             }})
         );
     }

@@ -67,9 +67,14 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
     }
     deployments.create(&deployment("plain", &json!({}))).await?;
     system.create(&deployment(&far, &tended)).await?;
-    let web = deployments.until("web", "is marked", LIMIT, is_marked).await?;
+    let web = deployments
+        .until("web", "is marked", LIMIT, is_marked)
+        .await?;
     let facts = maps.until("web-facts", "is made", LIMIT, |_| true).await?;
-    ensure!(owner_uid(&facts) == web["metadata"]["uid"].as_str(), "{facts}");
+    ensure!(
+        owner_uid(&facts) == web["metadata"]["uid"].as_str(),
+        "{facts}"
+    );
     let owner = &facts["metadata"]["ownerReferences"][0];
     ensure!((&owner["apiVersion"], &owner["kind"]) == (&json!("apps/v1"), &json!("Deployment")));
     let row = json!({ "state": "Running", "kind": "Deployment", "instances": 2, "ready": 2 });
@@ -86,17 +91,25 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
     let web = deployments.fetch("web").await?;
     let conditions = web["status"]["conditions"].as_array();
     let is_ours = |one: &Value| one["type"] == "Ready";
-    ensure!(!conditions.is_some_and(|all| all.iter().any(is_ours)), "{web}");
+    ensure!(
+        !conditions.is_some_and(|all| all.iter().any(is_ours)),
+        "{web}"
+    );
     system.delete(&far).await?;
 
     // A change leads to a pass, and drift of a child is corrected.
     let paused = json!({ "spec": { "paused": true, "replicas": 1 } });
     deployments.patch("web", &paused).await?;
-    maps.until_equal("web-facts", "/data/replicas", json!("1"), LIMIT).await?;
+    maps.until_equal("web-facts", "/data/replicas", json!("1"), LIMIT)
+        .await?;
     let label = format!("/metadata/labels/{}~1replicas", scenario.group);
-    deployments.until_equal("web", &label, json!("1"), LIMIT).await?;
-    maps.patch("web-facts", &json!({ "data": { "replicas": "9" } })).await?;
-    maps.until_equal("web-facts", "/data/replicas", json!("1"), LIMIT).await?;
+    deployments
+        .until_equal("web", &label, json!("1"), LIMIT)
+        .await?;
+    maps.patch("web-facts", &json!({ "data": { "replicas": "9" } }))
+        .await?;
+    maps.until_equal("web-facts", "/data/replicas", json!("1"), LIMIT)
+        .await?;
 
     // A deleted Deployment runs its `onDelete`, and its children go with it.
     deployments.delete("web").await?;
@@ -104,18 +117,28 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
     maps.until_gone("web-facts", LIMIT).await?;
     let writes = scenario.writes_since(mark)?;
     let ended = writes.iter().any(|write| {
-        (write.resource.as_str(), write.verb.as_str(), write.name.as_str()) == ("jobs", "create", "web-end")
+        (
+            write.resource.as_str(),
+            write.verb.as_str(),
+            write.name.as_str(),
+        ) == ("jobs", "create", "web-end")
     });
     ensure!(ended, "{}", waters::lines(&writes));
 
     // The Katalog goes: what it operated stays, without marks.
     scenario.objects("katalogs").delete("deployments").await?;
-    scenario.objects("katalogs").until_gone("deployments", LIMIT).await?;
+    scenario
+        .objects("katalogs")
+        .until_gone("deployments", LIMIT)
+        .await?;
     let kept = deployments.fetch("kept").await?;
     ensure!(!is_marked(&kept), "{kept}");
     maps.fetch("kept-facts").await?;
     let canary = deployments.fetch("kept-canary").await?;
-    ensure!(canary.pointer(MANAGED).is_some(), "the label of a child is its operator's: {canary}");
+    ensure!(
+        canary.pointer(MANAGED).is_some(),
+        "the label of a child is its operator's: {canary}"
+    );
     is_within_its_rights(&scenario, mark).await
 }
 
@@ -129,7 +152,9 @@ async fn a_config_map_that_leaves_the_selection_is_let_go_and_none_is_deleted_wi
     let map = |name: &str| json!({ "metadata": { "name": name, "labels": tended }, "data": { "words": "so" } });
     for name in ["one", "two", "three"] {
         maps.create(&map(name)).await?;
-        secrets.until_equal(name, "/data/words", json!("c28="), LIMIT).await?;
+        secrets
+            .until_equal(name, "/data/words", json!("c28="), LIMIT)
+            .await?;
     }
     // While nobody looks, one leaves the selection and another becomes a child of somebody else.
     scenario.kill9()?;
@@ -138,19 +163,29 @@ async fn a_config_map_that_leaves_the_selection_is_let_go_and_none_is_deleted_wi
     let adopted = json!({ "metadata": { "labels": { "orkestra.orkspace.io/owner-uid": "0" } } });
     maps.patch("two", &adopted).await?;
     scenario.start().await?;
-    maps.until("one", "is let go", LIMIT, |one| !is_marked(one)).await?;
+    maps.until("one", "is let go", LIMIT, |one| !is_marked(one))
+        .await?;
     let free = |two: &Value| two["metadata"].get("finalizers").is_none();
     let two = maps.until("two", "is let go", LIMIT, free).await?;
-    ensure!(two.pointer(MANAGED).is_some(), "the label of a child is its operator's: {two}");
+    ensure!(
+        two.pointer(MANAGED).is_some(),
+        "the label of a child is its operator's: {two}"
+    );
     for name in ["one", "two"] {
         secrets.fetch(name).await?;
     }
     scenario.katalog_is("maps", "True", "Running").await?;
     scenario.objects("katalogs").delete("maps").await?;
-    scenario.objects("katalogs").until_gone("maps", LIMIT).await?;
+    scenario
+        .objects("katalogs")
+        .until_gone("maps", LIMIT)
+        .await?;
     for name in ["one", "two", "three"] {
         let left = maps.fetch(name).await?;
-        ensure!(left["metadata"].get("deletionTimestamp").is_none(), "{left}");
+        ensure!(
+            left["metadata"].get("deletionTimestamp").is_none(),
+            "{left}"
+        );
         ensure!(left["metadata"].get("finalizers").is_none(), "{left}");
     }
     is_within_its_rights(&scenario, mark).await
@@ -185,11 +220,15 @@ async fn of_two_katalogs_for_one_built_in_kind_the_older_has_it() -> Result<()> 
     set["spec"]["serviceName"] = json!("set");
     sets.create(&set).await?;
     let maps = scenario.objects("configmaps");
-    maps.until_equal("set", "/data/by", json!("second"), LIMIT).await?;
+    maps.until_equal("set", "/data/by", json!("second"), LIMIT)
+        .await?;
     eventually("an Event tells of it", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
-        let is_told = |event: &Value| event["reason"] == "Reconciled" && event["regarding"]["kind"] == "StatefulSet"
-            || event["involvedObject"]["kind"] == "StatefulSet" && event["reason"] == "Reconciled";
+        let is_told = |event: &Value| {
+            event["reason"] == "Reconciled" && event["regarding"]["kind"] == "StatefulSet"
+                || event["involvedObject"]["kind"] == "StatefulSet"
+                    && event["reason"] == "Reconciled"
+        };
         Ok(events.iter().any(is_told).then_some(()))
     })
     .await?;

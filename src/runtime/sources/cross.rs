@@ -83,6 +83,11 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
     let (kind, operator) = match &entry.target {
         CrossTarget::Own(name, kind) => (kind.clone(), context.operators.get(&plan.katalog, name)),
         CrossTarget::Other(name) => match context.operators.find(&plan.katalog, name) {
+            Some(operator) if !operator.plan().cross_access => {
+                return nobody(format!(
+                    "the Katalog of `{name}` does not permit it: `crossAccess` is false"
+                ));
+            }
             Some(operator) => (operator.plan().resource.clone(), Some(operator)),
             None => {
                 return nobody(format!(
@@ -92,7 +97,10 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
         },
         CrossTarget::Labels(labels) => {
             let mut all = context.operators.all();
-            all.retain(|operator| has_labels(context, &operator.plan().resource, labels));
+            all.retain(|operator| {
+                let plan = operator.plan();
+                plan.cross_access && has_labels(context, &plan.resource, labels)
+            });
             match <[Listed; 1]>::try_from(all) {
                 Ok([operator]) => (operator.plan().resource.clone(), Some(operator)),
                 Err(all) if all.is_empty() => {

@@ -171,7 +171,10 @@ mod tests {
         );
         assert_eq!(*field(entry, "enabled"), Shape::Bool);
         assert_eq!(object(entry).fields["conversion"].support, Support::Later);
-        assert_eq!(object(entry).fields["mode"].support, Support::Ignored(String::new()));
+        assert_eq!(
+            object(entry).fields["mode"].support,
+            Support::Ignored(String::new())
+        );
         assert!(matches!(field(entry, "setup"), Shape::OneOf(shapes) if shapes.len() == 2));
         let lifecycle = field(field(entry, "operatorBox"), "onCreate");
         let declared = object(field(entry, "operatorBox"));

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Stopped, Typed, api_types, checks,
-    imports,
+    imports, lifecycle,
     operator::{Context, operator, own},
     typing::Known,
 };
@@ -63,6 +63,8 @@ fn compile_listing(
     let root = At::root(&problems).field("spec");
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
     checks::only_contributes(&wide);
+    lifecycle::check(&root, spec);
+    lifecycle::check_imports(&root.field("imports"), &wide);
     let lexicon = Lexicon::new(&root, own(spec), &wide, library);
     lexicon.profiles.check(&root.with(&lexicon));
     let context = Context {

@@ -38,7 +38,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resync: _,
         watched,
         targets,
+        // What is read of them is among the reads.
+        roots: _,
         labels,
+        // No pass depends on it.
+        cross_access: _,
+        pages: _,
         queue: _,
         autoscale: _,
         depends_on: _,
@@ -91,7 +96,10 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
+    let worn = |field: &'static str| {
+        let of_field = labels.iter().filter(move |(key, _)| key.field() == field);
+        map(of_field.map(|(key, value)| (key.key(), leaf(value))))
+    };
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
@@ -114,7 +122,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "targets",
             (!targets.is_empty()).then(|| self::targets::targets(targets)),
         ),
-        ("labels", Some(map(labels)).filter(has_any)),
+        ("labels", Some(worn("labels")).filter(has_any)),
+        ("annotations", Some(worn("annotations")).filter(has_any)),
         ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
     ];

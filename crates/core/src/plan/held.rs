@@ -180,7 +180,7 @@ pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
             let mut plans = Vec::new();
             for (index, rule) in &mut rules {
                 plans.extend(requeue_rule(&at.index(index), rule));
-                if rule.gates.is_empty() {
+                if rule.gates == Gates::default() {
                     break;
                 }
             }

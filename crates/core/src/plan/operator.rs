@@ -4,12 +4,12 @@ use std::cell::RefCell;
 
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
-    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, Stage,
-    StatusPlan, Typed, api_types, autoscale,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType, Schemas,
+    Stage, StatusPlan, Typed, api_types, autoscale,
     calls::{self, DeclaredCalls},
     chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
-    kinds, observe,
+    kinds, lifecycle, observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     rules, secrecy, setup, status, targets,
@@ -17,11 +17,14 @@ use super::{
     watched, wiring,
 };
 use crate::{
-    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
+    api::{
+        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
+        endpoints::Endpoints,
+    },
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
-    value::Path,
+    value::{Key, Path},
 };
 
 /// Why an operator of a built-in kind writes no status.
@@ -138,6 +141,7 @@ fn with_names(
     context: &Context<'_>,
 ) -> Option<OperatorPlan> {
     let schemas = context.known.schemas;
+    lifecycle::check_imports(&at.field("imports"), imported);
     let pace = reconciler::pace(at, entry, context.library);
     let resource = api_types::resolve(at, name, entry, schemas);
     // Without a kind the box is still checked, as the box of no kind.
@@ -180,7 +184,11 @@ fn with_names(
     let status = if is_built_in {
         silent(&box_at, &status, BUILT_IN_STATUS)
     } else if entry.ignore_status_patch == Some(true) {
-        silent(&box_at, &status, "with `ignoreStatusPatch: true` no status is written")
+        silent(
+            &box_at,
+            &status,
+            "with `ignoreStatusPatch: true` no status is written",
+        )
     } else {
         status
     };
@@ -201,7 +209,9 @@ fn with_names(
         depends_on: depends_on(entry),
         watched: watched::compile(at, entry, resource.as_ref()),
         targets: targets::compile(at, entry),
-        labels: watched::labels(at, &entry.labels),
+        labels: watched::metadata(at, entry),
+        cross_access: entry.cross_access.unwrap_or(true),
+        pages: pages(entry, context.spec),
         finalizer,
         other_finalizers,
         imports,
@@ -224,6 +234,9 @@ fn with_names(
     };
     if let Some(resource) = &resource {
         plan.resource = resource.clone();
+        if is_built_in {
+            plan.roots = roots(context.known, resource);
+        }
     }
     check(at, &mut plan, resource.as_ref(), context);
     resource?;
@@ -266,7 +279,7 @@ fn check(
     plan.reads = gathered.reads;
     plan.keep_for_additions();
     // What somebody does to the labels is seen.
-    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    let labels = plan.labels.iter().map(|(key, _)| key.path());
     plan.reads.cr.extend(labels);
     plan.reads.cr.sort();
     plan.reads.cr.dedup();
@@ -355,6 +368,28 @@ fn autoscale(
     };
     let declared = declared.autoscale.as_ref()?;
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
+}
+
+/// Which pages the entry asks for, field by field before those of the whole Katalog.
+fn pages(entry: &CrdEntry, spec: &KatalogSpec) -> PagesPlan {
+    let declared = || entry.endpoints.iter().chain(&spec.endpoints);
+    let is_on = |field: fn(&Endpoints) -> Option<bool>| declared().find_map(field).unwrap_or(true);
+    let any = is_on(|endpoints| endpoints.enabled);
+    PagesPlan {
+        health: any && is_on(|endpoints| endpoints.health),
+        info: any && is_on(|endpoints| endpoints.info),
+        resources: any,
+    }
+}
+
+/// The root fields of a built-in kind that custom resources do not have.
+fn roots(known: Known<'_>, resource: &ResourceType) -> Box<[Key]> {
+    let fields = known
+        .kind(resource)
+        .into_iter()
+        .flat_map(|schema| schema.fields());
+    let others = fields.filter(|field| !reads::CR_ROOTS.contains(field));
+    others.map(Key::from).collect()
 }
 
 /// The status that is never written, as `why` says.

@@ -7,7 +7,7 @@ use crate::{
     api::{CrdEntry, KatalogSpec, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
-    value::{Key, Path, Step},
+    value::Path,
 };
 
 /// The namespaces of Kubernetes and of Orkestra itself: of built-in kinds nothing in them is operated.
@@ -101,7 +101,8 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceT
     }
     let is_system = |namespace: &Box<str>| SYSTEM_NAMESPACES.contains(&&**namespace);
     if built_in && !allowed.is_empty() && allowed.iter().all(is_system) {
-        let message = "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
+        let message =
+            "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
         at.field("allowedNamespaces").warn(Code::NoEffect, message);
     }
     for (key, value) in &entry.label_selector {
@@ -145,15 +146,56 @@ fn check_namespace(at: &At<'_>, name: &str) {
     }
 }
 
-/// The labels that every custom resource gets.
-pub(super) fn labels(at: &At<'_>, declared: &BTreeMap<String, Text>) -> Box<[(Key, Leaf)]> {
-    let at = at.field("labels");
-    at.labels(declared);
-    let labels = declared.iter().filter_map(|(key, value)| {
-        let leaf = at.field(key).leaf(value, Coerce::Text)?;
-        Some((Key::from(&**key), leaf))
-    });
-    labels.collect()
+/// A label or an annotation that an operator puts on its custom resources.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MetadataKey {
+    /// The key of a label.
+    Label(Box<str>),
+    /// The key of an annotation.
+    Annotation(Box<str>),
+}
+
+impl MetadataKey {
+    /// Its key.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Label(key) | Self::Annotation(key) => key,
+        }
+    }
+
+    /// The field of the metadata that it is in.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Label(_) => "labels",
+            Self::Annotation(_) => "annotations",
+        }
+    }
+
+    /// Where it lies in an object.
+    pub(crate) fn path(&self) -> Path {
+        Path::of_fields(["metadata", self.field(), self.key()])
+    }
+}
+
+/// The labels and annotations that every custom resource gets.
+pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf)]> {
+    let (labels, annotations) = (at.field("labels"), at.field("annotations"));
+    labels.labels(&entry.labels);
+    annotations.annotations(&entry.annotations);
+    let of = |at: &At<'_>, declared: &BTreeMap<String, Text>, key: fn(Box<str>) -> MetadataKey| {
+        let leaf = |(name, value): (&String, &Text)| {
+            let leaf = at.field(name).leaf(value, Coerce::Text)?;
+            Some((key(name.as_str().into()), leaf))
+        };
+        declared.iter().filter_map(leaf).collect::<Vec<_>>()
+    };
+    let mut all = of(&labels, &entry.labels, MetadataKey::Label);
+    all.extend(of(
+        &annotations,
+        &entry.annotations,
+        MetadataKey::Annotation,
+    ));
+    all.into()
 }
 
 /// Whether custom resources get our finalizer, and which of others beside it: the operatorBox's list counts, else the
@@ -190,13 +232,4 @@ pub(super) fn finalizers(
         others.push(name.as_str().into());
     }
     (!declared.is_empty(), others.into())
-}
-
-/// Where a label lies in an object.
-pub(crate) fn label_path(key: &str) -> Path {
-    let steps = ["metadata", "labels", key];
-    steps
-        .into_iter()
-        .map(|step| Step::Field(step.into()))
-        .collect()
 }

@@ -1,4 +1,4 @@
-//! Further fields of an operator, and of what is told about a document.
+//! Further fields of an operator.
 
 use schemars::JsonSchema;
 
@@ -14,8 +14,6 @@ pub(crate) struct EntryLater {
     webhooks: Option<EntryWebhooks>,
     /// What may not be deleted.
     deletion_protection: Option<EntryProtection>,
-    /// Which pages the operator has.
-    endpoints: Option<Endpoints>,
     /// Every change is reconciled, whatever generation was seen before.
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
@@ -59,58 +57,4 @@ pub(crate) struct EntryProtection {
     protect_crs: Option<bool>,
     /// Whether the label that protects may not be removed. Default: that of `security.deletionProtection`.
     strict_mode: Option<bool>,
-}
-
-/// Which pages an operator has.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Endpoints {
-    /// Any at all. Default `true`.
-    enabled: Option<bool>,
-    /// That of its health. Default `true`.
-    health: Option<bool>,
-    /// That of what it is. Default `true`.
-    info: Option<bool>,
-}
-
-/// Further fields of what is told about a document.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeprecationLater {
-    /// That the document is going out of use.
-    deprecation: Option<Deprecation>,
-}
-
-/// That a document is going out of use.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Deprecation {
-    /// Why, for people.
-    message: String,
-    /// What to use instead.
-    migrated_to: Option<String>,
-    /// When.
-    timeline: Option<Timeline>,
-    /// What a user agrees to.
-    accept: Option<Accept>,
-}
-
-/// When a document goes out of use; dates as `YYYY-MM-DD`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Timeline {
-    /// The first day on which it is deprecated.
-    from: Option<String>,
-    /// The day on which it ends.
-    to: Option<String>,
-}
-
-/// What a user agrees to.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Accept {
-    /// To run it while it is deprecated. Default `false`.
-    before_eol: Option<bool>,
-    /// To run it after its end. Default `false`.
-    eol: Option<bool>,
 }

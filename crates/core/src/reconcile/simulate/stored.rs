@@ -143,9 +143,3 @@ pub(super) fn with_text(list: Option<&Node>, text: &str) -> Option<Node> {
     let more = items.iter().cloned().chain([Node::from(text)]);
     (!is_there).then(|| Node::from(more.collect::<Vec<_>>()))
 }
-
-/// A map of texts.
-pub(super) fn texts<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>) -> Map {
-    let node = |(key, text)| (Key::from(key), Node::from(text));
-    pairs.map(node).collect()
-}
