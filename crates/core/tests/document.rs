@@ -13,10 +13,12 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use orkestra_core::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use orkestra_core::document::{Document, Source, parse_stream, read_katalog, read_stream};
+use orkestra_core::document::{
+    Document, Source, parse_stream, read_katalog, read_motif, read_stream,
+};
 use proptest::prelude::*;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn inputs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/document")
@@ -70,6 +72,87 @@ fn every_case_gives_what_stands_beside_it() {
             wrong.push(format!("== {name}\n{got}"));
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A structural schema in words of JSON Schema.
+fn plain(schema: &Value) -> Value {
+    let Some(object) = schema.as_object() else {
+        return schema.clone();
+    };
+    let mut plain: serde_json::Map<String, Value> = serde_json::Map::new();
+    for (key, value) in object {
+        match key.as_str() {
+            "properties" => {
+                let fields = value.as_object().into_iter().flatten();
+                let fields = fields.map(|(name, field)| (name.clone(), self::plain(field)));
+                plain.insert(key.clone(), Value::Object(fields.collect()));
+            }
+            "items" | "additionalProperties" => {
+                plain.insert(key.clone(), self::plain(value));
+            }
+            "type" => {
+                plain.insert(key.clone(), json!([value, "null"]));
+            }
+            "x-kubernetes-int-or-string" => {
+                plain.insert("type".to_owned(), json!(["integer", "string", "null"]));
+            }
+            _ => {}
+        }
+    }
+    Value::Object(plain)
+}
+
+/// Every YAML file of a folder and below it.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            walk(&path, files);
+        } else if path.extension().is_some_and(|end| end == "yaml") {
+            files.push(path);
+        }
+    }
+}
+
+/// What loads is taken by the API server, but for operators as a list, of which the author is told.
+#[test]
+fn every_document_that_loads_is_valid_by_its_definition() {
+    let definitions = orkestra_core::api::crds();
+    let validator = |index: usize| {
+        let schema = &definitions[index]["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        jsonschema::draft202012::new(&plain(&schema["properties"]["spec"])).unwrap()
+    };
+    let validators = [("Katalog", validator(0)), ("Motif", validator(1))];
+    let mut files = Vec::new();
+    walk(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
+        &mut files,
+    );
+    let (mut looked_at, mut wrong) = (0, Vec::new());
+    for path in files {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        for source in parse_stream(&name, &text).sources {
+            let loads = read_katalog(&source).is_ok() || read_motif(&source).is_ok();
+            let document = source.tree.to_json();
+            let kind = validators
+                .iter()
+                .find(|(kind, _)| document["kind"] == *kind);
+            let (true, Some((_, validator))) = (loads, kind) else {
+                continue;
+            };
+            let mut spec = document["spec"].clone();
+            if spec["crds"].is_array() {
+                spec["crds"] = Value::Null;
+            }
+            looked_at += 1;
+            let problems = validator.iter_errors(&spec);
+            wrong.extend(problems.map(|one| format!("{name}: {}: {one}", one.instance_path())));
+        }
+    }
+    assert!(looked_at > 300, "{looked_at}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -98,7 +98,7 @@ impl Transform for Idle {
         insert(
             schema,
             self.0,
-            &json!({ SUPPORT: "ignored", REASON: self.1 }),
+            &json!({ SUPPORT: "ignored", REASON: self.1, "description": "Of other generations." }),
         );
     }
 }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::later::Idle;
+use super::later::{Idle, Later};
+use super::planned::DeprecationLater;
 
 /// How mature a Katalog is, and whether another one replaces it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,7 +36,6 @@ pub enum Maturity {
 /// That a document is deprecated: a warning that says so, wherever it is checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Idle(&["accept"], "a deprecated Katalog warns and runs"))]
 pub struct Deprecation {
     /// Why, for people.
     pub message: String,
@@ -45,6 +45,10 @@ pub struct Deprecation {
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<DeprecationLater>,
 }
 
 /// When a document is deprecated; dates as `YYYY-MM-DD`.

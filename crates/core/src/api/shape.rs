@@ -10,6 +10,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 
+/// Fields whose maps earlier documents write as lists of `{key, value}`.
+pub(crate) const PAIRS: [&str; 2] = ["labels", "annotations"];
+
+/// Blocks of rules that earlier documents write as the list alone.
+pub(crate) const RULES: [&str; 2] = ["validation", "mutation"];
+
 /// What a value may look like.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Shape {

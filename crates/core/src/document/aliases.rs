@@ -100,6 +100,7 @@ pub const ALIASES: &[Alias] = aliases! {
     "OperatorBox": runtime.autoscale => autoscale;
     "OperatorBox": runtime.finalizers => finalizers;
     "OperatorBox": runtime.rollBackOnError => rollBackOnError;
+    "OperatorBox": runtime.rollback => rollback;
     "OperatorBox": emit.status => status;
     "OperatorBox": observe.cross => cross;
     "OperatorBox": watch => observe.watch;

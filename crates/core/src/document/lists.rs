@@ -1,6 +1,7 @@
 //! Lists of earlier documents that are written otherwise today: operators, and the files of definitions.
 
 use super::tree::{Key, Tree, TreeValue};
+use crate::api::shape::RULES;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 /// Turns `spec.crds` as a list of named entries into a map by name, with a warning.
@@ -98,7 +99,7 @@ pub(crate) fn rules(root: &mut Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec").field("crds");
     for (key, entry) in crds.and_then(Tree::as_map_mut).into_iter().flatten() {
         let path = path.field(&key.name);
-        for block in ["validation", "mutation"] {
+        for block in RULES {
             let Some(block_of) = entry.get_mut(block) else {
                 continue;
             };

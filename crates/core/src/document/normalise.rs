@@ -7,7 +7,7 @@
 use super::aliases::{ALIASES, Alias, WORD_ALIASES, WordAlias};
 use super::check::suits;
 use super::tree::{Key, Tree, TreeValue};
-use crate::api::shape::{ObjectShape, Shape};
+use crate::api::shape::{ObjectShape, PAIRS, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
 /// Moves blocks that stand beside `spec` into it. Both places are right, so there is no warning.
@@ -46,7 +46,7 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
                     continue;
                 };
                 let path = path.field(&key.name);
-                if ["labels", "annotations"].contains(&key.name.as_str()) {
+                if PAIRS.contains(&key.name.as_str()) {
                     pairs_as_map(value, &path, found);
                 }
                 walk(value, shape, &path, found);

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Stopped, Typed, api_types, checks,
-    imports, lifecycle,
+    GroupKind, KatalogRef, Lexicon, Library, OperatorPlan, Plan, Schemas, Stopped, Typed,
+    api_types, checks, imports, lifecycle,
     operator::{Context, operator, own},
     typing::Known,
 };
@@ -108,8 +108,27 @@ fn compile_listing(
             });
             continue;
         }
-        // Each version of a kind may have an entry; which of them reconciles is decided where they run.
         let resource = &operator.resource;
+        // Objects of a built-in kind have one operator, whichever labels select them: it is known by the kind.
+        if operator.watched.built_in
+            && let Some(other) = taken(&operators, &resource.group_kind())
+        {
+            let message = format!(
+                "`{other}` operates {} already, whatever its labels: this entry stays stopped",
+                resource.group_kind()
+            );
+            let hint = "join the two, with `when` for what differs; the other entries run";
+            at.demote_from(before);
+            at.field("apiTypes")
+                .warn_hint(Code::SameKindTwice, message.clone(), hint);
+            stopped.push(Stopped {
+                name: name.clone(),
+                kind: operator.resource,
+                message,
+            });
+            continue;
+        }
+        // Each version of a kind may have an entry; which of them reconciles is decided where they run.
         let version = (resource.group_kind(), resource.version.clone());
         if let Some(other) = kinds.insert(version, name) {
             at.error(
@@ -145,6 +164,13 @@ fn compile_listing(
         },
         warnings,
     ))
+}
+
+/// The operator that has the kind.
+fn taken<'o>(operators: &'o [OperatorPlan], kind: &GroupKind) -> Option<&'o str> {
+    let mut operators = operators.iter();
+    let taken = operators.find(|operator| operator.resource.group_kind() == *kind)?;
+    Some(&taken.name)
 }
 
 /// What is wrong inside the templates of a Katalog that was read in part, with its place in the text: so that nobody mends

@@ -54,6 +54,7 @@ fn warn(at: &At<'_>, subject: &str, deprecation: &Deprecation) {
         message,
         migrated_to,
         timeline,
+        later: _,
     } = deprecation;
     let Timeline { from, to } = timeline.clone().unwrap_or_default();
     let from = from.map(|day| format!(" from {day}")).unwrap_or_default();

@@ -57,10 +57,24 @@ fn spec_keeps_what_it_does_not_know_at_every_level() {
                     refuses.iter().all(|key| !object.contains_key(*key)),
                     "{path}"
                 );
-                // Words alone have a type, and may be null.
-                let is_word = object.get("type").is_some_and(|name| name == "string");
-                assert_eq!(object.contains_key("type"), is_word, "{path}");
-                assert_eq!(object.contains_key("nullable"), is_word, "{path}");
+                // What has a type may be null, and has one form.
+                let kind = object.get("type").and_then(Value::as_str);
+                let either = object.contains_key(INT_OR_STRING);
+                assert!(
+                    matches!(kind, None | Some("object" | "array" | "string")),
+                    "{path}"
+                );
+                assert_eq!(
+                    object.contains_key("nullable"),
+                    either || kind.is_some(),
+                    "{path}"
+                );
+                assert!(!(either && kind.is_some()), "{path}");
+                assert_eq!(
+                    object.contains_key("items"),
+                    kind == Some("array"),
+                    "{path}"
+                );
                 let both = object.contains_key("properties")
                     && object.contains_key("additionalProperties");
                 assert!(!both, "{path}");
@@ -84,6 +98,9 @@ fn explain_says_what_a_field_takes() {
     says(&reconciler["resync"], " Duration.");
     says(&spec["deletionPolicy"], "One of: keep, delete.");
     assert_eq!(spec["deletionPolicy"]["type"], "string");
+    assert_eq!(entry["operatorBox"]["type"], "object");
+    assert_eq!(entry["crFiles"]["type"], "array");
+    assert_eq!(entry["workers"][INT_OR_STRING], true);
 }
 
 #[test]

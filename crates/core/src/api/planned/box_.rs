@@ -17,6 +17,9 @@ pub(crate) struct BoxLater {
     /// Nothing is rolled back.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
     roll_back_on_error: Option<bool>,
+    /// What is applied again after passes that failed.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
+    rollback: Option<serde_json::Value>,
     /// A function in Go that runs beside the declared blocks.
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
@@ -33,9 +36,6 @@ pub(crate) struct BoxLater {
 pub(crate) struct BoxRuntime {
     /// When custom resources are deleted by the operator.
     cleanup: Option<serde_json::Value>,
-    /// What is applied again after passes that failed.
-    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
-    rollback: Option<serde_json::Value>,
 }
 
 /// What an operator reports.

@@ -58,3 +58,22 @@ pub(crate) struct EntryProtection {
     /// Whether the label that protects may not be removed. Default: that of `security.deletionProtection`.
     strict_mode: Option<bool>,
 }
+
+/// Further fields of what is deprecated.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeprecationLater {
+    /// What a user agrees to.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a deprecated Katalog warns and runs"))]
+    accept: Option<Accept>,
+}
+
+/// What a user agrees to.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Accept {
+    /// To run it while it is deprecated. Default `false`.
+    before_eol: Option<bool>,
+    /// To run it after its end. Default `false`.
+    eol: Option<bool>,
+}

@@ -15,7 +15,7 @@ mod workloads;
 
 pub(crate) use box_::{BoxLater, QueueLater};
 pub(crate) use calls::{CallLater, CrossLater};
-pub(crate) use entry::EntryLater;
+pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
 pub(crate) use security::SpecLater;
 pub(crate) use workloads::ReplicaSetLater;

@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
-    value::{Key, Map, Node, hash_text},
+    value::{Key, Node, hash_text},
 };
 
 /// Fields of `metadata` that the API server writes.
