@@ -140,6 +140,10 @@ impl Described {
             self.parts(shape, path, &mut schema);
         }
         for (key, value) in type_of(shape, path) {
+            // The API server refuses the two beside each other.
+            if key == INT_OR_STRING {
+                schema.remove(PRESERVE);
+            }
             schema.insert(key.to_owned(), value);
         }
         let words = [description.as_str(), &in_words(shape)];
