@@ -143,14 +143,7 @@ fn compile_listing(
         operators.push(operator);
     }
     checks::across(&problems, &operators);
-    let stays = operators.iter().find(|operator| operator.watched.built_in);
-    if let Some(operator) = stays.filter(|_| spec.deletion_policy == Some(DeletionPolicy::Delete)) {
-        let message = format!(
-            "objects of built-in kinds are never deleted with the Katalog: those of {} stay",
-            operator.resource.group_kind()
-        );
-        root.field("deletionPolicy").warn(Code::NoEffect, message);
-    }
+    check_deletion(&root, spec, &operators);
     let warnings = problems.into_inner().into_result()?;
     let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
     // Pointers that are collected out of the plans' own Vec keep all of its room.
@@ -164,6 +157,18 @@ fn compile_listing(
         },
         warnings,
     ))
+}
+
+/// Warns where `deletionPolicy` has no effect; `at` is the place of `spec`.
+fn check_deletion(at: &At<'_>, spec: &KatalogSpec, operators: &[OperatorPlan]) {
+    let stays = operators.iter().find(|operator| operator.watched.built_in);
+    if let Some(operator) = stays.filter(|_| spec.deletion_policy == Some(DeletionPolicy::Delete)) {
+        let message = format!(
+            "objects of built-in kinds are never deleted with the Katalog: those of {} stay",
+            operator.resource.group_kind()
+        );
+        at.field("deletionPolicy").warn(Code::NoEffect, message);
+    }
 }
 
 /// The operator that has the kind.

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach, ImportPlan,
-    InputPlan, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType, StatusField, Watched,
+    InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType,
+    StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -96,10 +97,6 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    let worn = |field: &'static str| {
-        let of_field = labels.iter().filter(move |(key, _)| key.field() == field);
-        map(of_field.map(|(key, value)| (key.key(), leaf(value))))
-    };
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
@@ -122,8 +119,11 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "targets",
             (!targets.is_empty()).then(|| self::targets::targets(targets)),
         ),
-        ("labels", Some(worn("labels")).filter(has_any)),
-        ("annotations", Some(worn("annotations")).filter(has_any)),
+        ("labels", Some(worn(labels, "labels")).filter(has_any)),
+        (
+            "annotations",
+            Some(worn(labels, "annotations")).filter(has_any),
+        ),
         ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
     ];
@@ -132,6 +132,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         .filter_map(|(key, part)| Some((key, part?)));
     let gates = gate::parts(hold, requeue, status);
     map(operator.into_iter().chain(parts).chain(gates))
+}
+
+/// The labels, or the annotations, that custom resources get.
+fn worn(all: &[(MetadataKey, Leaf)], field: &str) -> Node {
+    let of_field = all.iter().filter(|(key, _)| key.field() == field);
+    map(of_field.map(|(key, value)| (key.key(), leaf(value))))
 }
 
 fn plural(resource: &ResourceType) -> Node {

@@ -208,16 +208,15 @@ fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
     let at = at.field("after");
     let after = at.leaf(after, Coerce::OptionalText)?;
     match after.template.literal().map(str::trim) {
-        // Of several rules it may be the one that counts.
-        Some("") => {}
-        Some(literal) => match duration::parse(literal) {
+        // An empty text asks for no pass; of several rules it may be the one that counts.
+        Some(literal) if !literal.is_empty() => match duration::parse(literal) {
             Ok(_) => {}
             Err(error) => {
                 at.error(Code::BadDuration, error.to_string());
                 return None;
             }
         },
-        None => {}
+        _ => {}
     }
     Some(RequeuePlan { after, gate })
 }

@@ -181,16 +181,9 @@ fn with_names(
         context.library,
     );
     let is_built_in = kinds::built_in(&owner).is_some();
-    let status = if is_built_in {
-        silent(&box_at, &status, BUILT_IN_STATUS)
-    } else if entry.ignore_status_patch == Some(true) {
-        silent(
-            &box_at,
-            &status,
-            "with `ignoreStatusPatch: true` no status is written",
-        )
-    } else {
-        status
+    let status = match why_silent(entry, is_built_in) {
+        Some(why) => silent(&box_at, &status, why),
+        None => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
     let ending = declared.on_delete.as_ref().map(|declared| {
@@ -390,6 +383,13 @@ fn roots(known: Known<'_>, resource: &ResourceType) -> Box<[Key]> {
         .flat_map(|schema| schema.fields());
     let others = fields.filter(|field| !reads::CR_ROOTS.contains(field));
     others.map(Key::from).collect()
+}
+
+/// Why no status is written, if none is.
+fn why_silent(entry: &CrdEntry, is_built_in: bool) -> Option<&'static str> {
+    let asks = entry.ignore_status_patch == Some(true);
+    let asked = asks.then_some("with `ignoreStatusPatch: true` no status is written");
+    is_built_in.then_some(BUILT_IN_STATUS).or(asked)
 }
 
 /// The status that is never written, as `why` says.

@@ -99,8 +99,8 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceT
             "take out one of them",
         );
     }
-    let is_system = |namespace: &Box<str>| SYSTEM_NAMESPACES.contains(&&**namespace);
-    if built_in && !allowed.is_empty() && allowed.iter().all(is_system) {
+    let is_system = |namespace: &str| SYSTEM_NAMESPACES.contains(&namespace);
+    if built_in && !allowed.is_empty() && allowed.iter().all(|namespace| is_system(namespace)) {
         let message =
             "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
         at.field("allowedNamespaces").warn(Code::NoEffect, message);
