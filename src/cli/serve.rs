@@ -97,6 +97,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let mut context = Context::new(connection.client.clone(), &connection.flow)
         .context("cannot set up metrics")?;
     let counted = CallMetrics::new(&context.metrics);
+    context.home = home(cluster, &connection.client);
     context.logs_writes = matches!(feed, Feed::Files(_));
     context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {
@@ -221,6 +222,16 @@ impl Ports {
             () = follow => {}
         }
     }
+}
+
+/// The namespace of the Pod that this process runs in, if it works with the Pod's service account.
+///
+/// Source: Kubernetes, "Accessing the API from a Pod".
+fn home(cluster: &ClusterOptions, client: &kube::Client) -> Option<Arc<str>> {
+    let is_in_pod = cluster.kubeconfig.is_none()
+        && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+        && std::env::var_os("KUBECONFIG").is_none();
+    is_in_pod.then(|| client.default_namespace().into())
 }
 
 /// Prepares a candidate; its Lease is in the namespace that was asked for, else in the Pod's or the kubeconfig's.

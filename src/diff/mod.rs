@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use orkestra_core::{
     diagnostics::Diagnostics,
     plan::{ChildKey, OperatorPlan},
+    reconcile::record::is_child,
     value::Node,
 };
 use serde_json::Value;
@@ -161,8 +162,11 @@ impl Desk<'_> {
             let all = all.into_iter().map(Object::live);
             resources.extend(all.filter(|resource| {
                 let metadata = resource.node.get("metadata");
-                let namespace = metadata.and_then(|metadata| metadata.get("namespace")?.as_str());
-                operator.watched.admits(namespace) && !resource.is_deleting()
+                let text = |field| metadata.and_then(|metadata| metadata.get(field)?.as_str());
+                let watched = &operator.watched;
+                watched.admits(text("namespace"), text("name").unwrap_or_default())
+                    && !(watched.built_in && is_child(&resource.node))
+                    && !resource.is_deleting()
             }));
         }
         Ok(resources)

@@ -20,7 +20,7 @@ use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, OperatorPlan, Places},
+    plan::{self, GroupKind, MetadataKey, OperatorPlan, Places},
     reconcile::{
         inventory::{Declared, Inventory},
         record::child_mark,
@@ -96,7 +96,15 @@ pub async fn release_kind(
     progress: &Progress,
 ) -> Result<Released, ReleaseError> {
     let declared = Declared::recorded(kind);
-    let unmark = |meta: &ObjectMeta| unmark(meta, &declared);
+    let is_built_in = plan::built_in(&group_kind(kind)).is_some();
+    let unmark = |meta: &ObjectMeta| {
+        if is_built_in && !is_operated(meta) {
+            return None;
+        }
+        // The label on a child of a built-in kind is its operator's.
+        let worn = !(is_built_in && is_child(meta));
+        unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
+    };
     let Some((resource, mut marked)) = list(client, kind, &declared.places).await? else {
         return Ok(Released::default());
     };
@@ -251,13 +259,27 @@ async fn write(
     Ok(false)
 }
 
-/// Returns the patch that removes our metadata from a custom resource; none if it has none.
-fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
+/// Whether an object of a built-in kind was operated. Children are of such kinds too, and Kubernetes copies labels and
+/// annotations from some of its objects to others: the finalizer alone is a proof, or label and inventory together.
+fn is_operated(meta: &ObjectMeta) -> bool {
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    finalizers.iter().any(|name| name == names::FINALIZER)
+        || (!is_child(meta)
+            && label(meta, names::LABEL_MANAGED).is_some()
+            && annotation(meta, names::ANNOTATION_INVENTORY).is_some())
+}
+
+fn is_child(meta: &ObjectMeta) -> bool {
+    label(meta, names::LABEL_OWNER_UID).is_some()
+}
+
+/// The patch that takes our marks off a custom resource, the label `managed` among them; none when it has none.
+fn unmark(meta: &ObjectMeta, declared: &Declared, managed: Option<&str>) -> Option<Value> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
-    let managed = label(meta, names::LABEL_MANAGED).is_some();
+    let labelled = managed.is_some_and(|name| label(meta, name).is_some());
     let listed = annotation(meta, names::ANNOTATION_INVENTORY).is_some();
-    if !(finalizer || managed || listed) {
+    if !(finalizer || labelled || listed) {
         return None;
     }
     let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
@@ -269,17 +291,25 @@ fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
     if kept.len() != finalizers.len() {
         changed["finalizers"] = json!(kept);
     }
-    let worn = put.labels.iter().map(|key| &**key);
-    let worn = worn.chain([names::LABEL_MANAGED]);
-    let labels: BTreeMap<&str, Value> = worn
+    let worn = |field: &'static str| {
+        let of_field = put.labels.iter().filter(move |key| key.field() == field);
+        of_field.map(MetadataKey::key)
+    };
+    let labels: BTreeMap<&str, Value> = worn("labels")
+        .chain(managed)
         .filter(|key| label(meta, key).is_some())
         .map(|key| (key, Value::Null))
         .collect();
     if !labels.is_empty() {
         changed["labels"] = json!(labels);
     }
-    if listed {
-        changed["annotations"] = json!({ names::ANNOTATION_INVENTORY: null });
+    let annotations: BTreeMap<&str, Value> = worn("annotations")
+        .chain([names::ANNOTATION_INVENTORY])
+        .filter(|key| annotation(meta, key).is_some())
+        .map(|key| (key, Value::Null))
+        .collect();
+    if !annotations.is_empty() {
+        changed["annotations"] = json!(annotations);
     }
     Some(json!({ "metadata": changed }))
 }
@@ -326,7 +356,11 @@ mod tests {
     #[test]
     fn only_our_marks_are_taken_off_a_resource() {
         let declared = Declared {
-            labels: ["example.org/tier".into()].into(),
+            labels: [
+                MetadataKey::Label("example.org/tier".into()),
+                MetadataKey::Annotation("example.org/note".into()),
+            ]
+            .into(),
             finalizers: ["example.org/put".into()].into(),
             ..Declared::default()
         };
@@ -335,17 +369,17 @@ mod tests {
             "finalizers": ["example.org/other", names::FINALIZER, "example.org/put"],
             "labels": { names::LABEL_MANAGED: "true", "app": "shop", "example.org/tier": "front" },
             "annotations": {
-                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,+example.org/put,+example.org/other",
-                "note": "mine",
+                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,^example.org/note,^note,+example.org/put,+example.org/other",
+                "note": "mine", "example.org/note": "ours",
             },
         }));
         assert_eq!(
-            unmark(&marked, &declared).unwrap(),
+            unmark(&marked, &declared, Some(names::LABEL_MANAGED)).unwrap(),
             json!({ "metadata": {
                 "uid": "u1", "resourceVersion": "7",
                 "finalizers": ["example.org/other"],
                 "labels": { names::LABEL_MANAGED: null, "example.org/tier": null },
-                "annotations": { names::ANNOTATION_INVENTORY: null },
+                "annotations": { names::ANNOTATION_INVENTORY: null, "example.org/note": null },
             }})
         );
     }
@@ -355,10 +389,32 @@ mod tests {
         assert_eq!(
             unmark(
                 &meta(json!({ "name": "one", "finalizers": ["example.org/other"] })),
-                &Declared::default()
+                &Declared::default(),
+                Some(names::LABEL_MANAGED),
             ),
             None
         );
+    }
+
+    #[test]
+    fn an_object_of_a_built_in_kind_was_operated_where_two_marks_or_the_finalizer_say_so() {
+        let label = json!({ names::LABEL_MANAGED: "true" });
+        let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" });
+        let list = json!({ names::ANNOTATION_INVENTORY: "ConfigMap" });
+        let (held, none) = (json!([names::FINALIZER]), json!([]));
+        for (labels, annotations, finalizers, operated) in [
+            (&label, &list, &none, true),
+            (&child, &list, &held, true),
+            (&json!({}), &json!({}), &held, true),
+            (&label, &json!({}), &none, false),
+            (&json!({}), &list, &none, false),
+            (&child, &list, &none, false),
+        ] {
+            let object = meta(
+                json!({ "name": "one", "labels": labels, "annotations": annotations, "finalizers": finalizers }),
+            );
+            assert_eq!(is_operated(&object), operated, "{object:?}");
+        }
     }
 
     #[test]

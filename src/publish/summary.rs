@@ -1,7 +1,7 @@
 //! Compiled documents to what an artifact says of itself.
 
 use orkestra_core::{
-    api::motif::{Deprecation, Info},
+    api::{lifecycle::Deprecation, motif::Info},
     document::{MotifDocument, Tree},
     plan::rbac::{self, PolicyRule},
     value::Node,

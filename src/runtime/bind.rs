@@ -71,6 +71,7 @@ pub(super) fn bind(
     });
     Bound {
         manager: plan.field_manager(),
+        home: shared.context.home.clone(),
         kinds: kinds.collect(),
         targets: Targets::start(shared, &plan),
         belongings: Belongings::start(shared, &plan),

@@ -28,7 +28,9 @@ pub(super) struct Bound {
     pub(super) plan: Arc<OperatorPlan>,
     /// The field manager of every write.
     pub(super) manager: String,
-    /// The declarations of its accepted revisions; an inventory may name these kinds.
+    /// The namespace that the runtime itself is in, where it is in a cluster: of built-in kinds nothing there is operated.
+    pub(super) home: Option<Arc<str>>,
+    /// What its accepted revisions declare, of which inventories may tell.
     pub(super) declared: Declared,
     /// The scope and the status of its CRD.
     pub(super) facts: CrdFacts,
@@ -67,14 +69,15 @@ impl Bound {
 
     /// Returns the custom resource of that key, if it is managed.
     pub(super) fn cr(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
-        self.crs.store().get(key).filter(|_| self.admits(key))
+        let record = self.crs.store().get(key);
+        record.filter(|record| self.admits(record))
     }
 
     /// Returns the keys of the managed custom resources.
     pub(super) fn cr_keys(&self) -> Vec<ObjectKey> {
-        let mut keys = self.crs.store().keys();
-        keys.retain(|key| self.admits(key));
-        keys
+        let records = self.crs.store().snapshot();
+        let admitted = records.iter().filter(|record| self.admits(record));
+        admitted.map(|record| record.id.key.clone()).collect()
     }
 
     /// Returns the custom resource of that key if it is not managed but carries our label or finalizer.
@@ -83,7 +86,13 @@ impl Bound {
             return None;
         }
         let record = self.marked.as_ref()?.store().get(key)?;
-        (record.managed || record.finalizer).then_some(record)
+        let is_marked = if self.plan.watched.built_in {
+            // Kubernetes copies labels, and annotations, from some of its objects to others: one alone proves nothing.
+            record.finalizer || record.is_marked_twice()
+        } else {
+            record.managed || record.finalizer
+        };
+        is_marked.then_some(record)
     }
 
     /// Returns the keys of all custom resources that carry our label or finalizer and are not managed.
@@ -92,8 +101,14 @@ impl Bound {
         marked.filter(|key| self.stray(key).is_some()).collect()
     }
 
-    fn admits(&self, key: &ObjectKey) -> bool {
-        self.plan.watched.admits(key.namespace.as_deref())
+    fn admits(&self, record: &CrRecord) -> bool {
+        let (watched, key) = (&self.plan.watched, &record.id.key);
+        let namespace = key.namespace.as_deref();
+        let is_left_alone = || {
+            let own = self.home.as_deref();
+            record.is_child || own.is_some_and(|own| own == namespace.unwrap_or(&key.name))
+        };
+        watched.admits(namespace, &key.name) && !(watched.built_in && is_left_alone())
     }
 
     pub(super) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {

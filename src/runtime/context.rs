@@ -46,7 +46,9 @@ pub struct Context {
     pub accepted: Accepted,
     /// Limits concurrent pure passes to the number of cores.
     pub passes: Semaphore,
-    /// Logs every write of a child at info level instead of debug level, for interactive use.
+    /// The namespace of the Pod that this process runs in; none outside of a cluster.
+    pub home: Option<Arc<str>>,
+    /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
     pub logs_writes: bool,
     /// Fault points for tests.
     pub faults: Faults,
@@ -76,6 +78,7 @@ impl Context {
             operators: Operators::default(),
             accepted: Accepted::default(),
             passes: Semaphore::new(cores()),
+            home: None,
             logs_writes: false,
             faults: Faults::default(),
             wire,

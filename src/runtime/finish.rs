@@ -299,17 +299,19 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<(), Fa
 async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
     // A user may have added more to it than we wrote.
     let put = cr.inventory.checked(&bound.declared);
-    let labels = put
-        .labels
-        .iter()
-        .map(|key| &**key)
-        .chain([names::LABEL_MANAGED]);
-    let labels = labels.map(|label| (Key::from(label), Node::Null));
+    // Of a child the label is its operator's.
+    let managed = (!(bound.plan.watched.built_in && cr.is_child)).then_some(names::LABEL_MANAGED);
+    let worn = |field: &'static str| {
+        let of_field = put.labels.iter().filter(move |key| key.field() == field);
+        of_field.map(|key| (Key::from(key.key()), Node::Null))
+    };
+    let labels = worn("labels").chain(managed.map(|label| (Key::from(label), Node::Null)));
     let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
     finalizers.retain(|name| !put.finalizers.contains(*name));
     let metadata = [
         ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("labels", Node::Map(labels.collect())),
+        ("annotations", Node::Map(worn("annotations").collect())),
         (
             "finalizers",
             Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),

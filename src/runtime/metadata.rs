@@ -89,10 +89,17 @@ pub(super) fn failure_of_cr(bound: &Bound, cr: &CrRecord, error: &WireError) -> 
 /// not created again.
 fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
     let Wanted { inventory, labels } = wanted;
-    let labels = labels
-        .iter()
-        .map(|(key, value)| (&**key, Node::from(&**value)));
-    let labels = labels.chain([(names::LABEL_MANAGED, Node::from("true"))]);
+    let worn = |field: &'static str| {
+        let of_field = labels.iter().filter(move |(key, _)| key.field() == field);
+        of_field.map(|(key, value)| (key.key(), Node::from(&**value)))
+    };
+    let labels = worn("labels").chain([(names::LABEL_MANAGED, Node::from("true"))]);
+    let listed = (*inventory != Inventory::default())
+        .then(|| (names::ANNOTATION_INVENTORY, Node::from(inventory.text())));
+    let annotations: Map = worn("annotations")
+        .chain(listed)
+        .map(|(key, value)| (Key::from(key), value))
+        .collect();
     let mut metadata = vec![
         (Key::from("name"), Node::from(&*cr.id.key.name)),
         (Key::from("uid"), Node::from(&cr.id.uid)),
@@ -104,11 +111,8 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
     if let Some(namespace) = &cr.id.key.namespace {
         metadata.push((Key::from("namespace"), Node::from(&**namespace)));
     }
-    if *inventory != Inventory::default() {
-        metadata.push((
-            Key::from("annotations"),
-            Node::object([(names::ANNOTATION_INVENTORY, Node::from(inventory.text()))]),
-        ));
+    if !annotations.is_empty() {
+        metadata.push((Key::from("annotations"), Node::Map(annotations)));
     }
     let others = bound.plan.other_finalizers.iter();
     let others = others.filter(|name| !cr.deleting || cr.other_finalizers.contains(name));

@@ -204,9 +204,8 @@ impl Operator {
         if !duty {
             shared.stand_by();
         }
-        // Do not report a missing CRD before the driver runs.
-        let kind = plan.resource.group_kind();
-        let crd = context.crds.get(&kind);
+        // Until its driver runs, nobody is told that the CRD is missing.
+        let crd = context.crds.definition(&plan.resource);
         if crd.is_some_and(|crd| crd.serves(&plan.resource.version)) {
             shared.set_phase(Phase::Starting);
         }

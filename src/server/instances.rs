@@ -53,8 +53,13 @@ pub(super) async fn list(
         return Err(ApiError::bad_request(message, ""));
     }
     let value = field.as_deref().map(|path| Want::at(path, VALUE));
+    let labels = plan.watched.label_selector();
     let ask = Ask {
-        select: Select::All,
+        // Of a built-in kind most objects are nothing of the operator's.
+        select: match labels.as_deref().filter(|_| plan.watched.built_in) {
+            Some(labels) => Select::Labels(labels),
+            None => Select::All,
+        },
         most: limit,
         metadata_only: is_secret(&plan.resource),
         want: &shown(None),

@@ -258,6 +258,19 @@ async fn katalog(
         page,
     } = address::resolve(&katalogs, &path)?;
     let leads = pages.leadership.standing().leads;
+    let shown = operator.plan(&operator.status.borrow()).pages;
+    let is_shown = match page {
+        Page::Operator => shown.info,
+        Page::Health => shown.health,
+        Page::Instances | Page::Instance { .. } => shown.resources,
+    };
+    if !is_shown {
+        let hint = "`endpoints` of its Katalog says so";
+        return Err(ApiError::not_found(
+            "this page of the operator is off",
+            hint,
+        ));
+    }
     match page {
         Page::Operator => Ok(Json(operators::operator(katalog, operator, leads)).into_response()),
         Page::Health => Ok(health::health(katalog, operator, leads, pages.clock.now())),

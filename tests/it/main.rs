@@ -3,6 +3,7 @@
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
 mod autoscale;
+mod builtin;
 mod certificates;
 mod chance;
 mod chaos;

@@ -9,7 +9,7 @@ use orkestra_core::{
         conditions::{READY, cut},
         names,
     },
-    plan::GroupKind,
+    plan::{self, GroupKind},
     reconcile::inventory::Declared,
 };
 use serde_json::Value;
@@ -47,6 +47,10 @@ impl Katalog {
         let held = supervisor.held_by(&self.reference);
         let (mut left, mut unclaimed) = (BTreeMap::new(), false);
         for (of, kind) in &self.operated {
+            // Objects of built-in kinds were there before the Katalog, and are let go.
+            if plan::built_in(of).is_some() {
+                continue;
+            }
             if held.contains(of) {
                 if let Some(rest) = self.delete_all(kind).await? {
                     left.insert(of.clone(), rest);

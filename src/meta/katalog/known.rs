@@ -10,7 +10,8 @@ use orkestra_cluster::{
     wire::{Served, Wire},
 };
 use orkestra_core::{
-    plan::{CrdShape, CrdVersion, GroupKind, Schemas},
+    api::ApiTypes,
+    plan::{self, CrdShape, CrdVersion, GroupKind, Schemas},
     reconcile::crd::CrdRecord,
     schema::PRESERVE,
     value::Node,
@@ -80,6 +81,10 @@ fn collect_kinds(value: &Value, kinds: &mut BTreeSet<GroupKind>) {
                     kind: kind.into(),
                 });
             }
+            // Of a built-in kind the kind alone may be written.
+            let types = fields.get("apiTypes").cloned();
+            let types = types.and_then(|types| serde_json::from_value::<ApiTypes>(types).ok());
+            kinds.extend(types.as_ref().and_then(plan::kind_named));
             fields
                 .values()
                 .for_each(|value| collect_kinds(value, kinds));
@@ -127,6 +132,7 @@ mod tests {
     fn api_types_and_custom_children_name_kinds() {
         let document = json!({ "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "spec": { "crds": { "pond": {
             "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
+            "also": { "apiTypes": { "kind": "deploy" } },
             "operatorBox": { "onCreate": { "custom": [{ "apiVersion": "fish.example/v2", "kind": "Carp", "name": "x" }] } },
         }}}});
         let named: Vec<_> = kinds_named(&document)
@@ -137,6 +143,7 @@ mod tests {
             named,
             [
                 "Carp.fish.example",
+                "Deployment.apps",
                 "Katalog.orkestra.orkspace.io",
                 "Pond.water.example"
             ]

@@ -121,7 +121,7 @@ impl Driver {
         loop {
             crds.mark_unchanged();
             let plan = self.wanted().plan;
-            if let Some(crd) = self.shared.context.crds.get(&plan.resource.group_kind())
+            if let Some(crd) = self.shared.context.crds.definition(&plan.resource)
                 && crd.serves(&plan.resource.version)
             {
                 return Some(crd);
@@ -192,7 +192,7 @@ impl Driver {
             let plans = self.shared.plans.borrow();
             [plans.effective(), plans.wanted()].map(|of| of.plan.resource.clone())
         };
-        let Some(crd) = self.shared.context.crds.get(&runs.group_kind()) else {
+        let Some(crd) = self.shared.context.crds.definition(&runs) else {
             return false;
         };
         // A terminating CRD is served until its last object is gone: the deletion of these objects needs the operator.
@@ -216,8 +216,15 @@ impl Driver {
         true
     }
 
-    /// Follows the objects that the plan reads from other operators: if their kind changed, binds again; if their readability
-    /// changed, queues all custom resources.
+    /// What defines the kind of `plan`: the CRD, unless the kind is built in.
+    fn definition(&self, life: &Life, plan: &OperatorPlan) -> Arc<CrdRecord> {
+        let built_in = Some(&plan.resource).filter(|_| plan.watched.built_in);
+        let built_in = built_in.and_then(|kind| self.shared.context.crds.definition(kind));
+        built_in.unwrap_or_else(|| life.crd.clone())
+    }
+
+    /// Follows what the plan reads of other operators: where that is another kind now, it is bound anew; where it can be
+    /// read or not any more, all custom resources look again.
     async fn follow_targets(&mut self, life: &mut Life) {
         let current = self.shared.bound.load_full();
         let Some(latest) = life.next().or(current.as_deref()) else {
@@ -250,6 +257,10 @@ impl Driver {
             return true;
         }
         let current = self.shared.bound.load_full();
+        if plan.watched.built_in {
+            // What stands in for its CRD is of one version.
+            life.crd = self.definition(life, plan);
+        }
         if current.is_none() && !life.crd.serves(&plan.resource.version) {
             return false;
         }

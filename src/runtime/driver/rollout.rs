@@ -56,8 +56,9 @@ impl Driver {
     async fn prepare(&mut self, life: &mut Life, wanted: Revised) -> Result<(), Problem> {
         let plan = wanted.plan.clone();
         let version = &plan.resource.version;
-        let facts = life.crd.facts(version);
-        let is_served = life.crd.serves(version) || life.crd.deleting;
+        let crd = self.definition(life, &plan);
+        let facts = crd.facts(version);
+        let is_served = crd.serves(version) || crd.deleting;
         let Some(facts) = facts.filter(|_| is_served) else {
             return Err(not_served(&plan.resource));
         };
@@ -94,7 +95,7 @@ impl Driver {
             self.adopt_figures(life);
             return Ok(());
         }
-        let of = (&*life.crd, plan.clone(), facts);
+        let of = (&*crd, plan.clone(), facts);
         let bound = bind::bind(&self.shared, of, found, observed);
         let is_other = |current: &Bound| !is_same_work(current, &plan);
         life.next = Some(Next {

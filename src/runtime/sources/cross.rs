@@ -85,6 +85,11 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
     let (kind, operator) = match &entry.target {
         CrossTarget::Own(name, kind) => (kind.clone(), context.operators.get(&plan.katalog, name)),
         CrossTarget::Other(name) => match context.operators.find(&plan.katalog, name) {
+            Some(operator) if !operator.plan().cross_access => {
+                return nobody(format!(
+                    "the Katalog of `{name}` does not permit it: `crossAccess` is false"
+                ));
+            }
             Some(operator) => (operator.plan().resource.clone(), Some(operator)),
             None => {
                 return nobody(format!(
@@ -94,7 +99,10 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
         },
         CrossTarget::Labels(labels) => {
             let mut all = context.operators.all();
-            all.retain(|operator| has_labels(context, &operator.plan().resource, labels));
+            all.retain(|operator| {
+                let plan = operator.plan();
+                plan.cross_access && has_labels(context, &plan.resource, labels)
+            });
             match <[Listed; 1]>::try_from(all) {
                 Ok([operator]) => (operator.plan().resource.clone(), Some(operator)),
                 Err(all) if all.is_empty() => {
@@ -108,7 +116,9 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
             }
         }
     };
-    let served = context.crds.served(&kind.group_kind(), &kind.version);
+    let (group_kind, version) = (kind.group_kind(), &kind.version);
+    let served = Served::built_in(&group_kind, version)
+        .or_else(|| context.crds.served(&group_kind, version));
     let found = served.map_or_else(|| Found::NotServed(kind.group_kind()), Found::Served);
     (found, operator)
 }

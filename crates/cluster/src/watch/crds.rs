@@ -7,7 +7,7 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{GroupKind, ObjectKey},
+    plan::{GroupKind, ObjectKey, ResourceType},
     reconcile::crd::CrdRecord,
     value::Key,
 };
@@ -77,7 +77,15 @@ impl Crds {
             .max_by_key(|record| (record.names_accepted, record.established))
     }
 
-    /// Returns how a version of the kind is served, if its CRD is established and serves it.
+    /// What defines the kind of an operator: its CRD, or for a built-in kind, which has none, what stands in for one.
+    pub fn definition(&self, resource: &ResourceType) -> Option<Arc<CrdRecord>> {
+        match CrdRecord::built_in(resource) {
+            Some(built_in) => Some(Arc::new(built_in)),
+            None => self.get(&resource.group_kind()),
+        }
+    }
+
+    /// How that version of the kind is served, where its CRD is established and serves it.
     pub fn served(&self, kind: &GroupKind, version: &str) -> Option<Served> {
         let record = self.get(kind).filter(|record| record.serves(version))?;
         Some(Served {

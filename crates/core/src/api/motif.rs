@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::envelope;
-use super::later::Later;
+use super::lifecycle::Deprecation;
 use super::notes::Notes;
 use super::operator_box::{Lifecycle, StatusField};
-use super::planned::DeprecationLater;
 use super::profiles::Profiles;
 use super::rules::Admission;
 use super::shape::Shape;
@@ -213,42 +212,7 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub projects: Option<Node>,
-    /// That the document is going out of use. `ork inspect` and `ork pull` warn of it.
+    /// Why the document is deprecated, and what replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
-}
-
-/// That a document is going out of use.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Deprecation {
-    /// Why, for people.
-    pub message: String,
-    /// What to use instead: the reference of another artifact, or a sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub migrated_to: Option<String>,
-    /// When. Default: it is deprecated already, and has no end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeline: Option<Timeline>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<DeprecationLater>,
-}
-
-/// When a document goes out of use; dates as `YYYY-MM-DD`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Timeline {
-    /// The first day of the transition, before `to`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// The day on which it ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-}
-
-/// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.
-pub(crate) fn document_shape() -> Shape {
-    envelope::without_spec(envelope::shape::<MotifSpec>(BLOCKS))
 }

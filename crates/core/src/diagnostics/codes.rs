@@ -87,6 +87,8 @@ codes! {
     SetTwice = 23, "this is set twice";
     /// Fields that cannot stand beside each other, or of which one is needed.
     Exclusive = 24, "these exclude each other";
+    /// A document that its author has deprecated.
+    Deprecated = 25, "the document is deprecated";
 
     // Templates.
     /// A template that cannot be parsed.

@@ -44,6 +44,8 @@ macro_rules! aliases {
 
 /// Other spellings of keys, in the order in which they are moved.
 pub const ALIASES: &[Alias] = aliases! {
+    "KatalogSpecDocument": metadata.deprecation => spec.lifecycle.deprecation;
+    "MotifSpecDocument": metadata.deprecation => spec.info.deprecation;
     "CrdEntry": queue => operatorBox.reconciler.queue;
     "CrdEntry": resync => operatorBox.reconciler.resync;
     // The earliest layout: the reconciler beside `apiTypes`.
@@ -98,6 +100,7 @@ pub const ALIASES: &[Alias] = aliases! {
     "OperatorBox": runtime.autoscale => autoscale;
     "OperatorBox": runtime.finalizers => finalizers;
     "OperatorBox": runtime.rollBackOnError => rollBackOnError;
+    "OperatorBox": runtime.rollback => rollback;
     "OperatorBox": emit.status => status;
     "OperatorBox": observe.cross => cross;
     "OperatorBox": watch => observe.watch;

@@ -299,9 +299,10 @@ impl<'a> Checker<'a> {
                 self.error(Code::NotSupportedYet, place, key.span, message);
                 false
             }
-            Support::Ignored => {
+            Support::Ignored(why) => {
                 let message = format!("`{name}` has no effect here");
-                let warning = Diagnostic::warning(Code::NoEffect, place.path.clone(), message);
+                let mut warning = Diagnostic::warning(Code::NoEffect, place.path.clone(), message);
+                warning.hint = (!why.is_empty()).then(|| why.clone());
                 self.found.push(warning.at(key.span.or(value.span)));
                 true
             }

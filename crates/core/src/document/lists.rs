@@ -1,5 +1,6 @@
 //! Lists of earlier documents that are written otherwise today: operators, and the files of definitions.
 
+use crate::api::shape::RULES;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::tree::{Key, Tree, TreeValue};
 
@@ -98,7 +99,7 @@ pub(crate) fn rules(root: &mut Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec").field("crds");
     for (key, entry) in crds.and_then(Tree::as_map_mut).into_iter().flatten() {
         let path = path.field(&key.name);
-        for block in ["validation", "mutation"] {
+        for block in RULES {
             let Some(block_of) = entry.get_mut(block) else {
                 continue;
             };

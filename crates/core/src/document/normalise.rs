@@ -6,7 +6,7 @@
 
 use super::aliases::{ALIASES, Alias, WORD_ALIASES, WordAlias};
 use super::check::suits;
-use crate::api::shape::{ObjectShape, Shape};
+use crate::api::shape::{ObjectShape, PAIRS, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::tree::{Key, Tree, TreeValue};
 
@@ -46,7 +46,7 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
                     continue;
                 };
                 let path = path.field(&key.name);
-                if ["labels", "annotations"].contains(&key.name.as_str()) {
+                if PAIRS.contains(&key.name.as_str()) {
                     pairs_as_map(value, &path, found);
                 }
                 walk(value, shape, &path, found);

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use jiff::civil::Date;
 
-use crate::api::motif::{Info, Timeline};
+use crate::api::lifecycle::Timeline;
+use crate::api::motif::Info;
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};

@@ -80,7 +80,9 @@ pub(crate) fn resolve(
         place.error(Code::ReservedKind, format!("{kind} is Orkestra's own"));
         return None;
     }
+    let built_in = kinds::built_in(&kind);
     let known = schemas.kind(&kind).map(|shape| shape.namespaced);
+    let known = known.or(built_in.map(|(_, namespaced)| namespaced));
     if let (Some(declared), Some(known)) = (entry.namespaced, known)
         && declared != known
     {
@@ -98,33 +100,26 @@ pub(crate) fn resolve(
     }
     let resource = ResourceType {
         namespaced: known.or(entry.namespaced),
+        plural: built_in.map_or(resource.plural, |(plural, _)| Some(Key::from(plural))),
         ..resource
     };
     if let Some(why) = why_stopped(&resource, entry) {
-        let hint = "declare a custom resource for it, or remove the entry; the other entries run";
+        let hint = "add `labelSelector: {LABEL: VALUE}` for the objects that this entry operates; the other entries run";
         place.warn_hint(Code::ReservedKind, why, hint);
-        let scope = kinds::built_in(&kind).map(|(_, namespaced)| namespaced);
-        return Some(ResourceType {
-            namespaced: scope,
-            ..resource
-        });
     }
     Some(resource)
 }
 
-/// Why an entry for `resource` is accepted and does not run, if so: Kubernetes' own objects carry marks of operators that made
-/// them, and a release could not tell those from the marks of an operator of the kind.
+/// Why an entry for `resource` is accepted and does not run, if so.
 pub(crate) fn why_stopped(resource: &ResourceType, entry: &CrdEntry) -> Option<String> {
     let kind = resource.group_kind();
     kinds::built_in(&kind)?;
-    let all = if entry.label_selector.is_empty() {
-        "; without `labelSelector` it would take every one in the cluster"
-    } else {
-        ""
-    };
-    Some(format!(
-        "{kind} is a kind of Kubernetes itself: operators of such kinds do not run yet, so this entry stays stopped{all}"
-    ))
+    entry.label_selector.is_empty().then(|| {
+        format!(
+            "{kind} is a built-in kind: without `labelSelector` this entry would operate every {} of the cluster, so it stays stopped",
+            kind.kind
+        )
+    })
 }
 
 fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {

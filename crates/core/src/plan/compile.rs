@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Stopped, Typed, api_types, checks,
-    imports,
+    GroupKind, KatalogRef, Lexicon, Library, OperatorPlan, Plan, Schemas, Stopped, Typed,
+    api_types, checks, imports, lifecycle,
     operator::{Context, operator, own},
     typing::Known,
 };
 use crate::{
-    api::{KatalogSpec, names},
+    api::{DeletionPolicy, KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::KatalogDocument,
     resources::scope::{At, Problems},
@@ -63,6 +63,8 @@ fn compile_listing(
     let root = At::root(&problems).field("spec");
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
     checks::only_contributes(&wide);
+    lifecycle::check(&root, spec);
+    lifecycle::check_imports(&root.field("imports"), &wide);
     let lexicon = Lexicon::new(&root, own(spec), &wide, library);
     lexicon.profiles.check(&root.with(&lexicon));
     let context = Context {
@@ -106,8 +108,27 @@ fn compile_listing(
             });
             continue;
         }
-        // Each version of a kind may have an entry; which of them reconciles is decided where they run.
         let resource = &operator.resource;
+        // Objects of a built-in kind have one operator, whichever labels select them: it is known by the kind.
+        if operator.watched.built_in
+            && let Some(other) = taken(&operators, &resource.group_kind())
+        {
+            let message = format!(
+                "`{other}` operates {} already, whatever its labels: this entry stays stopped",
+                resource.group_kind()
+            );
+            let hint = "join the two, with `when` for what differs; the other entries run";
+            at.demote_from(before);
+            at.field("apiTypes")
+                .warn_hint(Code::SameKindTwice, message.clone(), hint);
+            stopped.push(Stopped {
+                name: name.clone(),
+                kind: operator.resource,
+                message,
+            });
+            continue;
+        }
+        // Each version of a kind may have an entry; which of them reconciles is decided where they run.
         let version = (resource.group_kind(), resource.version.clone());
         if let Some(other) = kinds.insert(version, name) {
             at.error(
@@ -122,6 +143,7 @@ fn compile_listing(
         operators.push(operator);
     }
     checks::across(&problems, &operators);
+    check_deletion(&root, spec, &operators);
     let warnings = problems.into_inner().into_result()?;
     let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
     // Pointers that are collected out of the plans' own Vec keep all of its room.
@@ -135,6 +157,25 @@ fn compile_listing(
         },
         warnings,
     ))
+}
+
+/// Warns where `deletionPolicy` has no effect; `at` is the place of `spec`.
+fn check_deletion(at: &At<'_>, spec: &KatalogSpec, operators: &[OperatorPlan]) {
+    let stays = operators.iter().find(|operator| operator.watched.built_in);
+    if let Some(operator) = stays.filter(|_| spec.deletion_policy == Some(DeletionPolicy::Delete)) {
+        let message = format!(
+            "objects of built-in kinds are never deleted with the Katalog: those of {} stay",
+            operator.resource.group_kind()
+        );
+        at.field("deletionPolicy").warn(Code::NoEffect, message);
+    }
+}
+
+/// The operator that has the kind.
+fn taken<'o>(operators: &'o [OperatorPlan], kind: &GroupKind) -> Option<&'o str> {
+    let mut operators = operators.iter();
+    let taken = operators.find(|operator| operator.resource.group_kind() == *kind)?;
+    Some(&taken.name)
 }
 
 /// What is wrong inside the templates of a Katalog that was read in part, with its place in the text: so that nobody mends

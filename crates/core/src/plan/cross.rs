@@ -266,6 +266,16 @@ fn target(
 fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> {
     let crds = &context.spec.crds;
     if let Some(entry) = crds.get(name) {
+        if entry.cross_access == Some(false) {
+            let message =
+                format!("`{name}` has `crossAccess: false`: others may not read its resources");
+            at.error_hint(
+                Code::UnknownCross,
+                message,
+                format!("remove `crossAccess` from `{name}`"),
+            );
+            return None;
+        }
         return Some(CrossTarget::Own(name.into(), kind(name, entry, context)?));
     }
     if let Some(near) = nearest(name, crds.keys().map(String::as_str)) {

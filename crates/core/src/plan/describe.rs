@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach, ImportPlan,
-    InputPlan, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType, StatusField, Watched,
+    InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType,
+    StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -38,7 +39,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resync: _,
         watched,
         targets,
+        // What is read of them is among the reads.
+        roots: _,
         labels,
+        // No pass depends on it.
+        cross_access: _,
+        pages: _,
         queue: _,
         autoscale: _,
         depends_on: _,
@@ -91,7 +97,6 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
@@ -114,15 +119,25 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "targets",
             (!targets.is_empty()).then(|| self::targets::targets(targets)),
         ),
-        ("labels", Some(map(labels)).filter(has_any)),
+        ("labels", Some(worn(labels, "labels")).filter(has_any)),
+        (
+            "annotations",
+            Some(worn(labels, "annotations")).filter(has_any),
+        ),
         ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
     ];
     let parts = parts
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));
-    let gates = gate::parts(hold, requeue.as_deref(), status);
+    let gates = gate::parts(hold, requeue, status);
     map(operator.into_iter().chain(parts).chain(gates))
+}
+
+/// The labels, or the annotations, that custom resources get.
+fn worn(all: &[(MetadataKey, Leaf)], field: &str) -> Node {
+    let of_field = all.iter().filter(|(key, _)| key.field() == field);
+    map(of_field.map(|(key, value)| (key.key(), leaf(value))))
 }
 
 fn plural(resource: &ResourceType) -> Node {
@@ -142,6 +157,7 @@ fn watched(plan: &Watched) -> Node {
         restricted,
         labels,
         fields,
+        built_in: _,
     } = plan;
     let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
     let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {

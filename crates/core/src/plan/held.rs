@@ -5,7 +5,7 @@ use super::{
     cross::CrossPlan, reads::CROSS, rules::each_read, walk::Expression,
 };
 use crate::{
-    api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, duration},
+    api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, Requeues, duration},
     diagnostics::Code,
     resources::scope::At,
     value::{Path, Step},
@@ -168,12 +168,35 @@ fn of_gates(at: &At<'_>, gates: &Gates) -> Gate {
 }
 
 /// When a custom resource is reconciled again: the first of the layers of `reconciler` that says so.
-pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Option<RequeuePlan> {
-    let (at, declared) = layers
+pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
+    let mut declared = layers
         .iter()
-        .find_map(|(at, reconciler)| Some((at.field("requeue"), reconciler.requeue.as_ref()?)))?;
+        .filter_map(|(at, reconciler)| Some((at.field("requeue"), reconciler.requeue.as_ref()?)));
+    match declared.next() {
+        None => Box::default(),
+        Some((at, Requeues::One(rule))) => requeue_rule(&at, rule).into_iter().collect(),
+        Some((at, Requeues::Several(rules))) => {
+            let mut rules = rules.iter().enumerate();
+            let mut plans = Vec::new();
+            for (index, rule) in &mut rules {
+                plans.extend(requeue_rule(&at.index(index), rule));
+                if rule.gates == Gates::default() {
+                    break;
+                }
+            }
+            if let Some((index, _)) = rules.next() {
+                let message = "the rule before has no condition, so this one never counts";
+                at.index(index).warn(Code::NoEffect, message);
+            }
+            plans.into()
+        }
+    }
+}
+
+/// The rule at `at`; nothing where it never asks for a pass, or is wrong, which is reported.
+fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
     let Requeue { after, gates } = declared;
-    let gate = of_gates(&at, gates);
+    let gate = of_gates(at, gates);
     let Some(after) = after else {
         at.error_hint(
             Code::Missing,
@@ -185,16 +208,15 @@ pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Option<RequeuePlan> {
     let at = at.field("after");
     let after = at.leaf(after, Coerce::OptionalText)?;
     match after.template.literal().map(str::trim) {
-        Some("") => return None,
-        Some(literal) => match duration::parse(literal) {
-            Ok(length) if length.is_zero() => return None,
+        // An empty text asks for no pass; of several rules it may be the one that counts.
+        Some(literal) if !literal.is_empty() => match duration::parse(literal) {
             Ok(_) => {}
             Err(error) => {
                 at.error(Code::BadDuration, error.to_string());
                 return None;
             }
         },
-        None => {}
+        _ => {}
     }
     Some(RequeuePlan { after, gate })
 }

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
-    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, Stage,
-    StatusPlan, Typed, api_types, autoscale,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType, Schemas,
+    Stage, StatusPlan, Typed, api_types, autoscale,
     calls::{self, DeclaredCalls},
     chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
-    observe,
+    kinds, lifecycle, observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     rules, secrecy, setup, status, targets,
@@ -17,12 +17,18 @@ use super::{
     watched, wiring,
 };
 use crate::{
-    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
+    api::{
+        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
+        endpoints::Endpoints,
+    },
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
-    value::Path,
+    value::{Key, Path},
 };
+
+/// Why an operator of a built-in kind writes no status.
+const BUILT_IN_STATUS: &str = "the status of a built-in kind belongs to its controller, so none is written: Events and the status of the Katalog show how the objects are doing";
 
 /// The profiles and notes that a Katalog declares itself.
 pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
@@ -135,6 +141,7 @@ fn with_names(
     context: &Context<'_>,
 ) -> Option<OperatorPlan> {
     let schemas = context.known.schemas;
+    lifecycle::check_imports(&at.field("imports"), imported);
     let pace = reconciler::pace(at, entry, context.library);
     let resource = api_types::resolve(at, name, entry, schemas);
     // Without a kind the box is still checked, as the box of no kind.
@@ -173,9 +180,10 @@ fn with_names(
         version,
         context.library,
     );
-    let status = match entry.ignore_status_patch {
-        Some(true) => silent(&box_at, &status),
-        _ => status,
+    let is_built_in = kinds::built_in(&owner).is_some();
+    let status = match why_silent(entry, is_built_in) {
+        Some(why) => silent(&box_at, &status, why),
+        None => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
     let ending = declared.on_delete.as_ref().map(|declared| {
@@ -192,9 +200,11 @@ fn with_names(
         autoscale: autoscale(&box_at, declared, &pace, context).map(Box::new),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        watched: watched::compile(at, entry),
+        watched: watched::compile(at, entry, resource.as_ref()),
         targets: targets::compile(at, entry),
-        labels: watched::labels(at, &entry.labels),
+        labels: watched::metadata(at, entry),
+        cross_access: entry.cross_access.unwrap_or(true),
+        pages: pages(entry, context.spec),
         finalizer,
         other_finalizers,
         imports,
@@ -207,7 +217,7 @@ fn with_names(
         ),
         enrich: enrich::compile(at, entry, &children),
         hold: held::compile(&box_at, declared, known.1),
-        requeue: pace.requeue.map(Box::new),
+        requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
         children: children.into(),
@@ -215,8 +225,14 @@ fn with_names(
         status,
         ..OperatorPlan::of_nothing()
     };
+    if let Some(resource) = &resource {
+        plan.resource = resource.clone();
+        if is_built_in {
+            plan.roots = roots(context.known, resource);
+        }
+    }
     check(at, &mut plan, resource.as_ref(), context);
-    plan.resource = resource?;
+    resource?;
     plan.hash = describe::hash(&plan);
     Some(plan)
 }
@@ -256,7 +272,7 @@ fn check(
     plan.reads = gathered.reads;
     plan.keep_for_additions();
     // What somebody does to the labels is seen.
-    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    let labels = plan.labels.iter().map(|(key, _)| key.path());
     plan.reads.cr.extend(labels);
     plan.reads.cr.sort();
     plan.reads.cr.dedup();
@@ -347,11 +363,39 @@ fn autoscale(
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
-/// The status that is never written.
-fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
+/// Which pages the entry asks for, field by field before those of the whole Katalog.
+fn pages(entry: &CrdEntry, spec: &KatalogSpec) -> PagesPlan {
+    let declared = || entry.endpoints.iter().chain(&spec.endpoints);
+    let is_on = |field: fn(&Endpoints) -> Option<bool>| declared().find_map(field).unwrap_or(true);
+    let any = is_on(|endpoints| endpoints.enabled);
+    PagesPlan {
+        health: any && is_on(|endpoints| endpoints.health),
+        info: any && is_on(|endpoints| endpoints.info),
+        resources: any,
+    }
+}
+
+/// The root fields of a built-in kind that custom resources do not have.
+fn roots(known: Known<'_>, resource: &ResourceType) -> Box<[Key]> {
+    let fields = known
+        .kind(resource)
+        .into_iter()
+        .flat_map(|schema| schema.fields());
+    let others = fields.filter(|field| !reads::CR_ROOTS.contains(field));
+    others.map(Key::from).collect()
+}
+
+/// Why no status is written, if none is.
+fn why_silent(entry: &CrdEntry, is_built_in: bool) -> Option<&'static str> {
+    let asks = entry.ignore_status_patch == Some(true);
+    let asked = asks.then_some("with `ignoreStatusPatch: true` no status is written");
+    is_built_in.then_some(BUILT_IN_STATUS).or(asked)
+}
+
+/// The status that is never written, as `why` says.
+fn silent(at: &At<'_>, status: &StatusPlan, why: &str) -> StatusPlan {
     if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
-        let message = "with `ignoreStatusPatch: true` no status is written";
-        at.field("status").warn(Code::NoEffect, message);
+        at.field("status").warn(Code::NoEffect, why);
     }
     StatusPlan {
         conditions: false,

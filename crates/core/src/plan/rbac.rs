@@ -59,7 +59,7 @@ pub fn permissions(plan: &Plan) -> Permissions {
                 read_by_name(&mut rights, operator, &GroupKind::parse("Secret"));
             }
         }
-        if plan.deletion_policy == DeletionPolicy::Delete {
+        if plan.deletion_policy == DeletionPolicy::Delete && !operator.watched.built_in {
             let resource = &operator.resource;
             let places = operator.own_places();
             rights.add_in(&places, &resource.group, plural(resource), &["delete"]);

@@ -215,18 +215,20 @@ impl Gathered {
         let inputs = around.inputs;
         let Some((root, below)) = path.steps().split_first() else {
             // The whole: everything that there is.
-            self.reads.cr.extend(
-                CR_ROOTS
-                    .iter()
-                    .map(|root| Path::from_iter([Step::Field(Key::from(*root))])),
-            );
+            let roots = CR_ROOTS.map(Key::from).into_iter();
+            let roots = roots.chain(calls.plan.roots.iter().cloned());
+            self.reads
+                .cr
+                .extend(roots.map(|root| Path::from_iter([Step::Field(root)])));
             self.all_children(known);
             self.all_cross(known);
             self.all_events(known);
             return;
         };
         match root {
-            Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
+            Step::Field(name) if CR_ROOTS.contains(&&**name) || calls.plan.roots.contains(name) => {
+                self.reads.cr.push(path.clone());
+            }
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
             Step::Field(name) if &**name == EVENTS => self.event(below, place, known),

@@ -44,7 +44,7 @@ pub(crate) struct Pace {
     /// How it works through its queue.
     pub(crate) queue: QueuePlan,
     /// When a pass follows by itself on one that went well.
-    pub(crate) requeue: Option<RequeuePlan>,
+    pub(crate) requeue: Box<[RequeuePlan]>,
 }
 
 /// The pace of the entry at `at`. Of each field the reconciler's own value wins, then the included file's, the entry's,
@@ -95,9 +95,9 @@ fn queue(layers: &[(At<'_>, &Reconciler)], profile: Option<&profiles::Pace>) -> 
         .collect();
     for (at, queue) in &declared {
         if queue.shared == Some(true) {
-            at.field("shared").error_hint(
-                Code::NotSupportedYet,
-                "queues cannot be shared: every operator has its own, so that none waits behind another",
+            at.field("shared").warn_hint(
+                Code::NoEffect,
+                "`shared` has no effect here: every operator has a queue of its own, so that none waits behind another",
                 "leave it out",
             );
         }

@@ -44,7 +44,10 @@ impl OperatorPlan {
             Some(Step::Field(name)) => Some(&**name),
             _ => None,
         };
+        // The data of the Secret that is operated.
+        let is_operated = self.resource.group_kind() == GroupKind::parse("Secret");
         match (field(0), field(1)) {
+            (Some("data" | "stringData") | None, _) if is_operated => true,
             (Some("children"), Some(name)) => {
                 let mut names = self.children_names.iter();
                 names.any(|alias| &*alias.name == name && alias.kind == GroupKind::parse("Secret"))

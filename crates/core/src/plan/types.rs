@@ -5,8 +5,8 @@ mod child;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, ObservePlan, RequeuePlan,
-    ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
+    CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan,
+    RequeuePlan, ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -39,6 +39,28 @@ pub struct Stopped {
     pub message: String,
 }
 
+/// Which pages of the HTTP API an operator has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagesPlan {
+    /// That of its health.
+    pub health: bool,
+    /// That which says what it is.
+    pub info: bool,
+    /// Those of its custom resources.
+    pub resources: bool,
+}
+
+impl Default for PagesPlan {
+    /// All of them.
+    fn default() -> Self {
+        Self {
+            health: true,
+            info: true,
+            resources: true,
+        }
+    }
+}
+
 /// One entry of `spec.crds`, compiled.
 #[derive(Debug)]
 pub struct OperatorPlan {
@@ -59,8 +81,15 @@ pub struct OperatorPlan {
     pub watched: Watched,
     /// The namespaces that they may choose for their children.
     pub targets: TargetsPlan,
-    /// Labels that every custom resource gets.
-    pub labels: Box<[(Key, Leaf)]>,
+    /// Roots that templates read of the custom resource beside `metadata`, `spec` and `status`: of built-in kinds such as
+    /// `ConfigMap`.
+    pub roots: Box<[Key]>,
+    /// Labels and annotations that every custom resource gets.
+    pub labels: Box<[(MetadataKey, Leaf)]>,
+    /// Whether other operators may read the custom resources.
+    pub cross_access: bool,
+    /// Which of its pages are shown.
+    pub pages: PagesPlan,
     /// How it works through its queue.
     pub queue: QueuePlan,
     /// When it works with another capacity.
@@ -84,7 +113,7 @@ pub struct OperatorPlan {
     /// What holds custom resources back, and closes all blocks.
     pub hold: HoldPlan,
     /// When a pass follows by itself on one that went well.
-    pub requeue: Option<Box<RequeuePlan>>,
+    pub requeue: Box<[RequeuePlan]>,
     /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
     pub calls: Box<[CallPlan]>,
     /// The lifecycle blocks that the children stand in.
@@ -130,7 +159,10 @@ impl OperatorPlan {
             resync: Duration::ZERO,
             watched: Watched::default(),
             targets: TargetsPlan::default(),
+            roots: Box::default(),
             labels: Box::default(),
+            cross_access: true,
+            pages: PagesPlan::default(),
             queue: QueuePlan::default(),
             autoscale: None,
             depends_on: Box::default(),
@@ -142,7 +174,7 @@ impl OperatorPlan {
             observe: ObservePlan::default(),
             enrich: Box::default(),
             hold: HoldPlan::default(),
-            requeue: None,
+            requeue: Box::default(),
             calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),

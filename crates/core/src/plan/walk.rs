@@ -106,7 +106,7 @@ impl OperatorPlan {
             visit_gate(gate, (None, None), &mut when_made(made, visit));
         }
         visit_gate(&self.hold.children, (None, None), visit);
-        if let Some(RequeuePlan { after, gate }) = self.requeue.as_deref() {
+        for RequeuePlan { after, gate } in &self.requeue {
             visit(Expression::Leaf(after), Place::of(Purpose::Gate));
             visit_gate(gate, (None, None), visit);
         }

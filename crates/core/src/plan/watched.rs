@@ -2,13 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Coerce, Leaf, NameRule};
+use super::{Coerce, Leaf, NameRule, ResourceType, kinds, rbac};
 use crate::{
     api::{CrdEntry, KatalogSpec, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
-    value::{Key, Path, Step},
+    value::Path,
 };
+
+/// The namespaces of Kubernetes and of Orkestra itself: of built-in kinds nothing in them is operated.
+///
+/// Source: Kubernetes, "Namespaces", initial namespaces; `default` is people's own.
+pub const SYSTEM_NAMESPACES: [&str; 5] = [
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    rbac::NAMESPACE,
+    rbac::CLAIMS_NAMESPACE,
+];
 
 /// The custom resources of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,11 +32,18 @@ pub struct Watched {
     pub labels: BTreeMap<Box<str>, Box<str>>,
     /// Fields that they must have, as the API server selects by them.
     pub fields: BTreeMap<Box<str>, Box<str>>,
+    /// Whether they are objects of a built-in kind: those of [`SYSTEM_NAMESPACES`] are left alone, and so are children of
+    /// operators.
+    pub built_in: bool,
 }
 
 impl Watched {
-    /// Whether custom resources in that namespace are looked after; cluster-scoped ones are in none.
-    pub fn admits(&self, namespace: Option<&str>) -> bool {
+    /// Whether an object in that namespace is looked after; a cluster-scoped one is in none.
+    pub fn admits(&self, namespace: Option<&str>, name: &str) -> bool {
+        // A cluster-scoped object of such a name is the namespace.
+        if self.built_in && SYSTEM_NAMESPACES.contains(&namespace.unwrap_or(name)) {
+            return false;
+        }
         let Some(namespace) = namespace else {
             return true;
         };
@@ -58,7 +76,8 @@ fn selector(pairs: &BTreeMap<Box<str>, Box<str>>) -> Option<String> {
 }
 
 /// The custom resources of the entry at `at`.
-pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
+pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType>) -> Watched {
+    let built_in = resource.is_some_and(|kind| kinds::built_in(&kind.group_kind()).is_some());
     let restricted = namespaces(at, "restrictedNamespaces", &entry.restricted_namespaces);
     let mut allowed = namespaces(at, "allowedNamespaces", &entry.allowed_namespaces);
     if let Some(pinned) = &entry.namespace {
@@ -79,6 +98,12 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
             "every namespace that is allowed is restricted too",
             "take out one of them",
         );
+    }
+    let is_system = |namespace: &str| SYSTEM_NAMESPACES.contains(&namespace);
+    if built_in && !allowed.is_empty() && allowed.iter().all(|namespace| is_system(namespace)) {
+        let message =
+            "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
+        at.field("allowedNamespaces").warn(Code::NoEffect, message);
     }
     for (key, value) in &entry.label_selector {
         let place = at.field("labelSelector");
@@ -102,6 +127,7 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
         restricted,
         labels: pairs(&entry.label_selector),
         fields: pairs(&entry.field_selector),
+        built_in,
     }
 }
 
@@ -120,15 +146,56 @@ fn check_namespace(at: &At<'_>, name: &str) {
     }
 }
 
-/// The labels that every custom resource gets.
-pub(super) fn labels(at: &At<'_>, declared: &BTreeMap<String, Text>) -> Box<[(Key, Leaf)]> {
-    let at = at.field("labels");
-    at.labels(declared);
-    let labels = declared.iter().filter_map(|(key, value)| {
-        let leaf = at.field(key).leaf(value, Coerce::Text)?;
-        Some((Key::from(&**key), leaf))
-    });
-    labels.collect()
+/// A label or an annotation that an operator puts on its custom resources.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MetadataKey {
+    /// The key of a label.
+    Label(Box<str>),
+    /// The key of an annotation.
+    Annotation(Box<str>),
+}
+
+impl MetadataKey {
+    /// Its key.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Label(key) | Self::Annotation(key) => key,
+        }
+    }
+
+    /// The field of the metadata that it is in.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Label(_) => "labels",
+            Self::Annotation(_) => "annotations",
+        }
+    }
+
+    /// Where it lies in an object.
+    pub(crate) fn path(&self) -> Path {
+        Path::of_fields(["metadata", self.field(), self.key()])
+    }
+}
+
+/// The labels and annotations that every custom resource gets.
+pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf)]> {
+    let (labels, annotations) = (at.field("labels"), at.field("annotations"));
+    labels.labels(&entry.labels);
+    annotations.annotations(&entry.annotations);
+    let of = |at: &At<'_>, declared: &BTreeMap<String, Text>, key: fn(Box<str>) -> MetadataKey| {
+        let leaf = |(name, value): (&String, &Text)| {
+            let leaf = at.field(name).leaf(value, Coerce::Text)?;
+            Some((key(name.as_str().into()), leaf))
+        };
+        declared.iter().filter_map(leaf).collect::<Vec<_>>()
+    };
+    let mut all = of(&labels, &entry.labels, MetadataKey::Label);
+    all.extend(of(
+        &annotations,
+        &entry.annotations,
+        MetadataKey::Annotation,
+    ));
+    all.into()
 }
 
 /// Whether custom resources get our finalizer, and which of others beside it: the operatorBox's list counts, else the
@@ -165,13 +232,4 @@ pub(super) fn finalizers(
         others.push(name.as_str().into());
     }
     (!declared.is_empty(), others.into())
-}
-
-/// Where a label lies in an object.
-pub(crate) fn label_path(key: &str) -> Path {
-    let steps = ["metadata", "labels", key];
-    steps
-        .into_iter()
-        .map(|step| Step::Field(step.into()))
-        .collect()
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::facts::{CrdFacts, StatusShape};
 use super::record::{Identity, Malformed, in_metadata};
 use crate::{
-    plan::GroupKind,
+    plan::{GroupKind, ObjectKey, ResourceType, built_in},
     schema::{EMBEDDED, INT_OR_STRING, PRESERVE, Schema},
     value::{Key, Map, Node, Path, Sieve},
 };
@@ -104,7 +104,39 @@ impl CrdRecord {
         })
     }
 
-    /// Returns the fields that [`CrdRecord::read`] reads: from each version's schema only its part under `status`.
+    /// What stands in for the CRD of a built-in kind, which has none: it is always served, and no status of it is ours to write.
+    pub fn built_in(resource: &ResourceType) -> Option<Self> {
+        let (plural, namespaced) = built_in(&resource.group_kind())?;
+        let name = format!("{plural}.{}", resource.group);
+        let version = CrdVersion {
+            name: resource.version.clone(),
+            served: true,
+            storage: true,
+            has_status: false,
+            status_schema: None,
+        };
+        Some(Self {
+            id: Identity {
+                key: ObjectKey {
+                    namespace: None,
+                    name: Key::from(name),
+                },
+                uid: "".into(),
+                resource_version: "".into(),
+            },
+            group: resource.group.clone(),
+            kind: resource.kind.clone(),
+            plural: Key::from(plural),
+            namespaced,
+            labels: BTreeMap::new(),
+            versions: [version].into(),
+            established: true,
+            names_accepted: true,
+            deleting: false,
+        })
+    }
+
+    /// What [`CrdRecord::read`] looks at: of each version's schema no more than its part under `status`.
     pub fn looks_at() -> Sieve {
         let path = |fields: &[&str]| Path::of_fields(fields.iter().copied());
         let identity = Identity::FIELDS.map(|field| in_metadata(&[field]));

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     api::duration,
-    plan::{Gate, HoldPlan, OperatorPlan, Stage},
+    plan::{Gate, HoldPlan, OperatorPlan, RequeuePlan, Stage},
     template::Budget,
 };
 
@@ -124,27 +124,33 @@ fn closed(
 
 /// Returns the delay after which another pass follows a successful one. A text that is not a duration is reported, and ignored.
 pub(super) fn requeue(plan: &OperatorPlan, renderer: &mut Renderer<'_, '_>) -> Option<Duration> {
-    let requeue = plan.requeue.as_ref()?;
-    *renderer.budget = Budget::default();
-    let given = renderer.gate(&requeue.gate).and_then(|open| {
-        let after = open.then(|| renderer.text(&requeue.after)).transpose()?;
-        Ok(after.filter(|text| !text.is_empty()))
-    });
-    let turns = renderer.frame.turns;
-    let path = &requeue.after.path;
-    let length = match given {
-        Ok(text) => duration::parse(&text?).map_err(|_| {
-            let source = requeue.after.template.source();
-            format!("`{source}` must give a duration, such as `5m`")
-        }),
-        Err(error) => Err(error.message),
-    };
-    match length {
-        Ok(length) if length.is_zero() => None,
-        Ok(length) => Some(length.max(LEAST)),
-        Err(message) => {
-            turns.doubt(path, message);
-            None
-        }
+    for rule in &plan.requeue {
+        *renderer.budget = Budget::default();
+        let length = match renderer.gate(&rule.gate) {
+            Ok(false) => continue,
+            Ok(true) => after(rule, renderer),
+            Err(error) => Err(error.message),
+        };
+        return match length {
+            Ok(length) => length,
+            Err(message) => {
+                renderer.frame.turns.doubt(&rule.after.path, message);
+                None
+            }
+        };
     }
+    None
+}
+
+/// How long after the pass the rule asks for another one, if it does.
+fn after(rule: &RequeuePlan, renderer: &mut Renderer<'_, '_>) -> Result<Option<Duration>, String> {
+    let text = renderer.text(&rule.after).map_err(|error| error.message)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let length = duration::parse(&text).map_err(|_| {
+        let source = rule.after.template.source();
+        format!("`{source}` must give a duration, such as `5m`")
+    })?;
+    Ok((!length.is_zero()).then(|| length.max(LEAST)))
 }

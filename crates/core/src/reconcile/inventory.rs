@@ -8,7 +8,7 @@ use std::{
 use super::intern::Interner;
 use crate::{
     api::OperatedKind,
-    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, Places, ResourceType},
+    plan::{ChildKey, GroupKind, MetadataKey, ObjectKey, OperatorPlan, Places, ResourceType},
 };
 
 /// The maximum number of kinds, labels or finalizers to read.
@@ -23,9 +23,9 @@ const NAMED_BYTES: usize = 100;
 
 /// The group-kinds of a custom resource's children, the children that were created once, and our other metadata on it.
 ///
-/// Its text is `kinds` separated by commas, then for each child created once a `!kind=namespace/name`, for each Job of its
-/// `onDelete` a `~kind=namespace/name`, for each label a `@key` and for each finalizer of other controllers a `+name`:
-/// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects contain no comma, `!` or `=`.
+/// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`, for each Job of its
+/// end a `~kind=namespace/name`, for each label a `@key`, for each annotation a `^key` and for each finalizer of others a `+name`:
+/// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects hold neither comma, `!` nor `=`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inventory {
     /// Group-kinds in use; never fewer than exist.
@@ -34,9 +34,9 @@ pub struct Inventory {
     pub made: BTreeSet<ChildKey>,
     /// Jobs of `onDelete` that have been created: they are not created again when they are gone.
     pub ended: BTreeSet<ChildKey>,
-    /// Keys of the labels that we set on it.
-    pub labels: BTreeSet<Box<str>>,
-    /// Finalizers of other controllers that we set on it.
+    /// The labels and annotations that we put on it.
+    pub labels: BTreeSet<MetadataKey>,
+    /// Finalizers of others that we put on it.
     pub finalizers: BTreeSet<Box<str>>,
     /// Whether the text has more than is read. Our own inventory never does, so such a text is replaced.
     pub excessive: bool,
@@ -47,9 +47,9 @@ pub struct Inventory {
 pub struct Declared {
     /// Kinds of children.
     pub kinds: BTreeSet<GroupKind>,
-    /// Keys of labels of custom resources.
-    pub labels: BTreeSet<Box<str>>,
-    /// Finalizers of other controllers on custom resources.
+    /// Labels and annotations of custom resources.
+    pub labels: BTreeSet<MetadataKey>,
+    /// Finalizers of others on custom resources.
     pub finalizers: BTreeSet<Box<str>>,
     /// The namespaces of the custom resources.
     pub places: Places,
@@ -70,7 +70,7 @@ impl Declared {
         Self {
             child_places: fixed.collect(),
             kinds,
-            labels: plan.labels.iter().map(|(key, _)| (&**key).into()).collect(),
+            labels: plan.labels.iter().map(|(key, _)| key.clone()).collect(),
             finalizers: plan.other_finalizers.iter().cloned().collect(),
             places: plan.own_places(),
         }
@@ -84,12 +84,19 @@ impl Declared {
 
     /// Reads the declarations that the status of a Katalog has recorded for an operated kind.
     pub fn recorded(kind: &OperatedKind) -> Self {
-        let texts = |texts: &[String]| texts.iter().map(|text| (&**text).into()).collect();
+        let texts = |texts: &[String]| -> BTreeSet<Box<str>> {
+            texts.iter().map(|text| (&**text).into()).collect()
+        };
         let kinds = kind.children.iter().flatten();
         let fixed = kind.child_namespaces.iter();
         Self {
             kinds: kinds.map(|kind| GroupKind::parse(kind)).collect(),
-            labels: texts(&kind.labels),
+            labels: {
+                let annotations = texts(&kind.annotations).into_iter();
+                let annotations = annotations.map(MetadataKey::Annotation);
+                let labels = texts(&kind.labels).into_iter().map(MetadataKey::Label);
+                labels.chain(annotations).collect()
+            },
             finalizers: texts(&kind.finalizers),
             places: (kind.namespaces.as_deref())
                 .map_or(Places::All, |some| Places::Only(texts(some))),
@@ -103,7 +110,12 @@ impl Declared {
     pub fn record(&self, kind: &mut OperatedKind) {
         let texts = |texts: &BTreeSet<Box<str>>| texts.iter().map(ToString::to_string).collect();
         kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
-        kind.labels = texts(&self.labels);
+        let worn = |field: &str| {
+            let of_field = self.labels.iter().filter(|key| key.field() == field);
+            of_field.map(|key| key.key().to_owned()).collect()
+        };
+        kind.labels = worn("labels");
+        kind.annotations = worn("annotations");
         kind.finalizers = texts(&self.finalizers);
         kind.namespaces = match &self.places {
             Places::All => None,
@@ -150,7 +162,11 @@ impl Inventory {
             } else if let Some(ended) = item.strip_prefix('~') {
                 put(&mut inventory.ended, MOST_CHILDREN, child(ended))
             } else if let Some(label) = item.strip_prefix('@') {
-                put(&mut inventory.labels, MOST_NAMES, Some(label.into()))
+                let label = MetadataKey::Label(label.into());
+                put(&mut inventory.labels, MOST_NAMES, Some(label))
+            } else if let Some(annotation) = item.strip_prefix('^') {
+                let annotation = MetadataKey::Annotation(annotation.into());
+                put(&mut inventory.labels, MOST_NAMES, Some(annotation))
             } else if let Some(finalizer) = item.strip_prefix('+') {
                 put(
                     &mut inventory.finalizers,
@@ -240,7 +256,10 @@ impl Inventory {
         };
         items.extend(children('!', made));
         items.extend(children('~', ended));
-        items.extend(labels.iter().map(|key| format!("@{key}")));
+        items.extend(labels.iter().map(|key| match key {
+            MetadataKey::Label(key) => format!("@{key}"),
+            MetadataKey::Annotation(key) => format!("^{key}"),
+        }));
         items.extend(finalizers.iter().map(|name| format!("+{name}")));
         items.join(",")
     }
@@ -284,7 +303,7 @@ mod tests {
     #[test]
     fn the_text_reads_back_as_the_same_inventory() {
         let text = "ConfigMap,Deployment.apps,!Namespace=shop,!Job.batch=shop/build,~Job.batch=shop/drain,\
-                    @example.org/tier,+example.org/backup";
+                    @example.org/tier,^example.org/note,+example.org/backup";
         let inventory = Inventory::parse(text);
         assert_eq!(inventory.kinds.len(), 2);
         assert_eq!(inventory.made.len(), 2);
@@ -299,7 +318,7 @@ mod tests {
         let written = Arc::new(Inventory::parse(text));
         let declared = Declared {
             kinds: [GroupKind::parse("ConfigMap"), GroupKind::parse("Job.batch")].into(),
-            labels: ["tier".into()].into(),
+            labels: [MetadataKey::Label("tier".into())].into(),
             finalizers: ["example.org/ours".into()].into(),
             ..Declared::default()
         };

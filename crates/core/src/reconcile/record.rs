@@ -60,7 +60,21 @@ pub(super) fn owner_label(object: &Node) -> Option<&str> {
     label(object, names::LABEL_OWNER_UID)
 }
 
-/// The record of a custom resource.
+/// The labels that are read of a custom resource.
+const CR_LABELS: [&str; 3] = [
+    names::LABEL_MANAGED,
+    names::LABEL_OWNER_UID,
+    names::LABEL_WORKLOAD,
+];
+
+/// Whether an operator made the object, or a workload that an operator made did: operators of built-in kinds leave it alone, for
+/// what they make could be what they operate.
+pub fn is_child(object: &Node) -> bool {
+    let mut marks = [names::LABEL_OWNER_UID, names::LABEL_WORKLOAD].into_iter();
+    marks.any(|name| label(object, name).is_some())
+}
+
+/// What is kept of a custom resource.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -83,7 +97,9 @@ pub struct CrRecord {
     pub other_finalizers: Box<[Box<str>]>,
     /// Whether it carries our `managed` label.
     pub managed: bool,
-    /// Its inventory annotation; the default if there is none. Equal ones are shared.
+    /// Whether it is a child of an operator, or of one of its workloads: it carries our owner label, or that of pods.
+    pub is_child: bool,
+    /// What its inventory annotation says; the default where there is none. Equal ones are shared.
     pub inventory: Arc<Inventory>,
     /// The annotations that request a pass.
     pub requested: Option<Box<Requested>>,
@@ -122,6 +138,7 @@ impl CrRecord {
             finalizer: !ours.is_empty(),
             other_finalizers: others.into_iter().map(Box::from).collect(),
             managed: label(object, names::LABEL_MANAGED) == Some("true"),
+            is_child: is_child(object),
             inventory: annotation(object, names::ANNOTATION_INVENTORY)
                 .map(Inventory::parse)
                 .unwrap_or_default()
@@ -147,9 +164,10 @@ impl CrRecord {
             names::ANNOTATION_REQUESTED_AT,
         ];
         let annotations = annotations.map(|name| in_metadata(&["annotations", name]));
+        let labels = CR_LABELS.map(|name| in_metadata(&["labels", name]));
         let own: Vec<Path> = metadata
             .chain(annotations)
-            .chain([in_metadata(&["labels", names::LABEL_MANAGED])])
+            .chain(labels)
             .chain(holds::looks_at(paths))
             .collect();
         let sieve = Sieve::new(own.iter().chain(paths));
@@ -171,7 +189,12 @@ impl CrRecord {
             + self.view.heap_bytes()
     }
 
-    /// True if its children should stay when it is deleted: it has Kubernetes' own `orphan` finalizer.
+    /// Whether both its label and its annotation say that an operator looks after it, and it is no child.
+    pub fn is_marked_twice(&self) -> bool {
+        self.managed && !self.is_child && *self.inventory != Inventory::default()
+    }
+
+    /// Whether its children are to stay when it goes: it carries Kubernetes' own `orphan` finalizer.
     pub fn orphans(&self) -> bool {
         self.other_finalizers.iter().any(|name| &**name == "orphan")
     }
@@ -188,6 +211,7 @@ impl CrRecord {
             finalizer,
             other_finalizers,
             managed,
+            is_child,
             inventory,
             requested,
             holds,
@@ -202,6 +226,7 @@ impl CrRecord {
             || *finalizer != before.finalizer
             || *other_finalizers != before.other_finalizers
             || *managed != before.managed
+            || *is_child != before.is_child
             || *inventory != before.inventory
             || *requested != before.requested
             || *holds != before.holds

@@ -78,7 +78,8 @@ fn support_note(field: &Field) -> Option<String> {
     match &field.support {
         Support::Works => None,
         Support::Later => Some("not supported yet".to_owned()),
-        Support::Ignored => Some("accepted, no effect".to_owned()),
+        Support::Ignored(why) if why.is_empty() => Some("accepted, no effect".to_owned()),
+        Support::Ignored(why) => Some(format!("accepted, no effect: {why}")),
         Support::Refused(why) => Some(format!("refused: {why}")),
     }
 }

@@ -309,10 +309,16 @@ impl Page {
             (word.of, written(word.from), written(word.to), word.warns)
         });
         for (of, from, to, warns) in keys.chain(words) {
+            // What only a Motif has is on its own page.
+            let page = if of == "MotifSpecDocument" {
+                "motif.md"
+            } else {
+                ""
+            };
             let of = self
                 .anchors
                 .get(of)
-                .map_or_else(String::new, |anchor| format!("[{of}]({anchor})"));
+                .map_or_else(String::new, |anchor| format!("[{of}]({page}{anchor})"));
             let note = if warns { "warns" } else { "" };
             let _ = writeln!(self.text, "| {of} | `{from}` | `{to}` | {note} |");
         }

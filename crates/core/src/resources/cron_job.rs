@@ -70,6 +70,7 @@ impl Shorthand for CronJob {
         let work = Work {
             pod,
             backoff_limit: backoff_limit.as_ref(),
+            grace_period_seconds: None,
             restart_policy: "OnFailure",
         };
         let labels = workload::recommended(metadata.labels.clone());

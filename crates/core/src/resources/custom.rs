@@ -9,15 +9,7 @@ use crate::{
 };
 
 /// Keys of a child entry that the language has and that are not built yet: no part of the object.
-const LATER: [&str; 7] = [
-    "anyOf",
-    "forEach",
-    "hasStatus",
-    "metadata",
-    "or",
-    "sleep",
-    "status",
-];
+const LATER: [&str; 6] = ["anyOf", "forEach", "metadata", "or", "sleep", "status"];
 
 /// The kind that `apiVersion` and `kind` at `at` name, as far as it is known; nothing if it is wrong, which is reported.
 pub(crate) fn resource(

@@ -33,10 +33,12 @@ impl Shorthand for Job {
             common: _,
             pod,
             backoff_limit,
+            grace_period_seconds,
         } = self;
         let work = Work {
             pod,
             backoff_limit: backoff_limit.as_ref(),
+            grace_period_seconds: grace_period_seconds.as_ref(),
             // A pod that failed stays to be looked at; the Job makes the next one.
             restart_policy: "Never",
         };
@@ -50,6 +52,7 @@ impl Shorthand for Job {
 pub(super) struct Work<'a> {
     pub(super) pod: &'a PodParts,
     pub(super) backoff_limit: Option<&'a Scalar>,
+    pub(super) grace_period_seconds: Option<&'a Scalar>,
     pub(super) restart_policy: &'static str,
 }
 
@@ -64,6 +67,9 @@ impl Work<'_> {
         );
         let mut pod = Parts::ending(self.pod).spec(at, name);
         pod.put_text("restartPolicy", self.restart_policy);
+        let grace = self.grace_period_seconds;
+        let grace = at.scalar_field("gracePeriodSeconds", grace, Coerce::Int);
+        pod.put("terminationGracePeriodSeconds", grace);
         spec.put("template", workload::template(labels, pod));
         spec
     }

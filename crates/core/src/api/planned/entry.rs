@@ -1,4 +1,4 @@
-//! Further fields of an operator, and of what is told about a document.
+//! Further fields of an operator.
 
 use schemars::JsonSchema;
 
@@ -14,13 +14,11 @@ pub(crate) struct EntryLater {
     webhooks: Option<EntryWebhooks>,
     /// What may not be deleted.
     deletion_protection: Option<EntryProtection>,
-    /// Which pages the operator has.
-    endpoints: Option<Endpoints>,
     /// Every change is reconciled, whatever generation was seen before.
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
     /// Takes all finalizers off a resource that is deleted.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "it would take off what other controllers wait for: each takes off its own"))]
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "only the finalizers of Orkestra are removed: each controller removes its own"))]
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,
@@ -61,23 +59,12 @@ pub(crate) struct EntryProtection {
     strict_mode: Option<bool>,
 }
 
-/// Which pages an operator has.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Endpoints {
-    /// Any at all. Default `true`.
-    enabled: Option<bool>,
-    /// That of its health. Default `true`.
-    health: Option<bool>,
-    /// That of what it is. Default `true`.
-    info: Option<bool>,
-}
-
-/// Further fields of a document that is going out of use.
+/// Further fields of what is deprecated.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeprecationLater {
     /// What a user agrees to.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a deprecated Katalog warns and runs"))]
     accept: Option<Accept>,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Known<'s> {
 
 impl<'s> Known<'s> {
     /// The schema of whole objects of a kind.
-    fn kind(&self, kind: &ResourceType) -> Option<Schema<'s>> {
+    pub(crate) fn kind(&self, kind: &ResourceType) -> Option<Schema<'s>> {
         match self.schemas.kind(&kind.group_kind()) {
             Some(shape) => {
                 let schema = &shape.version(&kind.version)?.schema;
@@ -94,9 +94,10 @@ impl<'a, 's> Typing<'a, 's> {
         listed: Option<&'a RefCell<Vec<Typed>>>,
     ) -> Self {
         let schema = resource.and_then(|resource| known.kind(resource));
-        let mut names: Vec<(String, Type<'s>)> = reads::CR_ROOTS
-            .iter()
-            .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
+        let others = plan.roots.iter().map(|root| &**root);
+        let roots = reads::CR_ROOTS.into_iter().chain(others);
+        let mut names: Vec<(String, Type<'s>)> = roots
+            .map(|root| (root.to_owned(), of_root(schema, root, known.built_in)))
             .collect();
         names.push(("children".to_owned(), of_children(known, plan)));
         names.push((
@@ -164,7 +165,7 @@ impl<'a, 's> Typing<'a, 's> {
         for gate in plan.hold.gates() {
             self.gate(gate);
         }
-        if let Some(requeue) = &plan.requeue {
+        for requeue in &plan.requeue {
             self.leaf(&requeue.after, None);
             self.gate(&requeue.gate);
         }

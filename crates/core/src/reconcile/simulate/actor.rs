@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     Subject,
-    stored::{key_of, next_generation, texts, uid, with_text},
+    stored::{key_of, next_generation, uid, with_text},
 };
 use crate::{
     api::names,
@@ -130,10 +130,11 @@ impl<'a> Actor<'a> {
                 set_in(&mut self.cr, &["metadata"], "finalizers", list);
             }
         }
-        let labels = labels.iter().map(|(key, text)| (&**key, &**text));
-        let labels = texts(labels.chain([(names::LABEL_MANAGED, "true")]));
-        for (key, text) in labels.iter() {
-            set_in(&mut self.cr, &["metadata", "labels"], key, text.clone());
+        let worn = labels
+            .iter()
+            .map(|(key, text)| (key.field(), key.key(), &**text));
+        for (field, key, text) in worn.chain([("labels", names::LABEL_MANAGED, "true")]) {
+            set_in(&mut self.cr, &["metadata", field], key, text.into());
         }
         let text = inventory.text();
         if !text.is_empty() {

@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
-    value::{Key, Map, Node, hash_text},
+    value::{Key, Node, hash_text},
 };
 
 /// Fields of `metadata` that the API server writes.
@@ -143,10 +143,4 @@ pub(super) fn with_text(list: Option<&Node>, text: &str) -> Option<Node> {
     let is_there = items.iter().any(|item| item.as_str() == Some(text));
     let more = items.iter().cloned().chain([Node::from(text)]);
     (!is_there).then(|| Node::from(more.collect::<Vec<_>>()))
-}
-
-/// Returns a map of texts.
-pub(super) fn texts<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>) -> Map {
-    let node = |(key, text)| (Key::from(key), Node::from(text));
-    pairs.map(node).collect()
 }
