@@ -216,3 +216,8 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }
+
+/// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.
+pub(crate) fn document_shape() -> Shape {
+    envelope::without_spec(envelope::shape::<MotifSpec>(BLOCKS))
+}

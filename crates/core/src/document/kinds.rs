@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use serde::de::DeserializeOwned;
 
 use super::source::Source;
-use super::tree::Tree;
 use super::{depends, e2e, lists, normalise, rules, simulate};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;

@@ -1,7 +1,7 @@
 //! Old spellings of an E2E, moved to where they stand today.
 
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::document::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// Moves old spellings to their present place, with warnings.
 pub(in crate::document) fn old_spellings(root: &mut Tree, found: &mut Diagnostics) {
