@@ -118,7 +118,7 @@ impl From<kube::Error> for ApiError {
             }
             // Other errors are about connections, and only logged.
             other => {
-                tracing::warn!(error = %other, "a page could not be read from the API server");
+                tracing::warn!(error = %other, "cannot read a page from the API server");
                 Self::unanswered()
             }
         }

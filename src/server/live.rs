@@ -271,7 +271,7 @@ impl Reader {
             Ok(text) => text.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Ok(None),
             Err(error) => {
-                tracing::warn!(%error, "a page could not be read from the API server");
+                tracing::warn!(%error, "cannot read a page from the API server");
                 return Err(ApiError::unanswered());
             }
         };
@@ -305,7 +305,7 @@ fn page_path(place: &Place, ask: &Ask<'_>, limit: usize, next: Option<&str>) -> 
 
 fn read(want: &Want, text: &[u8]) -> Result<Value, ApiError> {
     let read = want.read(text).map_err(|error| {
-        tracing::warn!(%error, "an answer of the API server is no JSON");
+        tracing::warn!(%error, "a response of the API server is not valid JSON");
         ApiError::unanswered()
     });
     read.map(|(value, _)| value)

@@ -78,6 +78,6 @@ async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() ->
     maps.until_equal("kept-pond", "/data/colour", json!("red, tall"), LIMIT)
         .await?;
     scenario.katalog_is("waters", "True", "Running").await?;
-    assert!(scenario.log().contains("is in an older state than it was"));
+    assert!(scenario.log().contains("is older than before"));
     scenario.check_running()
 }

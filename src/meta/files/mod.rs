@@ -432,12 +432,12 @@ async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
                             kind = kind.kind,
                             resources = released.resources,
                             children = released.children,
-                            "kind is released"
+                            "kind released"
                         );
                         return;
                     }
                     Err(error) => {
-                        tracing::warn!(kind = kind.kind, error = %error, "kind could not be released");
+                        tracing::warn!(kind = kind.kind, error = %error, "cannot release kind");
                         tokio::time::sleep(Duration::from_secs(10)).await;
                     }
                 }
