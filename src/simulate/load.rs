@@ -1,4 +1,4 @@
-//! Paths to Simulates, with those that they import.
+//! Loads the Simulates of paths, with their imports.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -14,9 +14,9 @@ use orkestra_core::{
 use super::Simulated;
 use crate::files::{beside, find};
 
-/// What a path ends with that means a folder and everything below it.
+/// The last segment of a path that stands for a folder and everything below it.
 const BELOW: &str = "...";
-/// Most Simulates of one run.
+/// The maximum number of Simulates in one run.
 const MOST: usize = 1000;
 
 /// A Simulate and its file.
@@ -26,13 +26,13 @@ pub(super) struct Loaded {
     pub(super) document: SimulateDocument,
 }
 
-/// Where a path was named: in a document, or on the command line.
+/// A path with its origin: a document, or the command line.
 struct Named {
     path: PathBuf,
     by: Option<(SimulateDocument, FieldPath)>,
 }
 
-/// Reads all Simulates that the paths lead to, each once.
+/// Reads all Simulates in the paths and their imports, each once.
 pub(super) fn load(paths: &[PathBuf], simulated: &mut Simulated) -> Vec<Loaded> {
     let named = |path: &PathBuf| Named {
         path: without_dots(path),
@@ -62,7 +62,7 @@ pub(super) fn load(paths: &[PathBuf], simulated: &mut Simulated) -> Vec<Loaded> 
     loaded
 }
 
-/// The Simulate that a text is, as if it stood in the file at `path`.
+/// Parses a text as a Simulate, as if it were in the file at `path`.
 pub(super) fn of_text(path: &Path, text: &str, simulated: &mut Simulated) -> Option<Loaded> {
     let name = path.display().to_string();
     let stream = parse_stream(&name, text);
@@ -83,7 +83,7 @@ pub(super) fn of_text(path: &Path, text: &str, simulated: &mut Simulated) -> Opt
     }
 }
 
-/// `./...` is the folder.
+/// Removes the last segment `...` of a path: `./...` is the folder `.`.
 fn without_dots(path: &Path) -> PathBuf {
     if path.file_name().is_some_and(|name| name == BELOW) {
         let parent = path.parent().unwrap_or(Path::new("."));
@@ -97,7 +97,7 @@ fn without_dots(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// The Simulates of one path that were not read yet; a path without any is a problem.
+/// Reads the Simulates of one path that were not read yet. A path without Simulates is an error.
 fn read(named: &Named, seen: &mut BTreeSet<PathBuf>, simulated: &mut Simulated) -> Vec<Loaded> {
     let (path, is_folder) = (&named.path, named.path.is_dir());
     let is_seen = fs::canonicalize(path).is_ok_and(|path| seen.contains(&path));
@@ -119,7 +119,7 @@ fn read(named: &Named, seen: &mut BTreeSet<PathBuf>, simulated: &mut Simulated) 
             }
         };
         simulated.files.insert(file.path.clone());
-        // A folder holds much that is no YAML, such as the templates of charts.
+        // A folder can contain files that are not YAML, such as the templates of charts.
         if is_folder && !file.text.contains(DocumentKind::Simulate.name()) {
             continue;
         }
@@ -156,7 +156,7 @@ fn unreadable((document, at): &(SimulateDocument, FieldPath), why: &str) -> Diag
     located(document, problem)
 }
 
-/// The problem with its place in the document.
+/// Adds the position in the document to a problem.
 pub(super) fn located(document: &SimulateDocument, problem: Diagnostic) -> Diagnostic {
     let mut problems = Diagnostics::from(problem.clone());
     problems.locate(&document.tree, document.file.as_deref());

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::{Simulated, Suite};
 
-/// For people: of each simulation the cycles, then what was expected of it; what was not met with a diff.
+/// Renders simulations as text: the cycles of each, then its expectations, with a diff for each one that is not met.
 pub fn to_text(simulated: &Simulated) -> String {
     let mut text = String::new();
     for suite in &simulated.suites {
         // Writing to a String cannot fail.
         let _ = suite_text(suite, &mut text);
     }
-    // What files say goes to a terminal.
+    // The text contains parts of files and goes to a terminal.
     let is_odd = |c: char| c.is_control() && c != '\n';
     text.replace(is_odd, " ")
 }
@@ -88,7 +88,7 @@ fn cycle_text(suite: &Suite, name: &str, cycle: &Cycle, text: &mut String) -> st
     Ok(())
 }
 
-/// For programs.
+/// Renders simulations as JSON.
 pub fn to_json(simulated: &Simulated) -> Value {
     let suites: Vec<Value> = simulated.suites.iter().map(suite_json).collect();
     json!({ "passed": simulated.is_passed(), "simulations": suites })
@@ -127,7 +127,8 @@ fn suite_json(suite: &Suite) -> Value {
     })
 }
 
-/// For CI: a suite a simulation, a case an expectation. A simulation without expectations has one case, which passes.
+/// Renders simulations as `JUnit` XML for CI: one suite per simulation, one case per expectation. A simulation without expectations
+/// has one case, which passes.
 pub fn to_junit(simulated: &Simulated) -> String {
     let cases = |suite: &Suite| suite.checks.len().max(1);
     let failures = |suite: &Suite| suite.checks.iter().filter(|check| !check.is_met()).count();
@@ -178,7 +179,7 @@ fn case(check: &Check, suite: &str, text: &mut String) {
     );
 }
 
-/// Text as XML holds it. Characters that XML cannot hold become spaces. Source: XML 1.0, sections 2.2 and 2.4.
+/// Escapes text for XML. Characters that XML does not permit become spaces. Source: XML 1.0, sections 2.2 and 2.4.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! One Simulate: its files, the passes, and what was expected.
+//! Runs one Simulate: reads its files, runs the passes, and checks the expectations.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Runs a Simulate. None where it has errors, or only imports others.
+/// Runs a Simulate. Returns `None` if it has errors, or only imports others.
 pub(super) async fn run(
     loaded: &Loaded,
     options: &Options,
@@ -59,7 +59,7 @@ pub(super) async fn run(
             object: name_of(&subject.cr),
         })
         .collect();
-    // It has been checked.
+    // The format was checked when the document was read.
     let now = spec.at.as_deref().unwrap_or(DEFAULT_TIME).parse();
     let setup = Setup {
         subjects,
@@ -89,7 +89,7 @@ pub(super) async fn run(
     })
 }
 
-/// The Katalogs, compiled with the definitions.
+/// Compiles the Katalogs with the CRDs.
 async fn compile(
     loaded: &Loaded,
     katalog: &str,
@@ -118,7 +118,7 @@ async fn compile(
     (!is_wrong).then_some(found.katalogs)
 }
 
-/// The objects of the files with custom resources.
+/// Reads the objects in the files of custom resources.
 fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> Option<Vec<Object>> {
     let spec = &loaded.document.spec;
     let paths: Vec<PathBuf> = if options.resources.is_empty() {
@@ -136,7 +136,7 @@ fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> O
     (!is_wrong).then_some(objects)
 }
 
-/// Reads the rest of a Simulate, and says what is wrong with it.
+/// Reads the rest of a Simulate and reports its errors.
 pub(super) struct Job<'s> {
     pub(super) loaded: &'s Loaded,
     pub(super) simulated: &'s mut Simulated,
@@ -158,7 +158,8 @@ impl<'s> Job<'s> {
         self.simulated.problems.push(problem);
     }
 
-    /// The first object of each operated kind and version; all others exist.
+    /// Returns the custom resources to reconcile, which are the first object of each operated kind and version. All other objects
+    /// are treated as existing.
     fn subjects<'k>(
         &mut self,
         katalogs: &'k [Compiled],
@@ -202,7 +203,7 @@ impl<'s> Job<'s> {
             let problem = problem.map_or_else(missing, |problem| *problem);
             self.simulated.problems.push(problem);
         }
-        // In the order of the Katalog, whatever the order of the files.
+        // In the order of the Katalog, regardless of the order of the files.
         let operators = katalogs.iter().flat_map(|katalog| &katalog.plan.operators);
         let order: Vec<*const OperatorPlan> = operators.map(|plan| &raw const **plan).collect();
         subjects.sort_by_key(|subject| {
@@ -213,7 +214,7 @@ impl<'s> Job<'s> {
         (subjects, others)
     }
 
-    /// The changes of users, each with its subject.
+    /// Returns the scripted changes by users, each with its subject.
     fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s Change)> {
         let mut changes = Vec::new();
         let at = FieldPath::root().field("spec").field("changes");
@@ -239,7 +240,7 @@ impl<'s> Job<'s> {
         changes
     }
 
-    /// An answer to a call that nobody makes is a mistake.
+    /// Reports answers to calls that no operator makes.
     fn check_calls(&mut self, plans: &[&OperatorPlan]) {
         let calls = plans.iter().flat_map(|plan| &plan.calls);
         let known: BTreeSet<&str> = calls.map(|call| &*call.name).collect();
@@ -253,7 +254,7 @@ impl<'s> Job<'s> {
     }
 }
 
-/// Why a custom resource cannot be reconciled beside others.
+/// Returns the reason why a custom resource cannot be reconciled together with the others.
 fn refused(
     object: &Object,
     operator: &OperatorPlan,
@@ -294,7 +295,7 @@ fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {
     given.iter().map(answer).collect()
 }
 
-/// `Website shop/hello`.
+/// Formats kind, namespace and name: `Website shop/hello`.
 fn name_of(object: &Node) -> String {
     let text = |field| {
         object
