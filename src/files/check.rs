@@ -197,7 +197,7 @@ async fn read_crd_file(
         .field("crdFile");
     if file.starts_with("https://") || file.starts_with("http://") {
         let error = Diagnostic::error(Code::NotSupportedYet, at, "a URL is not supported yet");
-        return Some(error.hint("download the definition and name the file"));
+        return Some(error.hint("download the CRD and name the file"));
     }
     let path = beside(katalog, file);
     let text = match read_text(&path).await {

@@ -133,10 +133,10 @@ impl Pages {
             stage::Now::Stopping => Some("stopping".to_owned()),
             _ if standing.problem.is_some() => standing
                 .problem
-                .map(|problem| format!("no part in the election: {problem}")),
+                .map(|problem| format!("cannot take part in leader election: {problem}")),
             stage::Now::Starting => Some("starting".to_owned()),
             stage::Now::Ready if !standing.heard => {
-                Some("starting: the Lease was not seen yet".to_owned())
+                Some("starting: the Lease has not been read yet".to_owned())
             }
             stage::Now::Ready if self.reach.view().borrow().away.is_some() => {
                 Some("the API server cannot be reached".to_owned())

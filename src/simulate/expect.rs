@@ -27,7 +27,7 @@ impl Job<'_> {
                 let message = format!("no custom resource of `{name}` is reconciled");
                 let problem =
                     Diagnostic::error(Code::UnknownData, at.field("crds").field(name), message);
-                self.refuse_with(problem.hint(format!("reconciled are {}", listed(&known))));
+                self.refuse_with(problem.hint(format!("reconciled operators: {}", listed(&known))));
             }
         }
         let shared = known
@@ -106,7 +106,11 @@ impl Job<'_> {
             }
         }
         if rules.iter().any(|rule| rule.include.is_some()) {
-            self.refuse(Code::Exclusive, at, "an included file includes no other");
+            self.refuse(
+                Code::Exclusive,
+                at,
+                "an included file cannot include another file",
+            );
         }
         rules
     }
@@ -134,7 +138,7 @@ impl Job<'_> {
             .filter(|name| !name.contains('.'))
             .collect();
         let problem = Diagnostic::error(Code::UnknownData, path, message);
-        self.refuse_with(problem.hint(format!("it has {}", listed(&names))));
+        self.refuse_with(problem.hint(format!("its resources: {}", listed(&names))));
     }
 }
 

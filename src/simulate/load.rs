@@ -42,7 +42,7 @@ pub(super) fn load(paths: &[PathBuf], simulated: &mut Simulated) -> Vec<Loaded> 
     let (mut seen, mut loaded) = (BTreeSet::new(), Vec::new());
     while let Some(named) = queue.pop_front() {
         if loaded.len() > MOST {
-            let message = format!("more than {MOST} Simulates are too many");
+            let message = format!("more than {MOST} Simulates");
             let problem = Diagnostic::error(Code::TooLarge, FieldPath::root(), message);
             simulated.problems.push(problem);
             break;

@@ -197,7 +197,8 @@ impl<'s> Job<'s> {
             self.is_wrong = true;
             let missing = || {
                 let path = FieldPath::root().field("spec").field("cr");
-                let problem = Diagnostic::error(Code::NoDocument, path, "no custom resource in it");
+                let problem =
+                    Diagnostic::error(Code::NoDocument, path, "the file has no custom resource");
                 located(&self.loaded.document, problem)
             };
             let problem = problem.map_or_else(missing, |problem| *problem);
@@ -230,12 +231,13 @@ impl<'s> Job<'s> {
             let known: Vec<&str> = plans.iter().map(|plan| &*plan.name).collect();
             let message = match &change.crd {
                 Some(name) => format!("no custom resource of `{name}` is reconciled"),
-                None => "several custom resources are reconciled: `crd` says which is changed"
-                    .to_owned(),
+                None => {
+                    "several custom resources are reconciled: set `crd` to select one".to_owned()
+                }
             };
             let problem =
                 Diagnostic::error(Code::UnknownData, at.index(index).field("crd"), message);
-            self.refuse_with(problem.hint(format!("reconciled are {}", listed(&known))));
+            self.refuse_with(problem.hint(format!("reconciled operators: {}", listed(&known))));
         }
         changes
     }
@@ -268,7 +270,7 @@ fn refused(
         let path = FieldPath::parse("apiVersion");
         let message = "the same custom resource is given in two versions";
         let problem = object.problem(Code::SetTwice, path, message);
-        return Some(problem.hint("one operator reconciles it: give one"));
+        return Some(problem.hint("one operator reconciles it: pass only one version"));
     }
     let path = FieldPath::parse("metadata.deletionTimestamp");
     let message = "deletion of custom resources is not simulated";

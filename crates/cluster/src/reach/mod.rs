@@ -71,7 +71,7 @@ impl Away {
     /// The outage as a message for users.
     pub fn message(&self) -> String {
         format!(
-            "the API server cannot be reached, so everything waits until it is back: {}",
+            "the API server cannot be reached; all requests wait until it is reachable again: {}",
             self.why
         )
     }
