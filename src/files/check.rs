@@ -222,7 +222,7 @@ async fn read_crd_file(
 /// Returns the first definition in a text.
 fn definition(file: &str, text: &str) -> Result<CrdShape, String> {
     let sources = parse_stream(file, text).sources;
-    let mut why = "there is no definition in it".to_owned();
+    let mut why = "the file has no CRD".to_owned();
     for source in &sources {
         match crd(source) {
             Ok(shape) => return Ok(shape),

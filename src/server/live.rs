@@ -75,7 +75,7 @@ impl Turns {
         work: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, ApiError> {
         let busy = |_| {
-            let error = "too many requests for custom resources wait";
+            let error = "too many requests for custom resources are waiting";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error, "try again")
         };
         let _place = self.room.try_acquire().map_err(busy)?;
@@ -322,7 +322,7 @@ fn too_large() -> ApiError {
     ApiError::new(
         StatusCode::BAD_GATEWAY,
         "an object is too large to be shown",
-        "see it with kubectl",
+        "use kubectl to read it",
     )
 }
 
@@ -333,7 +333,7 @@ pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
     if is_long || path.iter().any(|part| part.is_empty()) {
         return Err(ApiError::bad_request(
             format!("`{}` is not a valid path", super::instances::short(text)),
-            "write one such as spec.image",
+            "expected a path such as spec.image",
         ));
     }
     Ok(path)
