@@ -327,7 +327,7 @@ impl Candidate {
             namespace, name, ..
         } = &self.candidacy;
         let problem = format!(
-            "cannot {verb} Lease {namespace}/{name}: {}; grant it as `ork generate rbac` prints it, or run a single process with \
+            "cannot {verb} Lease {namespace}/{name}: {}; grant the permissions that `ork generate rbac` prints, or run a single process with \
              --leader-elect=false",
             status.message
         );

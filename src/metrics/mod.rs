@@ -258,7 +258,7 @@ process! {
     requests_wait: HistogramVec, "orkestra_requests_wait_seconds", [],
         "Time that a request waited because of the limit.";
     events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],
-        "Kubernetes Events that were not sent: the buffer was full, or the API server rejected them.";
+        "Kubernetes Events that were not sent: the queue was full, or the API server did not accept them.";
     external_calls: IntCounterVec, "orkestra_external_calls_total", ["host" = ALLOWED, "result" = CALL_RESULTS],
         "Attempts of `external` calls. host is the entry of --external-allow that permits the host; other stands for hosts without an entry.";
     leader: IntGaugeVec, "orkestra_leader", [],
