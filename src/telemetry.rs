@@ -33,7 +33,7 @@ pub struct LogFilter(String);
 /// The text is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}: write a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug"
+    "{0}: expected a level (error, warn, info, debug, trace, off), or levels per module, such as warn,orkestra=debug"
 )]
 pub struct NotAFilter(String);
 
@@ -66,7 +66,7 @@ impl FromStr for LogFilter {
                     .iter()
                     .any(|level| directive.eq_ignore_ascii_case(level))
             {
-                return Err(NotAFilter(format!("`{directive}` is no level")));
+                return Err(NotAFilter(format!("`{directive}` is not a level")));
             }
         }
         EnvFilter::try_new(text).map_err(|error| NotAFilter(error.to_string()))?;

@@ -1,6 +1,6 @@
-//! The command line: a file a command. Each parses, calls the library and prints.
+//! The command line, one file per command. Each parses its arguments, calls the library and prints.
 //!
-//! Exit codes: 0 fine, 1 the input is wrong or a check failed, 2 usage, 3 the cluster or the registry could not be reached.
+//! Exit codes: 0 success, 1 invalid input or a failed check, 2 wrong usage, 3 the cluster or the registry is unreachable.
 
 mod completion;
 mod controller;
@@ -36,8 +36,8 @@ use crate::runtime::context;
 
 /// Runs Kubernetes operators that are declared instead of programmed.
 ///
-/// A Katalog says which custom resources there are and what each is made of. `ork controller` watches the Katalogs of a
-/// cluster; `ork run` takes them from files. Both start one operator for every declared kind.
+/// A Katalog declares kinds of custom resources and the children of each. `ork controller` watches the Katalogs of a
+/// cluster; `ork run` reads them from files. Both start one operator for every declared kind.
 #[derive(Debug, Parser)]
 #[command(name = "ork", version, verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -47,10 +47,10 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  fine
-  1  the input is wrong or a check failed
+  0  success
+  1  invalid input or a failed check
   2  wrong usage
-  3  the cluster or the registry could not be reached";
+  3  the cluster or the registry is unreachable";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -88,13 +88,13 @@ enum Command {
 /// Why a command ended without success.
 #[derive(Debug)]
 enum Failure {
-    /// The input is wrong, or a check failed: 1.
+    /// The input is invalid, or a check failed: 1.
     Input(anyhow::Error),
-    /// The same, and diagnostics have been printed that say so.
+    /// The same, and its diagnostics have been printed.
     Reported,
-    /// The cluster or the registry could not be reached: 3.
+    /// The cluster or the registry is unreachable: 3.
     Cluster(anyhow::Error),
-    /// Something that has been printed, with a code of the command's own.
+    /// An error that has been printed, with an exit code of the command.
     Code(u8),
 }
 
@@ -104,14 +104,14 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// Without a usable kubeconfig no cluster can be reached either.
+/// Without a usable kubeconfig, no cluster is reachable.
 impl From<client::Error> for Failure {
     fn from(error: client::Error) -> Self {
         Self::Cluster(error.into())
     }
 }
 
-/// A registry that does not answer is as a cluster that does not.
+/// An unreachable registry has the exit code of an unreachable cluster.
 impl From<orkestra_registry::Error> for Failure {
     fn from(error: orkestra_registry::Error) -> Self {
         if error.is_unreachable() {
@@ -122,11 +122,11 @@ impl From<orkestra_registry::Error> for Failure {
     }
 }
 
-/// Runs the command that the process was called with.
+/// Runs the command in the process's arguments.
 pub fn main() -> ExitCode {
     let cli = usage::parse();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    // Pure passes take as many workers as there are cores at most: one is always left for requests, watches and timers.
+    // Pure passes occupy at most one worker per core. One more worker is always free for requests, watches and timers.
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
         runtime.worker_threads(context::cores() + 1);
     }
@@ -150,7 +150,7 @@ pub fn main() -> ExitCode {
             3
         }
     };
-    // A thread that is blocked in a name look-up would hold the process.
+    // A thread that is blocked in a DNS lookup would keep the process alive.
     runtime.shutdown_background();
     ExitCode::from(code)
 }
@@ -188,7 +188,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// `docs/cli.md`, from the definitions above.
+/// Renders `docs/cli.md` from the definitions above.
 pub fn markdown() -> String {
     let mut text = String::from(
         "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
@@ -254,7 +254,7 @@ mod tests {
         for command in ["validate", "generate rbac", "render --cr c"] {
             for files in ["-f a", "-k a", "a"] {
                 let line = match files {
-                    // What follows `--cr` are custom resources.
+                    // Arguments after `--cr` are custom resources.
                     "a" => format!("ork {}", command.replace(" --cr c", " a --cr c"))
                         .replace("validate", "validate a")
                         .replace("rbac", "rbac a"),
@@ -274,14 +274,14 @@ mod tests {
         let cases = [
             (
                 "ork controller --listen 8080",
-                "write an address and a port",
+                "expected an address and a port",
             ),
             (
                 "ork controller --listen 0.0.0.0:99999",
-                "write an address and a port",
+                "expected an address and a port",
             ),
-            ("ork controller --listen=", "write an address and a port"),
-            ("ork controller --log inof", "`inof` is no level"),
+            ("ork controller --listen=", "expected an address and a port"),
+            ("ork controller --log inof", "`inof` is not a level"),
             ("ork controller --log-format xml", "human"),
             ("ork controller --namespace No_Good", "no legal name"),
         ];

@@ -144,7 +144,7 @@ impl Sender {
             }
             Err(_) => "no answer in time".to_owned(),
         };
-        tracing::debug!(error, reason, "an Event was not accepted");
+        tracing::debug!(error, reason, "cannot send an Event");
         false
     }
 

@@ -12,8 +12,8 @@ pub(super) const LOCALHOST: &str = "localhost";
 /// The text is not a valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}: write a host (api.example.org), the hosts below one (*.example.org), an address (192.0.2.7), a network (10.0.0.0/8), \
-     each with a port (api.example.org:8443) or with `http://` before it if need be"
+    "{0}: expected a host (api.example.org), the subdomains of a host (*.example.org), an IP address (192.0.2.7) or a network \
+     (10.0.0.0/8), optionally with a port (api.example.org:8443) or with `http://` before it"
 )]
 pub struct NotAnEntry(String);
 

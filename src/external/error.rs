@@ -26,24 +26,24 @@ pub enum CallError {
     },
     /// The token uses a variable that is not permitted.
     #[error(
-        "the token names the variable {0}, which may not be read: start with --external-env {0}"
+        "the token names the variable {0}, which is not permitted: start with --external-env {0}"
     )]
     Variable(String),
     /// The token uses a variable that has no value.
-    #[error("the token names the variable {0}, which is not set where the runtime was started")]
+    #[error("the token names the variable {0}, which is not set in the environment of the process")]
     Unset(String),
     /// A header cannot be sent.
     #[error(
-        "the header {0} cannot be sent: it has a line break or another letter that headers cannot hold"
+        "the header {0} cannot be sent: it has a line break or another character that headers cannot contain"
     )]
     Header(String),
     /// The token cannot be sent.
     #[error(
-        "the token cannot be sent: it has a line break or another letter that headers cannot hold"
+        "the token cannot be sent: it has a line break or another character that headers cannot contain"
     )]
     Token,
     /// The host name has no address.
-    #[error("{0}: its name has no address")]
+    #[error("{0}: the host name has no address")]
     Unresolved(String),
     /// The connection failed.
     #[error("{to} cannot be reached: {}", source.kind())]
@@ -70,13 +70,13 @@ pub enum CallError {
         within: Duration,
     },
     /// The response is not HTTP, or ended too early.
-    #[error("{0} does not answer as HTTP does")]
+    #[error("{0} did not send a valid HTTP response")]
     Broken(String),
     /// The response is too large.
     #[error("{0} answers with more than 256 KiB")]
     TooLarge(String),
     /// Too many calls wait for the same host, or in total.
-    #[error("{0} was not called: too many calls are under way")]
+    #[error("{0} was not called: too many calls are in flight")]
     Busy(String),
     /// The response has another status than expected.
     #[error("{to} answers with status {status}{}", wanted(*expected))]
@@ -103,10 +103,10 @@ pub enum RedirectError {
     #[error("more than five times")]
     TooMany,
     /// It would send data for one host to another host.
-    #[error("to another host, and what is sent is meant for this one alone")]
+    #[error("to another host, and the request contains data for this host only")]
     Elsewhere,
     /// It has no target.
-    #[error("without saying where to")]
+    #[error("without a target")]
     Nowhere,
 }
 

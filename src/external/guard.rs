@@ -24,7 +24,7 @@ pub enum Refusal {
     },
     /// The host is permitted only with TLS.
     #[error(
-        "{host} is permitted over https alone: --external-allow {entry} would permit plain HTTP"
+        "{host} is permitted only over https: --external-allow {entry} would permit plain HTTP"
     )]
     Plain {
         /// Scheme, host and port of the call.
@@ -46,7 +46,7 @@ pub enum Refusal {
     },
     /// The host is the cluster's API server.
     #[error(
-        "{host} is the API server of the cluster, which only an entry with its port permits: --external-allow {entry}"
+        "{host} is the API server of the cluster, which requires an entry with its port: --external-allow {entry}"
     )]
     ApiServer {
         /// Scheme, host and port of the call.

@@ -25,7 +25,7 @@ pub enum BadUrl {
     TooLong,
     /// It is not a URL with a host: it has a space, no `//`, or characters that are not valid in URLs.
     #[error(
-        "the URL cannot be read; write `https://host/path`, and pass what comes from elsewhere through `urlEncode`"
+        "the URL is not valid; expected `https://host/path`; pass inserted values through `urlEncode`"
     )]
     Malformed,
     /// The scheme is neither http nor https.

@@ -203,7 +203,7 @@ async fn read_crd_file(
         .field("crdFile");
     if file.starts_with("https://") || file.starts_with("http://") {
         let error = Diagnostic::error(Code::NotSupportedYet, at, "a URL is not supported yet");
-        return Some(error.hint("download the definition and name the file"));
+        return Some(error.hint("download the CRD and name the file"));
     }
     let path = beside(katalog, file);
     let text = match read_text(&path).await {
@@ -228,7 +228,7 @@ async fn read_crd_file(
 /// Returns the first definition in a text.
 fn definition(file: &str, text: &str) -> Result<CrdShape, String> {
     let sources = parse_stream(file, text).sources;
-    let mut why = "there is no definition in it".to_owned();
+    let mut why = "the file has no CRD".to_owned();
     for source in &sources {
         match crd(source) {
             Ok(shape) => return Ok(shape),

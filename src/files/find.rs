@@ -126,7 +126,7 @@ fn read_text(source: impl Read) -> io::Result<String> {
     if u64::try_from(bytes.len()).is_ok_and(|len| len == MOST_BYTES) {
         return Err(io::Error::other("it is too large"));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
 }
 
 fn unreadable(file: &str, why: &io::Error) -> Diagnostic {

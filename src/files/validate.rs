@@ -177,7 +177,7 @@ pub(crate) fn without_katalog(file: &str) -> Diagnostic {
     let mut problem = Diagnostic::error(
         Code::NoDocument,
         FieldPath::root(),
-        "there is no Katalog in it",
+        "the file has no Katalog",
     );
     problem.hint = Some(format!(
         "a Katalog begins with `apiVersion: {}` and `kind: Katalog`",

@@ -168,16 +168,19 @@ impl Candidate {
         let turned = self.candidacy.leadership.tell(standing.clone());
         let identity = &**self.candidacy.leadership.identity();
         match (turned, standing.leads) {
-            (true, true) => tracing::info!(identity, "this process leads"),
+            (true, true) => tracing::info!(identity, "this process is the leader"),
             (true, false) => {
                 tracing::warn!(
                     identity,
                     leader = standing.leader.as_deref(),
-                    "the lease is lost: this process follows, and writes nothing"
+                    "lost the lease; this process is now a follower and writes nothing"
                 );
             }
             (false, false) if before.leader != standing.leader => {
-                tracing::info!(leader = standing.leader.as_deref(), "this process follows");
+                tracing::info!(
+                    leader = standing.leader.as_deref(),
+                    "this process is a follower"
+                );
             }
             _ => {}
         }
@@ -201,7 +204,7 @@ impl Candidate {
             News::Absent | News::Older => self.look_again().await,
             News::Trouble(error) => {
                 if !std::mem::replace(&mut self.blind, true) {
-                    tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
+                    tracing::warn!(error = %chain(&error), "cannot watch the Lease");
                 }
                 self.watch_trouble = self.blame(&error, "watch");
             }
@@ -221,7 +224,7 @@ impl Candidate {
         let known = self.lease.as_ref().map(lease::version);
         let state = lease::version(&lease);
         if let Some(known) = known.filter(|known| state.is_behind(known)) {
-            tracing::warn!(%known, %state, "the Lease is in an older state than it was (etcd restored from a backup?); everything is listed anew");
+            tracing::warn!(%known, %state, "the state of the Lease is older than before (etcd restored from a backup?); listing all objects again");
             self.lease = None;
             self.reach.note_rewind();
         }
@@ -267,7 +270,7 @@ impl Candidate {
                 self.lease = Some(lease);
             }
             Err(error) if is_conflict(&error, known.is_some()) => {
-                tracing::debug!(acquires, %error, "somebody else has written the Lease");
+                tracing::debug!(acquires, %error, "another process has updated the Lease");
                 self.election.conflicted(now, rest);
                 self.look_again().await;
                 // The watch should have reported this.
@@ -275,7 +278,7 @@ impl Candidate {
             }
             Err(error) => {
                 let verb = if known.is_some() { "update" } else { "create" };
-                tracing::warn!(verb, error = %chain(&error), "the Lease could not be written");
+                tracing::warn!(verb, error = %chain(&error), "cannot write the Lease");
                 self.trouble = self.blame(&error, verb);
                 self.election.failed(now, rest);
             }
@@ -303,7 +306,7 @@ impl Candidate {
             Ok(Some(lease)) => self.see_read(lease),
             Ok(None) => self.miss(),
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the Lease could not be read");
+                tracing::warn!(error = %chain(&error), "cannot read the Lease");
                 self.trouble = self.blame(&error, "get");
                 let rest = self.entropy.shorten(self.candidacy.timing.retry, SPREAD);
                 let now = self.moment();
@@ -324,7 +327,7 @@ impl Candidate {
             namespace, name, ..
         } = &self.candidacy;
         let problem = format!(
-            "cannot {verb} Lease {namespace}/{name}: {}; grant it as `ork generate rbac` prints it, or run a single process with \
+            "cannot {verb} Lease {namespace}/{name}: {}; grant the permissions that `ork generate rbac` prints, or run a single process with \
              --leader-elect=false",
             status.message
         );
@@ -344,14 +347,16 @@ impl Candidate {
             return;
         };
         if !release {
-            tracing::warn!("the lease is left to run out: a write may still be on its way");
+            tracing::warn!(
+                "the lease is not released and will expire: a write may still be in flight"
+            );
             return;
         }
         let given = lease::released(&lease, self.clock.now());
         match self.write(true, &given).await {
-            Ok(_) => tracing::info!("the lease is released"),
+            Ok(_) => tracing::info!("released the lease"),
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the lease could not be released: it runs out by itself");
+                tracing::warn!(error = %chain(&error), "cannot release the lease; it will expire");
             }
         }
     }

@@ -80,7 +80,7 @@ async fn watch_all(followed: &mut Followed) {
             () = Watches::<KatalogObject>::changed(&mut states) => {}
         }
         if let Some(why) = watches.new_trouble() {
-            tracing::warn!(error = why, "Katalogs cannot be watched");
+            tracing::warn!(error = why, "cannot watch Katalogs");
         }
         let listed: Vec<usize> = unlisted
             .iter()

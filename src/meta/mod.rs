@@ -219,13 +219,13 @@ async fn follow(
         .await
         .is_err()
     {
-        tracing::warn!("CRDs are not known yet");
+        tracing::warn!("CRDs are not listed yet");
     }
     // The claims held before a restart decide what may be released.
     let mut standings = shared.supervisor.standings().subscribe();
     let listed = standings.wait_for(|standings| standings.listed);
     if tokio::time::timeout(CLAIMS_PATIENCE, listed).await.is_err() {
-        tracing::warn!("claims on kinds are not known yet");
+        tracing::warn!("claims on kinds are not listed yet");
     }
     let namespaces = match feed {
         Feed::Files(files) => {
@@ -240,7 +240,7 @@ async fn follow(
         // A Katalog must not be refused for a missing Motif while the Motifs are not known yet.
         let listed = shared.motifs.listed();
         if tokio::time::timeout(MOTIFS_PATIENCE, listed).await.is_err() {
-            tracing::warn!("Motifs are not known yet");
+            tracing::warn!("Motifs are not listed yet");
         }
         feed::follow(Arc::clone(shared), &namespaces, shutdown.clone()).await;
     };
@@ -261,7 +261,7 @@ async fn bounded<T>(
     tokio::select! {
         ended = feed => Some(ended),
         () = late => {
-            tracing::warn!("Katalogs did not end in time");
+            tracing::warn!("Katalogs did not stop in time");
             None
         }
     }

@@ -124,7 +124,7 @@ async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &Cancella
         }
         let trouble = watches.trouble();
         if let Some(why) = watches.new_trouble() {
-            tracing::warn!(error = why, "Motifs cannot be watched");
+            tracing::warn!(error = why, "cannot watch Motifs");
         }
         let count = states.len();
         let is_listed = (0..count).all(|watch| watches.was_synced(watch));

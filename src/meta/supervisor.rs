@@ -260,12 +260,12 @@ impl Supervisor {
         match effect {
             Effect::Start(key, wanted, role) => {
                 let kind = wanted.plan.resource.group_kind();
-                tracing::info!(katalog = %key.0, operator = key.1, %kind, "operator starts");
+                tracing::info!(katalog = %key.0, operator = key.1, %kind, "starting operator");
                 self.start(state, key, &Plans::new(wanted), role);
             }
             Effect::Reconfigure(key, wanted) => {
                 if let Some(operator) = state.operators.get(&key) {
-                    tracing::info!(katalog = %key.0, operator = key.1, revision = &*wanted.revision, hash = wanted.plan.hash, "operator follows another revision");
+                    tracing::info!(katalog = %key.0, operator = key.1, revision = &*wanted.revision, hash = wanted.plan.hash, "operator switches to another revision");
                     // This only passes the revision on.
                     operator.reconfigure(wanted);
                 } else {
@@ -336,7 +336,7 @@ impl Supervisor {
         let restart =
             (state.failures).failed(&key, error.to_owned(), what, draining, Instant::now());
         let seconds = restart.after.as_secs();
-        tracing::error!(katalog = %key.0, operator = key.1, error, seconds, "operator failed; it is restarted after a backoff");
+        tracing::error!(katalog = %key.0, operator = key.1, error, seconds, "operator failed; restarting it after a backoff");
         if let Some(operator) = &operator {
             state.stopping.insert(key.clone(), operator.unfinished());
         }
@@ -370,7 +370,7 @@ impl Supervisor {
     fn start_again(self: &Arc<Self>, key: &SlotKey, serial: u64) {
         let mut state = self.lock();
         if let Some((plans, role)) = state.failures.due(key, serial) {
-            tracing::info!(katalog = %key.0, operator = key.1, "operator starts again");
+            tracing::info!(katalog = %key.0, operator = key.1, "restarting operator");
             self.start(&mut state, key.clone(), &plans, role);
             self.snapshot.send_replace(Arc::new(state.views()));
         }
@@ -382,9 +382,9 @@ impl Supervisor {
         let stop = async move {
             let unfinished = operator.unfinished();
             let (running, waiting) = (unfinished.running().len(), unfinished.waiting());
-            tracing::info!(katalog = %key.0, operator = key.1, running, waiting, "operator stops");
+            tracing::info!(katalog = %key.0, operator = key.1, running, waiting, "stopping operator");
             operator.stop().await;
-            tracing::info!(katalog = %key.0, operator = key.1, "operator has stopped");
+            tracing::info!(katalog = %key.0, operator = key.1, "operator stopped");
             supervisor.stopped(&key);
         };
         // Whatever the result, its kind must be freed.

@@ -205,76 +205,76 @@ const VERBS: &[&str] = &[
 
 operators! {
     Reconcile: Counter, "orkestra_reconcile_total", ["result" = RESULTS],
-        "Passes that ended, by result. A pass that waits is a success.";
+        "Reconcile passes completed, by result. A pass that waits is a success.";
     Passes: Counter, "orkestra_passes_total", ["cause" = TRIGGERS, "wrote" = YES_OR_NO],
-        "Passes that ended, by what led to them and by whether they wrote anything. changed is an object that changed, timer a time that a pass had asked for, retry a pass that failed, resync the safety net.";
+        "Reconcile passes completed, by cause and by whether they wrote anything. Causes: changed, an object changed; timer, an earlier pass requested this time; retry, the previous pass failed; resync, the periodic resync.";
     ReconcileDuration: Histogram, "orkestra_reconcile_duration_seconds", [],
-        "How long a pass took, writes included.";
+        "Duration of a reconcile pass, including its writes.";
     Resources: Gauge, "orkestra_resource_count", [],
-        "Custom resources known.";
+        "Custom resources in the cache.";
     CacheRecords: Gauge, "orkestra_cache_records", [],
-        "Records kept of custom resources, children and what else is watched; those that operators share count at the one that read them first.";
+        "Cached records of custom resources, children and other watched objects. Records that operators share count for the operator that read them first.";
     CacheBytes: Gauge, "orkestra_cache_bytes", [],
-        "Bytes of those records and of what finds them, without the parts that equal records share.";
+        "Bytes of these records and their indexes, without the parts that equal records share.";
     QueueMaxDepth: Gauge, "orkestra_queue_max_depth", [],
-        "The depth that counts as a full queue; 0 is none. Nothing is ever dropped.";
+        "Depth at which the queue counts as full; 0 means no limit. Keys are never dropped.";
     QueueDepth: Gauge, "orkestra_queue_depth", [],
-        "Keys that are due and wait for a worker.";
+        "Keys that are due and waiting for a worker.";
     QueueOldest: Gauge, "orkestra_queue_oldest_seconds", [],
-        "How long the key has waited for a worker that has waited longest; 0 where none waits.";
+        "Longest time that a key in the queue has waited for a worker; 0 if none is waiting.";
     QueueDelayed: Gauge, "orkestra_queue_delayed", [],
-        "Keys that wait for a time: that of a retry, of a timer or of the breaker.";
+        "Keys scheduled for later: by a retry, a timer or the circuit breaker.";
     QueueWait: Histogram, "orkestra_queue_wait_seconds", [],
-        "How long a key that was due waited for a worker.";
+        "Time that a due key waited for a worker.";
     Workers: Gauge, "orkestra_workers", [],
-        "Workers that run.";
+        "Running workers.";
     Autoscaled: Gauge, "orkestra_autoscale_override_active", [],
-        "1 while an autoscaler's `do` counts instead of what is declared.";
+        "1 while an autoscaler's `do` overrides the declared capacity.";
     Overrides: Counter, "orkestra_autoscale_overrides_total", [],
-        "How often an autoscaler's `do` began to count.";
+        "Times that an autoscaler's `do` took effect.";
     Restores: Counter, "orkestra_autoscale_restores_total", [],
-        "How often what is declared counted again.";
+        "Times that the declared capacity was restored.";
     Degraded: Gauge, "orkestra_degraded", [],
         "1 while the operator is degraded: too many of its passes fail.";
     WorkersActive: Gauge, "orkestra_workers_active", [],
-        "Workers that are in a pass.";
+        "Workers that are running a reconcile pass.";
     Panics: Counter, "orkestra_panics_total", [],
-        "Passes that a panic ended; each is an error of orkestra_reconcile_total, too.";
+        "Reconcile passes that panicked; each also counts as an error in orkestra_reconcile_total.";
     Writes: Counter, "orkestra_writes_total", ["verb" = VERBS],
-        "Writes that the API server accepted. apply, create and delete are of children; apply_metadata, patch_status and normalize of custom resources.";
+        "Writes that the API server accepted. apply, create and delete write children; apply_metadata, patch_status and normalize write custom resources.";
     DriftRepairs: Counter, "orkestra_drift_repairs_total", [],
-        "Children put back after someone else changed or deleted them.";
+        "Drift corrections: children restored after another client changed or deleted them.";
     Conflicts: Counter, "orkestra_conflicts_total", [],
-        "Applies that met a field of another manager.";
+        "Applies that conflicted with a field of another field manager.";
 }
 
 process! {
     requests_in_flight: IntGaugeVec, "orkestra_requests_in_flight", [],
-        "Requests to the API server that have begun and have no answer yet; watches and Leases are not counted.";
+        "Requests to the API server in flight; watches and Lease requests are not counted.";
     requests_limit: IntGaugeVec, "orkestra_requests_limit", [],
-        "How many may be in flight at the moment. It shrinks when the API server answers 429, fails or becomes slow for most operators, and grows while it keeps up.";
+        "Current limit of requests in flight. It decreases when the API server responds with 429, fails or becomes slow for most operators, and increases while the API server keeps up.";
     requests_throttled: IntCounterVec, "orkestra_requests_throttled_total", [],
-        "Answers of the API server that ask for fewer requests (429).";
+        "Responses of the API server that ask for fewer requests (429).";
     requests_wait: HistogramVec, "orkestra_requests_wait_seconds", [],
-        "How long a request waited for its turn.";
+        "Time that a request waited because of the limit.";
     events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],
-        "Kubernetes Events that were not sent: too many at a time, or refused.";
+        "Kubernetes Events that were not sent: the queue was full, or the API server did not accept them.";
     external_calls: IntCounterVec, "orkestra_external_calls_total", ["host" = ALLOWED, "result" = CALL_RESULTS],
-        "Calls to the outside, each try. host is the entry of --external-allow that permits the host; other is a host that no entry names.";
+        "Attempts of `external` calls. host is the entry of --external-allow that permits the host; other stands for hosts without an entry.";
     leader: IntGaugeVec, "orkestra_leader", [],
-        "1 while this process leads, or has no competitors; 0 while it follows.";
+        "1 while this process is the leader or runs without leader election; 0 while it is a follower.";
     api_server_reachable: IntGaugeVec, "orkestra_api_server_reachable", [],
-        "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
+        "1 unless the API server is known to be unreachable; 0 while all requests wait for it.";
     task_running: IntGaugeVec, "orkestra_task_running", ["task" = Task::NAMES],
-        "Tasks that run at the moment. docs/tasks.md says what each does, and what follows when it ends.";
+        "Running tasks. docs/tasks.md describes each task and the effect when it fails.";
     task_failures: IntCounterVec, "orkestra_task_failures_total", ["task" = Task::NAMES],
-        "Tasks that panicked, or ended although nothing asked them to.";
+        "Tasks that panicked or ended unexpectedly.";
     task_restarts: IntCounterVec, "orkestra_task_restarts_total", ["task" = Task::NAMES],
-        "Restarts of tasks that failed.";
+        "Restarts of failed tasks.";
     unreadable_objects: IntGaugeVec, "orkestra_unreadable_objects", [],
-        "Objects that are watched and cannot be read whole; each watch counts its own. The log and an Event name each of them.";
+        "Watched objects that cannot be decoded completely, counted per watch. The log and an Event name each object.";
     build_info: IntGaugeVec, "orkestra_build_info", ["version" = &[crate::VERSION]],
-        "Always 1; its label is the version that runs.";
+        "Always 1; the label is the running version.";
 }
 
 /// The metrics of one runtime. Cheap to clone; every clone counts into the same registry.
@@ -444,9 +444,9 @@ const INTRODUCTION: &str = "\
 <!-- Generated from src/metrics/mod.rs: UPDATE=1 cargo test --lib metrics -->
 # Metrics
 
-`GET /metrics` answers in Prometheus' text format. *operator* stands for the labels that every series of an operator
-has: `katalog` (`namespace/name`), `crd` (the entry in `spec.crds`), `group`, `version`, `kind`. An operator's series
-exist from its start, at 0, and go when it stops. Beside these there are Prometheus' usual `process_*` metrics, on Linux.
+`GET /metrics` responds in Prometheus' text format. *operator* stands for the labels of every series of an operator:
+`katalog` (`namespace/name`), `crd` (the entry in `spec.crds`), `group`, `version`, `kind`. The series of an operator
+start at 0 when it starts, and are removed when it stops. On Linux, Prometheus' usual `process_*` metrics are exported too.
 
 | name | type | labels | meaning |
 | --- | --- | --- | --- |

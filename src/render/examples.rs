@@ -86,12 +86,12 @@ async fn there_are_enough_examples_and_none_has_a_problem() {
 #[test]
 fn the_list_of_examples_is_current() {
     let mut list = String::from(
-        "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
-         folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
-         --with-status` makes of them. `ork simulate` in a folder runs its `simulate.yaml`: what the operator does, cycle by cycle, \
-         without a cluster ([testing](../docs/testing.md)). Some have an `e2e.yaml`, which `ork e2e --use-current` runs on the cluster of your kubeconfig. Its README tells how to run it in the cluster of your kubeconfig. Several run side by side, \
-         if each `ork run` has a `--listen` of its own. To clean up, delete the custom resources while `ork run` runs, then end it with Ctrl-C. A test runs every command, \
-         and looks that the cluster comes to hold what is expected.\n\n",
+        "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nThe examples range from a first Katalog to advanced \
+         ones. Each folder has the CRD, the Katalog, custom resources, and in `expected/` the output of `ork render --show-secrets \
+         --with-status`. `ork simulate` in a folder runs its `simulate.yaml`, a test of the operator without a cluster \
+         ([testing](../docs/testing.md)). Some folders have an `e2e.yaml`, which `ork e2e --use-current` runs on the cluster of your kubeconfig. The README of each example lists the commands to run it in the cluster of your kubeconfig. To run \
+         several at the same time, give each `ork run` a different `--listen`. To clean up, delete the custom resources while `ork run` is \
+         running, then stop it with Ctrl-C. A test runs every command and checks that the cluster contains the expected objects.\n\n",
     );
     for folder in folders() {
         let name = folder.file_name().unwrap().to_str().unwrap();

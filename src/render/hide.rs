@@ -114,7 +114,7 @@ pub(super) fn hide(preview: &mut Preview, other: &Preview) {
     preview.cr = hidden(&preview.cr, &other.cr);
     for failure in &mut preview.failures {
         if !other.failures.contains(failure) {
-            "what fails is hidden: it depends on the values of Secrets"
+            "the error is hidden because it depends on the values of Secrets"
                 .clone_into(&mut failure.message);
         }
     }

@@ -143,7 +143,7 @@ pub(crate) fn pass(
     };
     let picked = pick(katalogs, given.resource)?;
     if given.resource.is_deleting() {
-        let message = "it is being deleted: nothing would be created";
+        let message = "the custom resource is being deleted: nothing would be created";
         return refuse("metadata.deletionTimestamp", message.to_owned());
     }
     let mut cr = given.resource.node.clone();
@@ -191,7 +191,7 @@ fn problems(
             given.resource.problem(Code::CannotRender, path, message)
         }
         Reason::Unavailable if has_unanswered => {
-            let hint = "give the answer in a file with `--external`";
+            let hint = "put the answer into a file and pass it with `--external`";
             located(failure, picked, resource).hint(hint)
         }
         _ => located(failure, picked, resource),
@@ -226,9 +226,11 @@ fn read_status(paths: &[PathBuf], resources: &[Object], rendered: &mut Rendered)
     let given = objects::read_documents(paths, rendered);
     let first = given.first()?;
     if resources.len() > 1 || given.len() > 1 {
-        let message = "a status is assumed for one custom resource, and there are several";
+        let message = "`--status` applies to one custom resource, and there are several";
         let problem = first.problem(Code::CannotRender, FieldPath::root(), message);
-        rendered.problems.push(problem.hint("render one at a time"));
+        rendered
+            .problems
+            .push(problem.hint("render one custom resource at a time"));
     }
     Some(status_of(&first.node))
 }

@@ -120,7 +120,7 @@ pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<
             };
             let stream = parse_stream(&file.name, &file.text);
             if stream.sources.is_empty() && stream.problems.is_empty() {
-                let message = "there is no object in it";
+                let message = "the file has no object";
                 let mut problem = Diagnostic::error(Code::NoDocument, FieldPath::root(), message);
                 problem.file = Some(file.name.clone());
                 rendered.problems.push(problem);

@@ -73,7 +73,7 @@ fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String
     if !others.is_empty() {
         let (_, version) = resource.group_version();
         let message = format!("no Katalog operates version `{version}` of {kind}");
-        let hint = format!("operated is {}", others.join(", "));
+        let hint = format!("operated versions: {}", others.join(", "));
         return problem("apiVersion", message).hint(hint);
     }
     for katalog in katalogs {
@@ -97,7 +97,7 @@ fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String
     if known.is_empty() {
         missing
     } else {
-        missing.hint(format!("operated are {}", known.join(", ")))
+        missing.hint(format!("operated kinds: {}", known.join(", ")))
     }
 }
 

@@ -402,12 +402,12 @@ async fn what_nobody_operates_is_an_error_that_says_what_is() {
         (
             pond("").replace("Pond", "Puddle"),
             "no Katalog operates Puddle.water.example",
-            "operated are Pond.water.example",
+            "operated kinds: Pond.water.example",
         ),
         (
             pond("").replace("/v1", "/v2"),
             "no Katalog operates version `v2` of Pond.water.example",
-            "operated is `v1`",
+            "operated versions: `v1`",
         ),
         (
             pond("").replace("Pond", "Lake"),
@@ -601,7 +601,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         ("flags: { error: it is down }", "failed: it is down"),
         ("flags: { code: 200 }", "no `code`"),
         ("flagz: { status: 200 }", "no operator makes a call `flagz`"),
-        ("[flags]", "a map by the name of the call"),
+        ("[flags]", "a map from call names"),
     ] {
         let problems = given(text).await.problems.to_string();
         assert!(problems.contains(told), "{problems}");
@@ -620,7 +620,7 @@ async fn a_call_without_an_answer_hides_only_what_depends_on_it() {
     let [secret, map] = &rendered.problems.0[..] else {
         panic!("{}", rendered.problems)
     };
-    let hint = Some("give the answer in a file with `--external`");
+    let hint = Some("put the answer into a file and pass it with `--external`");
     for (problem, call) in [(map, "flags"), (secret, "next")] {
         let unread = format!("`.external.{call}` cannot be read");
         assert!(problem.message.contains(&unread), "{problem}");

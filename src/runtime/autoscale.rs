@@ -69,7 +69,7 @@ impl Autoscaler {
         let failure = look.failure.as_ref().map(ToString::to_string);
         if failure != self.told {
             if let Some(error) = &failure {
-                tracing::warn!(operator = %plan.name, %error, "conditions of the autoscaler cannot be told");
+                tracing::warn!(operator = %plan.name, %error, "cannot evaluate the conditions of the autoscaler");
             }
             self.told = failure;
         }
@@ -91,11 +91,11 @@ impl Autoscaler {
             (false, true) => {
                 let other = capacity.clone().unwrap_or_default();
                 let resync_seconds = other.resync.map(|resync| resync.as_secs());
-                tracing::info!(operator = %plan.name, workers = other.workers, queue_depth = other.queue_depth, resync_seconds, "operator gets another capacity");
+                tracing::info!(operator = %plan.name, workers = other.workers, queue_depth = other.queue_depth, resync_seconds, "autoscaler overrides the capacity of the operator");
                 shared.metrics.scaled(true);
             }
             (true, false) => {
-                tracing::info!(operator = %plan.name, "operator has its own capacity again");
+                tracing::info!(operator = %plan.name, "autoscaler restores the declared capacity of the operator");
                 shared.metrics.scaled(false);
             }
             _ => {}

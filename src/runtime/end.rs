@@ -138,7 +138,7 @@ async fn make(
                 note(executed, &job.key, Action::Created, Ok(()));
             }
             Ok(Made::Never(message)) => {
-                tracing::warn!(operator = %bound.plan.name, object = %observed.cr.id.key, job = %job.key, error = %message, "Job of the end cannot be made any more");
+                tracing::warn!(operator = %bound.plan.name, object = %observed.cr.id.key, job = %job.key, error = %message, "cannot create the onDelete Job");
                 skipped = true;
             }
             Err(failure) => {

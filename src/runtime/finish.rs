@@ -78,7 +78,7 @@ pub(super) async fn finish(
     let mut left = take_down(shared, bound, &observed).await;
     if cr.skips_on_delete {
         for failed in &left.failures {
-            tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "a child is left behind: skip-on-delete is set");
+            tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "child is not deleted: skip-on-delete is set");
         }
         return remove_finalizer(shared, bound, cr).await;
     }
@@ -243,7 +243,7 @@ pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrReco
             return Passed::failed(Next::Retry, failed.message);
         }
     }
-    tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "is not looked after any more");
+    tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "custom resource is no longer managed");
     remove_marks(shared, bound, cr).await
 }
 

@@ -177,7 +177,7 @@ fn children_of(bound: &Bound, key: &ObjectKey, uid: &Uid) -> Vec<ObservedChild> 
 pub(super) async fn of(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Vec<ObservedChild> {
     let of = (&cr.id.key, Some(&cr.id.uid));
     left(shared, bound, of).await.unwrap_or_else(|error| {
-        tracing::debug!(operator = %bound.plan.name, object = %cr.id.key, %error, "cannot ask for the custom resource");
+        tracing::debug!(operator = %bound.plan.name, object = %cr.id.key, %error, "cannot read the custom resource");
         Vec::new()
     })
 }

@@ -96,7 +96,7 @@ pub(super) fn ignore(shared: &Shared, bound: &Bound, observed: &Observed, memory
             "annotation {}: no accepted revision of the Katalog declares {what}",
             names::ANNOTATION_INVENTORY
         );
-        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, ignored = what, "inventory is ignored in part");
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, ignored = what, "ignoring a part of the inventory");
         publish(shared, bound, cr, Severity::Warning, reason, note);
     }
     memory.ignored = ignored;
@@ -115,7 +115,7 @@ fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, exe
     let text = lines.collect::<Vec<_>>().join("; ");
     if memory.doubted.as_ref() != Some(&text) {
         let reason = first.reason.as_str();
-        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "a condition cannot be answered");
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "cannot evaluate a condition");
         publish(shared, bound, cr, Severity::Warning, reason, text.clone());
         memory.doubted = Some(text);
     }

@@ -142,9 +142,9 @@ fn unknown(katalogs: &[KatalogView], entry: &str) -> ApiError {
     let more = if names.len() > 20 { ", …" } else { "" };
     names.truncate(20);
     let hint = if names.is_empty() {
-        "no operator runs".to_owned()
+        "no operator is running".to_owned()
     } else {
-        format!("there are: {}{more}", names.join(", "))
+        format!("running operators: {}{more}", names.join(", "))
     };
     ApiError::not_found(format!("no Katalog has an entry {entry}"), hint)
 }

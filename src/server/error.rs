@@ -81,14 +81,16 @@ impl ApiError {
         Self::new(
             StatusCode::BAD_GATEWAY,
             "the API server did not answer",
-            "see whether the API server can be reached",
+            "check whether the API server is reachable",
         )
     }
 
     /// The error for a request that the API server refused with that status and message.
     pub(super) fn refused(status: StatusCode, message: String) -> Self {
         match status {
-            StatusCode::NOT_FOUND => Self::not_found("the cluster has no such object", ""),
+            StatusCode::NOT_FOUND => {
+                Self::not_found("the object does not exist in the cluster", "")
+            }
             StatusCode::FORBIDDEN => Self::new(
                 StatusCode::BAD_GATEWAY,
                 message,
@@ -97,7 +99,7 @@ impl ApiError {
             StatusCode::GONE => Self::new(
                 StatusCode::GONE,
                 message,
-                "the token of `continue` has expired: begin with the first page",
+                "the token of `continue` has expired: start again with the first page",
             ),
             StatusCode::BAD_REQUEST => Self::bad_request(message, ""),
             _ => Self::new(StatusCode::BAD_GATEWAY, message, ""),
@@ -118,7 +120,7 @@ impl From<kube::Error> for ApiError {
             }
             // Other errors are about connections, and only logged.
             other => {
-                tracing::warn!(error = %other, "a page could not be read from the API server");
+                tracing::warn!(error = %other, "cannot read a page from the API server");
                 Self::unanswered()
             }
         }

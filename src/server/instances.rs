@@ -98,8 +98,8 @@ pub(super) async fn one(
     let object = match (namespace, plan.resource.namespaced) {
         (Some(_), Some(false)) => {
             return Err(ApiError::not_found(
-                format!("{} has no namespaces", plan.resource.kind),
-                "leave the namespace out",
+                format!("{} is not namespaced", plan.resource.kind),
+                "omit the namespace",
             ));
         }
         (Some(_), _) | (None, Some(false)) => {
@@ -157,7 +157,7 @@ async fn by_name(
         ));
     }
     found.pop().ok_or_else(|| {
-        ApiError::not_found(format!("there is no {} {name}", plan.resource.kind), "")
+        ApiError::not_found(format!("{} {name} does not exist", plan.resource.kind), "")
     })
 }
 
@@ -171,7 +171,7 @@ fn check_name(name: &str) -> Result<&str, ApiError> {
 fn instances_at(plan: &OperatorPlan, namespace: Option<&str>) -> Result<Place, ApiError> {
     let namespace = namespace.map(check_name).transpose()?;
     Place::of(&plan.resource, namespace).ok_or_else(|| {
-        let message = format!("{} is not known to the cluster yet", plan.resource.kind);
+        let message = format!("the cluster does not serve {} yet", plan.resource.kind);
         ApiError::not_found(message, "")
     })
 }

@@ -75,7 +75,7 @@ impl Turns {
         work: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, ApiError> {
         let busy = |_| {
-            let error = "too many requests for custom resources wait";
+            let error = "too many requests for custom resources are waiting";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error, "try again")
         };
         let _place = self.room.try_acquire().map_err(busy)?;
@@ -271,7 +271,7 @@ impl Reader {
             Ok(text) => text.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Ok(None),
             Err(error) => {
-                tracing::warn!(%error, "a page could not be read from the API server");
+                tracing::warn!(%error, "cannot read a page from the API server");
                 return Err(ApiError::unanswered());
             }
         };
@@ -305,7 +305,7 @@ fn page_path(place: &Place, ask: &Ask<'_>, limit: usize, next: Option<&str>) -> 
 
 fn read(want: &Want, text: &[u8]) -> Result<Value, ApiError> {
     let read = want.read(text).map_err(|error| {
-        tracing::warn!(%error, "an answer of the API server is no JSON");
+        tracing::warn!(%error, "a response of the API server is not valid JSON");
         ApiError::unanswered()
     });
     read.map(|(value, _)| value)
@@ -322,7 +322,7 @@ fn too_large() -> ApiError {
     ApiError::new(
         StatusCode::BAD_GATEWAY,
         "an object is too large to be shown",
-        "see it with kubectl",
+        "use kubectl to read it",
     )
 }
 
@@ -333,7 +333,7 @@ pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
     if is_long || path.iter().any(|part| part.is_empty()) {
         return Err(ApiError::bad_request(
             format!("`{}` is not a valid path", super::instances::short(text)),
-            "write one such as spec.image",
+            "expected a path such as spec.image",
         ));
     }
     Ok(path)

@@ -133,10 +133,10 @@ impl Pages {
             stage::Now::Stopping => Some("stopping".to_owned()),
             _ if standing.problem.is_some() => standing
                 .problem
-                .map(|problem| format!("no part in the election: {problem}")),
+                .map(|problem| format!("cannot take part in leader election: {problem}")),
             stage::Now::Starting => Some("starting".to_owned()),
             stage::Now::Ready if !standing.heard => {
-                Some("starting: the Lease was not seen yet".to_owned())
+                Some("starting: the Lease has not been read yet".to_owned())
             }
             stage::Now::Ready if self.reach.view().borrow().away.is_some() => {
                 Some("the API server cannot be reached".to_owned())
@@ -163,11 +163,7 @@ pub fn router(pages: Pages) -> Router {
 
 /// Only the probes, for a separate port.
 pub fn probes(pages: Pages) -> Router {
-    finish(
-        probe_routes(),
-        pages,
-        "there are /livez, /readyz and /startup",
-    )
+    finish(probe_routes(), pages, "pages: /livez, /readyz, /startup")
 }
 
 fn probe_routes() -> Router<Pages> {
@@ -182,7 +178,7 @@ fn probe_routes() -> Router<Pages> {
 
 fn finish(routes: Router<Pages>, pages: Pages, hint: &'static str) -> Router {
     routes
-        .fallback(move || async move { ApiError::not_found("there is no such page", hint) })
+        .fallback(move || async move { ApiError::not_found("the page does not exist", hint) })
         .layer(middleware::from_fn(only_reads))
         .with_state(pages)
 }
@@ -191,15 +187,16 @@ async fn only_reads(request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let error = ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "only GET is answered",
-            "changes are made with kubectl",
+            "only GET and HEAD are supported",
+            "use kubectl to make changes",
         );
         let allow = [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))];
         return (allow, error).into_response();
     }
     // A body would not be read, so it is refused: the connection ends with this response.
     if !request.body().is_end_stream() {
-        return ApiError::bad_request("the request has a body", "send none").into_response();
+        return ApiError::bad_request("the request has a body", "send the request without a body")
+            .into_response();
     }
     next.run(request).await
 }

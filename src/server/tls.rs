@@ -105,7 +105,7 @@ impl Tls {
             let named = tasks::named(Task::HttpCertificate, "");
             let read = named.start_blocking(move || tls.renew());
             if let Ok(Err(error)) = read.await {
-                tracing::warn!(error = chain(&error), "the certificate cannot be renewed");
+                tracing::warn!(error = chain(&error), "cannot reload the certificate");
             }
         }
     }
@@ -116,7 +116,7 @@ impl Tls {
         let is_other = self.current.0.load().cert != loaded.cert;
         if is_other {
             self.current.0.store(Arc::new(loaded));
-            tracing::info!(file = %self.certificate.display(), "the certificate is renewed");
+            tracing::info!(file = %self.certificate.display(), "reloaded the certificate");
         }
         Ok(is_other)
     }

@@ -1,4 +1,4 @@
-//! Every example has a Simulate that passes, and `docs/testing.md` shows one of them as it is.
+//! Every example has a Simulate that passes, and `docs/testing.md` shows one of them unchanged.
 
 use std::{fs, path::Path, path::PathBuf};
 

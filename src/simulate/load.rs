@@ -1,4 +1,4 @@
-//! Paths to Simulates, with those that they import.
+//! Loads the Simulates of paths, with their imports.
 
 use std::{
     collections::VecDeque,
@@ -34,7 +34,7 @@ pub(super) fn load(paths: &[PathBuf], skip: &[String], simulated: &mut Simulated
     let (mut reading, mut loaded) = (Reading::default(), Vec::new());
     while let Some(named) = queue.pop_front() {
         if loaded.len() > MOST {
-            let message = format!("more than {MOST} Simulates are too many");
+            let message = format!("more than {MOST} Simulates");
             let problem = Diagnostic::error(Code::TooLarge, FieldPath::root(), message);
             reading.problems.push(problem);
             break;
@@ -58,7 +58,7 @@ pub(super) fn load(paths: &[PathBuf], skip: &[String], simulated: &mut Simulated
     loaded
 }
 
-/// The Simulate that a text is, as if it stood in the file at `path`.
+/// Parses a text as a Simulate, as if it were in the file at `path`.
 pub(super) fn of_text(path: &Path, text: &str, simulated: &mut Simulated) -> Option<Loaded> {
     let name = path.display().to_string();
     let stream = parse_stream(&name, text);

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::{Simulated, Suite};
 use crate::junit;
 
-/// For people: of each simulation the cycles, then what was expected of it; what was not met with a diff.
+/// Renders simulations as text: the cycles of each, then its expectations, with a diff for each one that is not met.
 pub fn to_text(simulated: &Simulated) -> String {
     let mut text = String::new();
     for suite in &simulated.suites {
         // Writing to a String cannot fail.
         let _ = suite_text(suite, &mut text);
     }
-    // What files say goes to a terminal.
+    // The text contains parts of files and goes to a terminal.
     let is_odd = |c: char| c.is_control() && c != '\n';
     text.replace(is_odd, " ")
 }
@@ -89,7 +89,7 @@ fn cycle_text(suite: &Suite, name: &str, cycle: &Cycle, text: &mut String) -> st
     Ok(())
 }
 
-/// For programs.
+/// Renders simulations as JSON.
 pub fn to_json(simulated: &Simulated) -> Value {
     let suites: Vec<Value> = simulated.suites.iter().map(suite_json).collect();
     json!({ "passed": simulated.is_passed(), "simulations": suites })
@@ -128,7 +128,8 @@ fn suite_json(suite: &Suite) -> Value {
     })
 }
 
-/// For CI: a suite a simulation, a case an expectation. A simulation without expectations has one case, which passes.
+/// Renders simulations as `JUnit` XML for CI: one suite per simulation, one case per expectation. A simulation without expectations
+/// has one case, which passes.
 pub fn to_junit(simulated: &Simulated) -> String {
     let suites: Vec<junit::Suite> = simulated.suites.iter().map(suite_junit).collect();
     junit::write("ork simulate", &suites)

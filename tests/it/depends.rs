@@ -111,7 +111,7 @@ pub(crate) async fn operators_start_in_the_order_of_their_dependencies_and_stop_
     let stops = |operator: &str| {
         let quoted = format!("operator=\"{operator}\"");
         let line = log.lines().position(|line| {
-            line.contains("operator stops")
+            line.contains("stopping operator")
                 && (line.contains(&quoted) || line.contains(&quoted.replace('"', "")))
         });
         line.with_context(|| format!("{operator} did not stop in\n{log}"))

@@ -60,7 +60,7 @@ async fn nonsense_is_not_an_answer() {
         let answer = client(&["127.0.0.1"]).call(&get(sink.url())).await;
         assert_eq!(
             trouble(&answer),
-            format!("{} does not answer as HTTP does", sink.url())
+            format!("{} did not send a valid HTTP response", sink.url())
         );
     }
     let none = client(&["127.0.0.1"])

@@ -168,7 +168,7 @@ impl Keeper {
 
     fn go_blind(&mut self, problem: WatchProblem) {
         let problem = unlisted(problem);
-        tracing::warn!(message = problem.message, "claims cannot be watched");
+        tracing::warn!(message = problem.message, "cannot watch claims");
         self.book.go_blind(problem);
     }
 
@@ -190,7 +190,7 @@ impl Keeper {
                 Ok(Some(record)) => self.book.note_written(name, record, now),
                 Ok(None) => self.book.remove(&name),
                 Err(error) => {
-                    tracing::warn!(lease = name, error = %error, "claim cannot be written");
+                    tracing::warn!(lease = name, error = %error, "cannot write a claim");
                     self.book.note_failure(&name, problem(&error), now);
                 }
             }
@@ -238,7 +238,7 @@ impl Keeper {
             {
                 tracing::warn!(
                     lease = name,
-                    "a claim is in an older state than it was (etcd restored from a backup?); everything is listed anew"
+                    "the state of a claim is older than before (etcd restored from a backup?); listing all objects again"
                 );
                 reach.note_rewind();
             }

@@ -91,7 +91,7 @@ pub enum FileError {
     Invalid(Diagnostics),
     /// A Katalog in the cluster has a kind that they declare.
     #[error(
-        "Katalog {katalog} in the cluster has {kind}: two runtimes would undo each other's work; remove the entry there, or here"
+        "Katalog {katalog} in the cluster has {kind}: two operators would undo each other's changes; remove the entry from one Katalog"
     )]
     Claimed {
         /// The kind.
@@ -101,7 +101,7 @@ pub enum FileError {
     },
     /// Another installation has a kind that they declare.
     #[error(
-        "Katalog {holder} has {kind}: two runtimes would undo each other's work; stop that one, or remove the entry there or here"
+        "Katalog {holder} has {kind}: two operators would undo each other's changes; stop that one, or remove the entry from one Katalog"
     )]
     Held {
         /// The kind.
@@ -113,7 +113,7 @@ pub enum FileError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// A CRD was applied and is not served.
-    #[error("{0} is applied, and after {seconds} s the API server does not serve it", seconds = .1.as_secs())]
+    #[error("{0} was applied, but the API server does not serve it after {seconds} s", seconds = .1.as_secs())]
     NotServed(String, Duration),
     /// An object that `setup` waits for is missing or not ready.
     #[error("`setup` waits for {0}, which is not {1} after {2:?}")]
@@ -434,12 +434,12 @@ async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
                             kind = kind.kind,
                             resources = released.resources,
                             children = released.children,
-                            "kind is released"
+                            "kind released"
                         );
                         return;
                     }
                     Err(error) => {
-                        tracing::warn!(kind = kind.kind, error = %error, "kind could not be released");
+                        tracing::warn!(kind = kind.kind, error = %error, "cannot release kind");
                         tokio::time::sleep(Duration::from_secs(10)).await;
                     }
                 }

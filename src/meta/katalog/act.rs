@@ -59,7 +59,7 @@ impl Katalog {
             return Some(Instant::now());
         }
         self.failures += 1;
-        tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "Katalog could not be followed");
+        tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "cannot reconcile the Katalog");
         if let Verdict::Pending(why) = &mut self.verdict {
             *why = Some(error.to_string());
         }
@@ -180,7 +180,7 @@ impl Katalog {
         let is_newest = |candidate: &Judged| candidate.hash == judged.hash;
         if !self.candidate.as_ref().is_some_and(is_newest) {
             let revision = revision.clone();
-            tracing::info!(katalog = %self.reference, revision, "revision in force runs until the newest one can");
+            tracing::info!(katalog = %self.reference, revision, "the revision in force keeps running until the newest one can run");
             self.adopt(judged, revision);
             self.resuming = true;
         }
@@ -222,7 +222,7 @@ impl Katalog {
             self.candidate = Some(judged);
             return Err(error);
         }
-        tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision runs");
+        tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision is running");
         self.adopt(judged, revision);
         Ok(())
     }

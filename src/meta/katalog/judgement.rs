@@ -99,7 +99,7 @@ impl Katalog {
         match judge(&self.reference, document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
-                tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision is refused");
+                tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");
                 self.candidate = None;
                 self.verdict = Verdict::Refused {
                     reason: refusal.reason,

@@ -52,7 +52,7 @@ pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Sc
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::debug!(crd = %record.id.key, %error, "definition could not be read");
+                tracing::debug!(crd = %record.id.key, %error, "cannot read a CRD");
             }
         }
     }

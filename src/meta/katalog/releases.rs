@@ -44,7 +44,7 @@ impl Katalog {
             self.declared.extend(kinds_named(&revision.document));
         }
         for kind in unproven(self) {
-            tracing::warn!(katalog = %self.reference, %kind, "the status calls a kind operated that this Katalog never operated: ignored");
+            tracing::warn!(katalog = %self.reference, %kind, "ignoring a kind in the status that this Katalog never operated");
             self.operated.remove(&kind);
             self.recorded.remove(&kind);
         }
@@ -69,7 +69,7 @@ impl Katalog {
                 Holding::Busy => {}
                 Holding::Unclaimed(why) => release.problem = why,
                 Holding::Claimed(successor) => {
-                    tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "kind goes to another Katalog");
+                    tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "another Katalog takes over the kind");
                     self.forget_kind(&kind);
                 }
                 Holding::Held(held) => {
@@ -111,7 +111,7 @@ impl Katalog {
                 "finalizers and labels of Orkestra may remain on {}.{} and their children: {why}",
                 kind.plural, kind.group
             );
-            tracing::warn!(katalog = %self.reference, kind = kind.kind, why, "kind is left behind");
+            tracing::warn!(katalog = %self.reference, kind = kind.kind, why, "kind was not released; the Katalog is deleted anyway");
             self.announce(Severity::Warning, KatalogReason::LeftBehind, note);
             self.forget_kind(&kind);
         }
@@ -136,7 +136,7 @@ impl Katalog {
                     resources,
                     children,
                 } = released;
-                tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind is released");
+                tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind released");
                 self.releasing.remove(&kind);
                 // An entry of the same kind may have been added again meanwhile.
                 if !self.wanted_kinds().contains(&group_kind(&kind)) {
@@ -144,7 +144,7 @@ impl Katalog {
                 }
             }
             Ok((kind, Err(error))) => {
-                tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "kind could not be released");
+                tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "cannot release kind");
                 let failures = self
                     .releasing
                     .get(&kind)

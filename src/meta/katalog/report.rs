@@ -81,7 +81,7 @@ impl Katalog {
             }
             Err(error) => {
                 self.report.failures += 1;
-                tracing::warn!(katalog = %self.reference, error = %error, "status could not be written");
+                tracing::warn!(katalog = %self.reference, error = %error, "cannot write the status");
                 self.report.retry_at = Some(self.after(self.report.failures));
                 self.report.retry_at
             }

@@ -40,7 +40,7 @@ impl Driver {
         let obstacle = match self.prepare(life, wanted).await {
             Ok(()) => None,
             Err(problem) => {
-                tracing::warn!(operator = %self.shared.plan().name, reason = %problem.reason, error = problem.message, "plan cannot be bound");
+                tracing::warn!(operator = %self.shared.plan().name, reason = %problem.reason, error = problem.message, "cannot bind the plan");
                 life.next = None;
                 Some(problem)
             }

@@ -220,7 +220,7 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
         team.grow();
         let run = async { (team.pass)(key).await };
         if AssertUnwindSafe(run).catch_unwind().await.is_err() {
-            tracing::error!("a worker went on after a panic outside of a pass");
+            tracing::error!("a worker continues after a panic outside a reconcile pass");
         }
     }
 }

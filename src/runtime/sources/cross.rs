@@ -272,7 +272,7 @@ impl Target {
             CrossBy::Name(name) => {
                 if served.namespaced && read.namespace.is_none() {
                     return Err(format!(
-                        "{} lives in a namespace: say `selector.namespace`",
+                        "{} is namespaced: set `selector.namespace`",
                         served.kind
                     ));
                 }

@@ -148,7 +148,7 @@ pub(super) async fn read(
 ) -> Option<Answer> {
     let kind = &object.kind;
     let Some(served) = Served::built_in(kind, "v1") else {
-        let why = format!("{kind} is no kind that can be read");
+        let why = format!("objects of kind {kind} cannot be read");
         return Some(Answer::Unavailable(why.into()));
     };
     let objects = &shared.objects;

@@ -73,7 +73,7 @@ pub(in crate::runtime) async fn find(
             None => match kinds::look_up(shared, &kind, Some(&watch.kind)).await {
                 Ok(served) => served,
                 Err(error) => {
-                    tracing::warn!(operator = %plan.name, %kind, %error, "cannot look up a kind that is observed");
+                    tracing::warn!(operator = %plan.name, %kind, %error, "cannot discover an observed kind");
                     None
                 }
             },

@@ -175,7 +175,7 @@ impl Guard {
         if self.known().refusals.get(&peer, Instant::now()) >= Some(REFUSALS) {
             return Err(Refusal::TooMany);
         }
-        let busy = || Refusal::Unreviewed("too many tokens wait for their review".to_owned());
+        let busy = || Refusal::Unreviewed("too many tokens are waiting for a review".to_owned());
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let deadline = Instant::now() + DEADLINE;
         let late = |_| {
@@ -280,12 +280,12 @@ impl Refusal {
             Self::Anonymous => unauthorized(
                 "Bearer realm=\"orkestra\"",
                 "a bearer token is required",
-                "send `Authorization: Bearer <token>`, such as one of `kubectl create token`",
+                "send `Authorization: Bearer <token>`; `kubectl create token` creates a token",
             ),
             Self::Unknown => unauthorized(
                 "Bearer realm=\"orkestra\", error=\"invalid_token\"",
                 "the bearer token is not valid",
-                "it may have expired; `kubectl create token` makes one",
+                "it may have expired; `kubectl create token` creates a new one",
             ),
             Self::Forbidden { user } => {
                 let path = super::instances::short(path);
@@ -296,8 +296,8 @@ impl Refusal {
                 ApiError::new(StatusCode::FORBIDDEN, error, hint).into_response()
             }
             Self::TooMany => {
-                let error = "too many requests of this address were refused";
-                let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error, "try again later");
+                let error = "too many requests from this address were refused";
+                let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error, "retry later");
                 (later, error).into_response()
             }
             Self::Unreviewed(why) => {

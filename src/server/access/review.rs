@@ -104,7 +104,7 @@ impl Reviewer {
                     status.message
                 );
             }
-            tracing::warn!(%error, resource, "a review could not be made");
+            tracing::warn!(%error, resource, "review failed");
             "the API server did not answer".to_owned()
         })
     }

@@ -51,12 +51,12 @@ pub(super) async fn run(
         };
         match tls.accept(io).await {
             Ok(io) => speak(io, &place, limits.keep_alive, router, stop).await,
-            Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
         }
     };
     tokio::select! {
         () = work => {}
-        why = place.until_closed(&limits) => tracing::debug!(peer = %place.peer, why, "a connection was closed"),
+        why = place.until_closed(&limits) => tracing::debug!(peer = %place.peer, why, "connection closed"),
     }
 }
 
@@ -96,7 +96,7 @@ async fn speak(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection ended early");
     }
 }
 

@@ -137,7 +137,7 @@ pub async fn serve(port: Port, router: Router, stop: CancellationToken) {
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
                 continue;
             }

@@ -206,14 +206,17 @@ impl Place {
         let progress = *self.state.progress();
         let (limit, what) = match progress.phase {
             Phase::Waiting => (limits.idle, "idle"),
-            Phase::Head => (limits.head, "the head of its request did not come in time"),
-            Phase::Answering => (limits.answer, "its answer took too long"),
+            Phase::Head => (
+                limits.head,
+                "the head of the request did not arrive in time",
+            ),
+            Phase::Answering => (limits.answer, "the response took too long"),
         };
         if progress.since.elapsed() >= limit {
             return Some(what);
         }
         let stalled = progress.stalled_since?;
-        (stalled.elapsed() >= limits.stall).then_some("its peer does not read the answer")
+        (stalled.elapsed() >= limits.stall).then_some("the client does not read the response")
     }
 
     /// Waits until the connection has to end, because a deadline passed or another connection needs the place; returns the cause.
@@ -226,7 +229,7 @@ impl Place {
                 return why;
             }
             tokio::select! {
-                () = self.state.closed.cancelled() => return "another connection needs its place",
+                () = self.state.closed.cancelled() => return "replaced by another connection",
                 () = tokio::time::sleep(look) => {}
             }
         }

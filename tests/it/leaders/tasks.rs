@@ -224,6 +224,6 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     ensure!(!status.success(), "{status}");
     let log = first.log();
     ensure!(log.contains("task http-server ended"), "{log}");
-    ensure!(log.contains("the lease is released"), "{log}");
+    ensure!(log.contains("released the lease"), "{log}");
     Ok(())
 }

@@ -43,7 +43,7 @@ pub enum DialError {
     #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
     Silent,
     /// The peer does not speak HTTP.
-    #[error("cannot begin to speak HTTP")]
+    #[error("HTTP handshake failed")]
     Handshake(#[source] Arc<hyper::Error>),
     /// Every connection was closed before the request was sent.
     #[error("the connection was closed before the request was sent")]

@@ -22,11 +22,11 @@ use super::Error;
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The key cannot be parsed.
-    #[error("the client key cannot be read")]
+    #[error("cannot read the client key")]
     Key(#[source] rustls::Error),
     /// The key belongs to another certificate.
     #[error(
-        "the client key does not belong to the client certificate: take the key that its request was signed with"
+        "the client key does not match the client certificate: use the key that signed its certificate request"
     )]
     Mismatch,
 }

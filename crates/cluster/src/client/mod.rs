@@ -59,10 +59,10 @@ pub enum Error {
     #[error("cannot use the client certificate of the kubeconfig")]
     Certificate(#[source] CertificateError),
     /// The kubeconfig's `tls-server-name` is not valid.
-    #[error("`tls-server-name` of the kubeconfig is no name of a server: {}", .0.as_deref().unwrap_or_default())]
+    #[error("`tls-server-name` of the kubeconfig is not a valid server name: {}", .0.as_deref().unwrap_or_default())]
     ServerName(Option<String>),
     /// The cluster did not answer, or did not accept the credentials.
-    #[error("the cluster at {server} cannot be reached")]
+    #[error("the cluster at {server} is unreachable")]
     Unreachable {
         /// Its address.
         server: String,

@@ -255,7 +255,7 @@ async fn tend(pool: &Weak<Pool>, id: Id, open: Open) {
         },
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection to the API server ended");
+        tracing::debug!(%error, "connection to the API server ended");
     }
 }
 

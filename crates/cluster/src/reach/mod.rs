@@ -81,7 +81,7 @@ impl Away {
     /// The outage as a message for users.
     pub fn message(&self) -> String {
         format!(
-            "the API server cannot be reached, so everything waits until it is back: {}",
+            "the API server cannot be reached; all requests wait until it is reachable again: {}",
             self.why
         )
     }
@@ -101,7 +101,7 @@ pub struct Reach(Arc<Inner>);
 struct Inner {
     machine: Mutex<Machine>,
     view: watch::Sender<View>,
-    /// Watches that resume when the API server is back.
+    /// Watches that resume when the API server is reachable again.
     waiting: AtomicU32,
     /// `None` if the API server is never doubted.
     probing: Option<Probing>,
@@ -308,14 +308,17 @@ impl Reach {
                 Step::Up(None) => return,
                 Step::Up(Some(outage)) => {
                     probing.gauge.set(1);
-                    tracing::info!(seconds = outage.as_secs(), "the API server is back");
+                    tracing::info!(
+                        seconds = outage.as_secs(),
+                        "the API server is reachable again"
+                    );
                     return;
                 }
                 Step::Away(why) => {
                     probing.gauge.set(0);
                     tracing::warn!(
                         error = why,
-                        "the API server cannot be reached; everything waits until it is back"
+                        "the API server is unreachable; all requests wait until it is reachable again"
                     );
                     sleep(probing.entropy.shorten(machine::PAUSE.first, PROBE_SPREAD)).await;
                 }

@@ -65,7 +65,7 @@ pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: 
             .is_err()
         {
             count(&shared.counts.panics);
-            tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; it starts anew");
+            tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; restarting it");
             shared.failing(WatchProblem::Unavailable {
                 message: "the watch panicked; it starts anew".to_owned(),
             });

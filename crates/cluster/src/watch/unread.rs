@@ -163,7 +163,7 @@ impl Unread {
 
     fn log(&self, object: &str, why: &str) {
         let kind = self.served.group_kind();
-        tracing::warn!(%kind, object, error = why, "an object cannot be read; the others of its kind are not affected");
+        tracing::warn!(%kind, object, error = why, "cannot decode an object; other objects of its kind are not affected");
     }
 
     fn publish(&self, id: &Identity, why: &str) {

@@ -193,7 +193,7 @@ impl<'a> Asked<'a> {
         // serde_json's own message may quote a value.
         match FaultCause::of(&error) {
             FaultCause::Syntax => Err(WireError::Unavailable(format!(
-                "the answer is not what was asked for (line {}, column {})",
+                "unexpected response (line {}, column {})",
                 error.line(),
                 error.column()
             ))),
@@ -214,7 +214,7 @@ impl<'a> Asked<'a> {
     pub(super) fn unwritable(&self) -> WireError {
         WireError::Invalid {
             message: format!(
-                "cannot {} {}: no legal request comes of it",
+                "cannot {} {}: the request is not valid",
                 self.verb, self.resource
             ),
             causes: Vec::new(),
@@ -226,7 +226,7 @@ impl<'a> Asked<'a> {
         match error {
             kube::Error::Api(status) => self.sort_status(&status),
             kube::Error::SerdeError(error) => WireError::Unavailable(format!(
-                "the answer cannot be read (column {})",
+                "cannot decode the response (column {})",
                 error.column()
             )),
             error => WireError::Unavailable(shorten(chain(&error))),

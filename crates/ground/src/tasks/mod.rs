@@ -293,7 +293,7 @@ impl Named {
         match self.attend_raw(work).await {
             Ok(()) if ends.freely || ends.is_stopped() => None,
             Ok(()) => {
-                let error = "it ended although nothing asked it to".to_owned();
+                let error = "it ended unexpectedly".to_owned();
                 self.note(&error);
                 Some(error)
             }

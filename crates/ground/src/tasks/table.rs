@@ -20,7 +20,7 @@ impl AtEnd {
             Self::Restart => "the task is restarted with backoff",
             Self::FailOperator => "the operator is reported as failed and restarted with backoff",
             Self::EndProcess => "the process stops",
-            Self::Finish => "what it was doing has failed",
+            Self::Finish => "its operation fails",
         }
     }
 }
@@ -63,43 +63,43 @@ macro_rules! tasks {
 
 tasks! {
     // of an operator
-    Driver, "driver", FailOperator, false, "Leads one operator through the life of its CRD: binds its plan, starts its workers.";
+    Driver, "driver", FailOperator, false, "Follows the lifecycle of one operator's CRD: binds the plan, starts the workers.";
     Publisher, "publisher", Restart, false, "Publishes what one operator reports about itself.";
-    Waiter, "waiter", Restart, false, "Pauses one operator while what it depends on is not ready.";
+    Waiter, "waiter", Restart, false, "Pauses one operator while its dependencies are not ready.";
     Autoscaler, "autoscaler", Restart, false, "Adjusts the workers of one operator.";
     Worker, "worker", Restart, false, "Runs reconcile passes of one operator, one at a time.";
-    ExternalCall, "external-call", Finish, false, "Makes one call of `external`. A call that failed is an answer with an error.";
-    ExternalConnection, "external-connection", Finish, false, "Runs the connection of one call of `external`.";
+    ExternalCall, "external-call", Finish, false, "Makes one `external` call. A failed call gives an answer with an error.";
+    ExternalConnection, "external-connection", Finish, false, "Runs the connection of one `external` call.";
     ExternalRoots, "external-roots", Finish, false, "Reads the certificate authorities that this machine trusts.";
     OperatorStop, "operator-stop", Finish, false, "Waits until an operator has stopped, so that its kind can be used again.";
-    OperatorRestart, "operator-restart", Restart, false, "Starts a failed operator again once its backoff has passed.";
+    OperatorRestart, "operator-restart", Restart, false, "Restarts a failed operator after its backoff.";
     // of Katalogs
     Feed, "feed", Restart, true, "Watches Katalogs.";
     Motifs, "motifs", Restart, true, "Watches Motifs.";
-    Katalog, "katalog", Restart, false, "Follows one Katalog: judges, stores, reports.";
+    Katalog, "katalog", Restart, false, "Handles one Katalog: compiles and checks it, stores revisions, reports status.";
     Release, "release", Finish, false, "Releases a kind that a Katalog no longer declares. A failed release is retried.";
-    Duty, "duty", Restart, true, "Starts and stops the work of operators as this process gains and loses leadership.";
-    Claims, "claims", Restart, true, "Claims kinds for this installation, and shows that it is alive; it lists the claims again after a restart.";
-    Files, "files", EndProcess, false, "Follows the files of `ork run`.";
-    Notices, "notices", Finish, false, "Prints what `ork run` does.";
+    Duty, "duty", Restart, true, "Starts and stops operators as this process gains and loses leadership.";
+    Claims, "claims", Restart, true, "Claims kinds for this installation and renews its lease; after a restart, it lists the claims again.";
+    Files, "files", EndProcess, false, "Watches the files of `ork run`.";
+    Notices, "notices", Finish, false, "Prints the messages of `ork run`.";
     OperatorUnderTest, "operator-under-test", Finish, false, "Runs the operators that `ork e2e` tests.";
     ForwardedRequest, "forwarded-request", Finish, false, "Runs the connection of an HTTP request of `ork e2e`.";
     // of the process
-    Watch, "watch", Restart, false, "Lists and watches one kind; it lists again after a restart.";
+    Watch, "watch", Restart, false, "Lists and watches one kind; after a restart, it lists again.";
     Elector, "elector", Restart, true, "Takes part in leader election.";
-    ElectorThread, "elector-thread", EndProcess, false, "Is the thread that leader election runs on, so that nothing else can hold it up.";
+    ElectorThread, "elector-thread", EndProcess, false, "Runs leader election on a separate thread, so that no other task can delay it.";
     LeaseWatcher, "lease-watcher", Restart, true, "Watches the Lease.";
-    Probe, "probe", Restart, true, "Asks an API server that is unreachable whether it is back.";
-    EventSender, "event-sender", Restart, true, "Sends Kubernetes Events; those that wait are kept.";
-    Connection, "connection", Finish, false, "Opens and runs a connection to the API server. Requests open another one.";
-    ConnectionReturn, "connection-return", Finish, false, "Returns an HTTP/1.1 connection to the pool once its answer was read.";
-    FlowPause, "flow-pause", Restart, false, "Lets requests go on once a pause has passed that the API server asked for.";
+    Probe, "probe", Restart, true, "Checks whether an unreachable API server is reachable again.";
+    EventSender, "event-sender", Restart, true, "Sends Kubernetes Events; after a restart, queued Events are still sent.";
+    Connection, "connection", Finish, false, "Opens and runs a connection to the API server. If it fails, requests open another one.";
+    ConnectionReturn, "connection-return", Finish, false, "Returns an HTTP/1.1 connection to the pool after its response has been read.";
+    FlowPause, "flow-pause", Restart, false, "Resumes requests after a pause that the API server requested.";
     HttpServer, "http-server", EndProcess, false, "Accepts connections for probes, metrics and pages.";
     HttpConnection, "http-connection", Finish, false, "Answers the requests of one connection.";
-    HttpCertificate, "http-certificate", Finish, false, "Reads the certificate of the HTTP server again.";
+    HttpCertificate, "http-certificate", Finish, false, "Reloads the certificate of the HTTP server.";
     Signals, "signals", Restart, true, "Waits for SIGTERM and SIGINT.";
-    Heartbeat, "heartbeat", Restart, true, "Shows that the async workers make progress.";
-    Watchdog, "watchdog", Finish, false, "Logs, from a thread of its own, that the async workers make no progress.";
+    Heartbeat, "heartbeat", Restart, true, "Reports that the async workers make progress.";
+    Watchdog, "watchdog", Finish, false, "Logs, from a separate thread, that the async workers make no progress.";
 }
 
 /// Renders `docs/tasks.md` from the table.
@@ -122,9 +122,9 @@ const INTRODUCTION: &str = "\
 <!-- Generated from crates/ground/src/tasks/table.rs: UPDATE=1 cargo test --lib tasks -->
 # Tasks
 
-Everything that `ork controller` and `ork run` do concurrently runs in one of these tasks. A task that panics, or ends although
-nothing asked it to, is logged at level `error` with its name and counted in `orkestra_task_failures_total`; a restart is counted
-in `orkestra_task_restarts_total`. Restarts wait 200 ms at first, and up to 30 s while the task keeps failing.
+All concurrent work of `ork controller` and `ork run` runs in one of these tasks. A task that panics or ends unexpectedly is logged
+at level `error` with its name and counted in `orkestra_task_failures_total`; a restart is counted in
+`orkestra_task_restarts_total`. The delay before a restart is 200 ms at first, and up to 30 s while the task keeps failing.
 
 `GET /livez` fails when a vital task has been failing for more than a minute, or when the async workers have made no progress
 for 20 seconds. It does not fail because the API server is unreachable or because another replica leads.

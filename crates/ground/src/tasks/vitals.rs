@@ -92,7 +92,7 @@ impl Vitals {
             }
         };
         if let Err(error) = named(Task::Watchdog, "").start_thread(watch) {
-            tracing::warn!(%error, "no thread for the watchdog: a process that hangs is not logged");
+            tracing::warn!(%error, "cannot start the watchdog thread; a hanging process will not be logged");
         }
     }
 

@@ -145,7 +145,7 @@ impl Entry {
             Err(error) => {
                 tracing::warn!(
                     operator = %self.plan.name, object = %seen.id.key, %error,
-                    "it cannot be told which custom resource this object belongs to"
+                    "cannot determine the custom resource of this object"
                 );
                 None
             }

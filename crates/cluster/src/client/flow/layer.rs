@@ -146,7 +146,7 @@ fn throttled(headers: &HeaderMap) -> Heard {
         retry_after_s = seconds,
         priority_level = text(LEVEL),
         flow_schema = text(SCHEMA),
-        "the API server asks for fewer requests"
+        "the API server throttles requests"
     );
     Heard::Throttled(seconds.map(Duration::from_secs))
 }

@@ -47,7 +47,7 @@ impl<R: Record> Reflector<'_, R> {
         count(&self.shared.counts.rewinds);
         self.set_doubt(true);
         let known = self.from.take().map(tracing::field::display);
-        tracing::warn!(kind = %self.shared.watched.served.plural, known, %state, "the API server is in an older state than it was (restored from a backup?); everything is listed anew");
+        tracing::warn!(kind = %self.shared.watched.served.plural, known, %state, "the state of the API server is older than before (restored from a backup?); listing all objects again");
     }
 
     /// True if a state is not behind the known one.
