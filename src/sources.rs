@@ -27,7 +27,7 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
                 sources(&path, found);
             }
         } else if path.extension().is_some_and(|end| end == "rs")
-            && !["tests.rs", "testing.rs"].contains(&&*name)
+            && !["tests.rs", "testing.rs", "sources.rs"].contains(&&*name)
         {
             let text = std::fs::read_to_string(&path).unwrap();
             let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap();

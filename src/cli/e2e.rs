@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-use orkestra_cluster::client::ClusterOptions;
 use anyhow::Context as _;
 use clap::ValueEnum;
+use orkestra_cluster::client::ClusterOptions;
 
 use super::{
     Failure,
@@ -12,7 +12,10 @@ use super::{
     output::{self, Counts},
     serve::stop_on_signals,
 };
-use crate::{e2e::{Choice, Options, Progress, Ran, SessionError, self}, telemetry::{LogFilter, LogFormat, self}};
+use crate::{
+    e2e::{self, Choice, Options, Progress, Ran, SessionError},
+    telemetry::{self, LogFilter, LogFormat},
+};
 
 /// The file where none is given.
 const FILE: &str = "e2e.yaml";

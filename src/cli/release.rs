@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use orkestra_cluster::client::{self, ClusterOptions, Connection};
-use orkestra_cluster::client::{ClusterOptions, Connection, self};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, KatalogRef},
@@ -15,7 +14,7 @@ use super::{
     options::{Cluster, FileFlags, parse_namespace},
     output, run,
 };
-use crate::meta::{Installation, Outcome, self};
+use crate::meta::{self, Installation, Outcome};
 
 /// The timeout of the first request to the cluster.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use orkestra_ground::tasks::{self, Task};
 use tokio::sync::mpsc;
 
 use super::{
@@ -14,9 +15,7 @@ use super::{
     output,
     serve::{Service, serve},
 };
-use crate::{
-    meta::{self, Feed, FileError, Installation, Notice},
-};
+use crate::meta::{self, Feed, FileError, Installation, Notice};
 
 /// Loopback: on a developer's machine, no other host needs to connect.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
@@ -24,7 +23,7 @@ const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST,
 const POLL: Duration = Duration::from_secs(1);
 /// No wait, because a person is waiting: a wrong address is reported at once.
 const PATIENCE: Duration = Duration::ZERO;
-/// In the name of which command files claim their kinds.
+/// The command whose files claim kinds, in the name of the installation.
 pub(super) const INSTALLATION: &str = "ork run";
 
 /// Run the operators of Katalog files against a cluster, for development

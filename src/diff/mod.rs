@@ -23,7 +23,7 @@ use orkestra_core::{
     diagnostics::Diagnostics,
     plan::{ChildKey, OperatorPlan},
     reconcile::record::is_child,
-    value::Node,
+    value::{MASK, Node},
 };
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub use self::{cluster::Error, print::unified};
 use crate::{
     files::{self, Compiled},
     render::{
-        Given, MASK, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects,
+        Given, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects,
     },
 };
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use orkestra_cluster::client::{ClusterOptions, self};
+use orkestra_cluster::client::{self, ClusterOptions};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
     reconcile::sources::{CERTIFICATE_PARTS, Certificate},

@@ -6,8 +6,8 @@ use http::Request;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use orkestra_ground::tasks::{Task, self};
 use orkestra_core::e2e::{Answer, Forward};
+use orkestra_ground::tasks::{self, Task};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
     net::TcpStream,

@@ -3,13 +3,17 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use orkestra_cluster::client::Connection;
-use orkestra_ground::tasks::{Task, self};
 use orkestra_core::diagnostics::Diagnostics;
+use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
-use crate::{meta::{AppliedObject, Feed, FileError, Files, Installation, Notice, Runtime}, metrics::CallMetrics, runtime::context::Context};
+use crate::{
+    meta::{AppliedObject, Feed, FileError, Files, Installation, Notice, Runtime},
+    metrics::CallMetrics,
+    runtime::context::Context,
+};
 
 /// The files do not change during a test.
 const POLL: Duration = Duration::from_hours(24);

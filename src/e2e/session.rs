@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use kube::config::Kubeconfig;
-use orkestra_cluster::client::{ClusterOptions, Connection, self};
+use orkestra_cluster::client::{self, ClusterOptions, Connection};
 use orkestra_core::api::{
     E2eSpec,
     e2e::{DEFAULT_CLUSTER, Provider},

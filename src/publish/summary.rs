@@ -37,13 +37,17 @@ pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lif
             summary.rights.extend(rules.into_iter().map(named));
         }
     }
-    Some((summary, lifecycle(&info)))
+    let declared = document.spec.lifecycle.as_ref();
+    let declared = declared.and_then(|lifecycle| lifecycle.deprecation.as_ref());
+    let deprecation = declared.or(info.deprecation.as_ref());
+    Some((summary, deprecation.map(lifecycle)))
 }
 
 /// What a Motif declares.
 pub(super) fn of_motif(motif: &MotifDocument) -> (Summary, Option<Lifecycle>) {
     let info = info(motif.spec.info.as_ref(), &motif.tree);
-    (summary(Kind::Motif, &motif.name, &info), lifecycle(&info))
+    let lifecycle = info.deprecation.as_ref().map(lifecycle);
+    (summary(Kind::Motif, &motif.name, &info), lifecycle)
 }
 
 /// What a document says of itself: in its `spec`, else in its `metadata`.
@@ -91,20 +95,20 @@ fn rule(namespace: Option<String>, found: PolicyRule) -> Rule {
     }
 }
 
-fn lifecycle(info: &Info) -> Option<Lifecycle> {
+fn lifecycle(deprecation: &Deprecation) -> Lifecycle {
     let Deprecation {
         message,
         migrated_to,
         timeline,
         ..
-    } = info.deprecation.clone()?;
+    } = deprecation.clone();
     let timeline = timeline.unwrap_or_default();
     // Days were checked where the document was read.
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
-    Some(Lifecycle {
+    Lifecycle {
         message,
         migrated_to,
         from: day(timeline.from),
         to: day(timeline.to),
-    })
+    }
 }

@@ -5,11 +5,9 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_core::{
     reconcile::preview::{Change, Preview},
-    value::{Key, Map, Node},
+    value::{Key, MASK, Map, Node},
 };
 
-/// Replaces a hidden value. It is not base64, so an API server does not accept it.
-pub(crate) const MASK: &str = "***";
 /// The annotation in which `kubectl apply` keeps the applied object, including values.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -33,7 +33,7 @@ use self::objects::status_of;
 pub use self::print::{Show, masked_objects, to_json, to_yaml};
 pub(crate) use self::{
     calls::read_calls,
-    hide::{MASK, is_secret},
+    hide::is_secret,
     objects::{Object, read_objects},
     pick::{Picked, pick},
 };

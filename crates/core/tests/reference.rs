@@ -17,7 +17,6 @@ use orkestra_core::document::{DocumentKind, parse_stream, read_stream};
 use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
 use orkestra_core::reasons;
 use orkestra_core::reference::{BLOCKS, Block, explain, json_schema, katalog_page, motif_page};
-use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(
             named,
             [
-                "Carp.fish.example",
                 "Deployment.apps",
+                "Carp.fish.example",
                 "Katalog.orkestra.orkspace.io",
                 "Pond.water.example"
             ]

@@ -287,7 +287,7 @@ impl Reach {
                 }
                 Err(_) => return,
             }
-            sleep(probing.entropy.shorten(machine::FIRST_PAUSE, PROBE_SPREAD)).await;
+            sleep(probing.entropy.shorten(machine::PAUSE.first, PROBE_SPREAD)).await;
         }
     }
 

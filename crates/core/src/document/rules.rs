@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use jiff::civil::Date;
 
-use crate::api::lifecycle::Timeline;
+use crate::api::lifecycle::{Deprecation, Timeline};
 use crate::api::motif::Info;
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
@@ -83,16 +83,17 @@ pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
             found.push(error);
         }
     }
-    let metadata = root.get("metadata").map(Tree::to_json);
-    // What has a wrong shape is reported elsewhere.
-    let info = metadata.and_then(|metadata| serde_json::from_value::<Info>(metadata).ok());
-    let path = FieldPath::root().field("metadata");
-    check_deprecation(info.as_ref(), &path, found);
 }
 
-/// The days on which a document goes out of use.
-fn check_deprecation(info: Option<&Info>, path: &FieldPath, found: &mut Diagnostics) {
-    let Some(deprecation) = info.and_then(|info| info.deprecation.as_ref()) else {
+/// Checks what a document says about itself.
+fn check_info(info: Option<&Info>, path: &FieldPath, found: &mut Diagnostics) {
+    let deprecation = info.and_then(|info| info.deprecation.as_ref());
+    check_deprecation(deprecation, &path.field("info"), found);
+}
+
+/// Checks the message and the days of a deprecation.
+fn check_deprecation(deprecation: Option<&Deprecation>, path: &FieldPath, found: &mut Diagnostics) {
+    let Some(deprecation) = deprecation else {
         return;
     };
     let path = path.field("deprecation");
@@ -166,7 +167,7 @@ pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
 /// What is refused for its value in a Motif.
 pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
-    check_deprecation(spec.info.as_ref(), &path.field("info"), found);
+    check_info(spec.info.as_ref(), &path, found);
     let inputs = path.field("inputs");
     let names = spec.inputs.iter().map(|input| input.name.as_str());
     check_list(names, &inputs, true, found);
@@ -240,7 +241,10 @@ fn check_list<'a>(
 /// What is refused for its value in a Katalog.
 pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
-    check_deprecation(spec.info.as_ref(), &path.field("info"), found);
+    check_info(spec.info.as_ref(), &path, found);
+    let lifecycle = spec.lifecycle.as_ref();
+    let deprecation = lifecycle.and_then(|one| one.deprecation.as_ref());
+    check_deprecation(deprecation, &path.field("lifecycle"), found);
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
     let crds = path.field("crds");
     for (name, entry) in &spec.crds {

@@ -2,9 +2,9 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::MASK;
 use crate::api::e2e::Assertions;
 use crate::api::scalar::{Scalar, Text, Texts};
+use crate::value::MASK;
 
 /// Most memory of a compiled regular expression, in bytes.
 const REGEX_BYTES: usize = 1 << 20;

@@ -19,6 +19,3 @@ pub use calls::{Action, Call, Filter, Forward, Word, calls, commands};
 pub use gate::{gates, is_open};
 pub use judge::{Answer, judge};
 pub use resources::check_resource;
-
-/// Stands for what is not shown.
-pub(crate) const MASK: &str = "***";

@@ -37,3 +37,6 @@ pub use node::Node;
 pub use path::{BadPath, Path, Step};
 pub use quantity::{Quantity, QuantityError};
 pub use sieve::Sieve;
+
+/// Replaces a hidden value in output. It is not base64, so an API server does not accept it in a Secret.
+pub const MASK: &str = "***";

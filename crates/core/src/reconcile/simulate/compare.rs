@@ -3,8 +3,7 @@
 use super::{Op, Verb};
 use crate::{
     api::simulate::{OpRule, OpVerb},
-    e2e::MASK,
-    value::Node,
+    value::{MASK, Node},
 };
 
 pub(super) fn words(rule: &OpRule) -> String {
