@@ -20,15 +20,15 @@ use crate::{
 /// The file where none is given.
 const FILE: &str = "e2e.yaml";
 
-/// Tests Katalogs on a cluster
+/// Test Katalogs on a cluster
 ///
-/// An E2E names a Katalog, custom resources and what is expected. Its definitions and setup are applied, its operators run in
-/// this process, its custom resources are applied and deleted, and what is expected of each phase is polled until it holds.
-/// Then everything that was created is deleted. What is not met is printed with what was seen, and the command ends with 1.
+/// An E2E names a Katalog, custom resources and expectations. The command applies its CRDs and setup, runs its operators in this
+/// process, applies and deletes the custom resources, and polls the expectations of each phase until they hold. Then it deletes
+/// all objects that it created. It prints failed expectations with the observed values, and exits with 1.
 ///
-/// Documents with `cluster.provider: existing` use the cluster of the kubeconfig, the others a control plane of the binaries
-/// in `--assets`. A flag that chooses a cluster counts for all documents. The control plane has no nodes: Pods do not run
-/// there, and workloads do not become ready.
+/// Documents with `cluster.provider: existing` use the cluster of the kubeconfig, the others a control plane of the binaries in
+/// `--assets`. A flag that chooses a cluster applies to all documents. The control plane has no nodes: Pods do not run there, and
+/// workloads do not become ready.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {

@@ -12,10 +12,10 @@ use serde_json::json;
 use super::{Artifact, Format, Registry, digest, keys::Trust, size, to_json, today};
 use crate::cli::{Failure, output};
 
-/// Shows what an artifact declares, without pulling its files
+/// Show what an artifact declares, without pulling its files
 ///
-/// Kinds and permissions are what the publisher says; `ork pull` compares them with the files. With --key, the signature is
-/// verified, and the exit code is 1 if none holds.
+/// Kinds and permissions are those that the publisher recorded; `ork pull` compares them with the files. With --key, the
+/// signatures are verified; the exit code is 1 if none is valid.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Format, Registry, base, to_json};
 use crate::cli::{Failure, output};
 
-/// Lists the artifacts of a folder of a registry
+/// List the artifacts of a folder of a registry
 ///
 /// Reads the index that `ork push` keeps beside the artifacts.
 #[derive(Debug, clap::Args)]
@@ -22,9 +22,9 @@ pub(in crate::cli) struct Args {
     common: Common,
 }
 
-/// Searches the artifacts of a folder of a registry
+/// Search the artifacts of a folder of a registry
 ///
-/// Prints those with the text in their name, description, author or keywords, in any case.
+/// Prints the artifacts whose name, description, author or keywords contain the text, ignoring case.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct SearchArgs {

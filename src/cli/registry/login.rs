@@ -8,10 +8,10 @@ use orkestra_registry::{Credential, Keychain, Stored};
 use super::{Registry, keys};
 use crate::cli::{Failure, output};
 
-/// Stores credentials for a registry, where docker has them
+/// Store credentials for a registry, where docker stores them
 ///
-/// The registry is asked whether it takes them. They are stored by the credential helper that docker's configuration names
-/// (credHelpers, credsStore), else in config.json of $DOCKER_CONFIG or ~/.docker, which only its owner can read.
+/// The credentials are checked with the registry first. The credential helper of docker's configuration (credHelpers,
+/// credsStore) stores them, otherwise config.json in $DOCKER_CONFIG or ~/.docker, which only its owner can read.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {
@@ -28,7 +28,7 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-/// Removes the credentials for a registry
+/// Remove the credentials for a registry
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct LogoutArgs {

@@ -15,10 +15,10 @@ use crate::{
     publish,
 };
 
-/// Pulls the files of an artifact into a folder
+/// Pull the files of an artifact into a folder
 ///
-/// Every file is checked against its digest. With --key, the artifact must be signed by that key, or nothing is pulled. The folder
-/// must not exist, or be empty.
+/// Every file is checked against its digest. With --key, nothing is pulled unless the artifact is signed with that key. The
+/// folder must be empty, or not exist.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {

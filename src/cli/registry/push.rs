@@ -19,10 +19,10 @@ use crate::{
     publish::{self, Prepared},
 };
 
-/// Pushes a folder with a Katalog or a Motif to a registry
+/// Push a folder with a Katalog or a Motif to a registry
 ///
-/// The folder must have katalog.yaml or motif.yaml. Its documents must be valid, and may need no file outside of it. Each file
-/// becomes a layer; hidden files are left out. Equal folders give equal digests.
+/// The folder must contain katalog.yaml or motif.yaml. Its documents must be valid and must not refer to files outside of it.
+/// Each file becomes a layer; hidden files are left out. Equal folders have equal digests.
 ///
 /// Without a tag, the reference gets `metadata.version` of the document, else `latest`. A version that exists with other content is
 /// not overwritten. The artifact is added to the index of its folder in the registry, which `ork list` shows.

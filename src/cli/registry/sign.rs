@@ -13,10 +13,10 @@ use super::{
 };
 use crate::cli::{Failure, output};
 
-/// Signs an artifact with a private key, as `cosign sign --key` does
+/// Sign an artifact with a private key, like `cosign sign --key`
 ///
-/// The signature holds for the digest that the reference has now. The key is one of `cosign generate-key-pair`, or ECDSA P-256 in
-/// PKCS #8. The password of an encrypted key is taken from $COSIGN_PASSWORD.
+/// The signature is for the current digest of the reference. The key is one of `cosign generate-key-pair`, or ECDSA P-256 in
+/// PKCS #8. The password of an encrypted key is read from $COSIGN_PASSWORD.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {

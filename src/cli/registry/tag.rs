@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Artifact, Format, Registry, to_json};
 use crate::cli::{Failure, output};
 
-/// Gives an artifact another tag in its repository
+/// Add a tag to an artifact in its repository
 ///
 /// The tag is moved if it exists. The content is not transferred.
 #[derive(Debug, clap::Args)]

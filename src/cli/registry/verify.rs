@@ -5,11 +5,11 @@ use serde_json::json;
 use super::{Artifact, Format, Registry, digest, keys::Trust, to_json};
 use crate::cli::{Failure, output};
 
-/// Verifies that an artifact is signed by one of the given keys
+/// Verify that an artifact is signed with one of the given keys
 ///
-/// Accepts what `ork sign` and `cosign sign --key` write: bundles, and the older "simple signing" documents. Nothing but keys is
-/// trusted: no transparency log and no certificate is looked at. The exit code is 1 if no signature holds, with the reason of
-/// each.
+/// Accepts the signatures of `ork sign` and `cosign sign --key`: bundles, and the older "simple signing" documents. Only the
+/// keys are trusted; transparency logs and certificates are not used. If no signature is valid, the exit code is 1 and the
+/// reason is printed for each.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {
