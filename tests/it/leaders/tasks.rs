@@ -49,7 +49,9 @@ const OTHERS: [Task; 8] = [
 
 /// Tasks that do not run in this scenario, or are no tasks of tokio; how they start is that of the others, and the unit tests of
 /// `crates/ground/src/tasks` show what follows.
-const ELSEWHERE: [Task; 11] = [
+const ELSEWHERE: [Task; 13] = [
+    Task::OperatorUnderTest,
+    Task::ForwardedRequest,
     Task::ExternalCall,
     Task::ExternalConnection,
     Task::ExternalRoots,
