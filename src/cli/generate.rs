@@ -28,8 +28,8 @@ enum What {
 ///
 /// The output has a namespace, a service account, roles and role bindings, for `kubectl apply --filename -`. If a Katalog
 /// limits its custom resources (`allowedNamespaces`) and their children to fixed namespaces, it gets Roles in these namespaces,
-/// which must exist; all other rules are in ClusterRoles. Without a file, the output has the permissions of `ork controller`
-/// itself, and the ClusterRoles `orkestra-author` and `orkestra-viewer`, which have no bindings. Authors of Katalogs or Motifs
+/// which must exist; all other rules are in `ClusterRoles`. Without a file, the output has the permissions of `ork controller`
+/// itself, and the `ClusterRoles` `orkestra-author` and `orkestra-viewer`, which have no bindings. Authors of Katalogs or Motifs
 /// have the permissions of Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]

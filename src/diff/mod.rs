@@ -31,9 +31,7 @@ use self::cluster::Cluster;
 pub use self::{cluster::Error, print::unified};
 use crate::{
     files::{self, Compiled},
-    render::{
-        Given, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects,
-    },
+    render::{Given, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects},
 };
 
 /// The most concurrent requests.

@@ -47,8 +47,9 @@ impl CallError {
     /// Whether another try gives the same.
     pub(super) fn is_lasting(&self) -> bool {
         match self {
-            Self::Process(error) => error.is_lasting(),
-            Self::Forward(ForwardError::Process(error)) => error.is_lasting(),
+            Self::Process(error) | Self::Forward(ForwardError::Process(error)) => {
+                error.is_lasting()
+            }
             _ => false,
         }
     }

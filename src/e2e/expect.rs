@@ -101,7 +101,7 @@ impl Run<'_> {
             let until = deadline.max(Instant::now() + GRACE);
             let seen = self.see(look, until, &mut done).await;
             // What was seen before says more than that there was no time to look again.
-            if !(seen.is_late && !last.is_empty()) {
+            if !seen.is_late || last.is_empty() {
                 last = seen.diff;
             }
             if last.is_empty() || seen.is_lasting || Instant::now() >= deadline {

@@ -19,7 +19,7 @@ use crate::files::{
 };
 
 const KIND: Kind<E2eSpec> = Kind {
-    kind: DocumentKind::E2e,
+    document: DocumentKind::E2e,
     read: read_e2e,
     hint: "see docs/testing.md",
 };

@@ -52,12 +52,11 @@ pub fn case_text(case: &Case) -> String {
 
 /// What was printed after a failure.
 pub(super) fn details_text(case: &Case) -> String {
-    let details = case.details.iter();
-    plain(
-        &details
-            .map(|line| format!("         | {line}\n"))
-            .collect::<String>(),
-    )
+    let mut text = String::new();
+    for line in &case.details {
+        let _ = writeln!(text, "         | {line}");
+    }
+    plain(&text)
 }
 
 /// Text without control characters: what programs print goes to a terminal.

@@ -194,10 +194,11 @@ async fn end(session: Option<Session>) {
     }
 }
 
+/// Names and values of environment variables.
+type Variables = Vec<(OsString, OsString)>;
+
 /// Environment variables that have programs use the cluster. Only a file can name a context for all of them.
-fn environment(
-    cluster: &ClusterOptions,
-) -> Result<(Vec<(OsString, OsString)>, Option<TempDir>), SessionError> {
+fn environment(cluster: &ClusterOptions) -> Result<(Variables, Option<TempDir>), SessionError> {
     let variable = |path: PathBuf| vec![("KUBECONFIG".into(), path.into_os_string())];
     let Some(context) = &cluster.context else {
         let path = cluster.kubeconfig.clone();

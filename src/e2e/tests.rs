@@ -76,7 +76,7 @@ fn spec(body: &str) -> E2eSpec {
         .spec
 }
 
-fn first<'s>(spec: &'s E2eSpec) -> Call<'s> {
+fn first(spec: &E2eSpec) -> Call<'_> {
     let (expected, at) = (&spec.expect[0], FieldPath::root());
     let mut all = commands(&expected.commands, &at);
     all.extend(expected.kubectl.iter().flat_map(|block| calls(block, &at)));
@@ -217,7 +217,7 @@ async fn a_request_goes_through_the_forwarded_port() {
         let mut request = Vec::new();
         let body = format!("b: {}", std::env::var("HOME").unwrap_or_default());
         while !String::from_utf8_lossy(&request).ends_with(&body) {
-            let mut part = [0; 1024];
+            let mut buffer = [0; 1024];
             let read = stream.read(&mut part).await.unwrap();
             assert_ne!(read, 0, "{}", String::from_utf8_lossy(&request));
             request.extend_from_slice(&part[..read]);

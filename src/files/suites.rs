@@ -16,13 +16,16 @@ use super::find;
 /// What a path ends with that means a folder and everything below it.
 const BELOW: &str = "...";
 
+/// Reads a document; returns its warnings with it.
+type Read<S> = fn(&Source) -> Result<(Document<S>, Vec<Diagnostic>), Diagnostics>;
+
 /// A kind of such documents.
 #[derive(Debug)]
 pub(crate) struct Kind<S> {
     /// The kind.
-    pub(crate) kind: DocumentKind,
+    pub(crate) document: DocumentKind,
     /// How one is read.
-    pub(crate) read: fn(&Source) -> Result<(Document<S>, Vec<Diagnostic>), Diagnostics>,
+    pub(crate) read: Read<S>,
     /// What to do where a path has none.
     pub(crate) hint: &'static str,
 }
@@ -119,13 +122,13 @@ impl Reading {
             };
             self.files.insert(file.path.clone());
             // A folder holds much that is no YAML, such as the templates of charts.
-            if is_folder && !file.text.contains(kind.kind.name()) {
+            if is_folder && !file.text.contains(kind.document.name()) {
                 continue;
             }
             let stream = parse_stream(&file.name, &file.text);
             let mut found = stream.problems;
             for source in &stream.sources {
-                if DocumentKind::of(source) != Some(kind.kind) {
+                if DocumentKind::of(source) != Some(kind.document) {
                     continue;
                 }
                 is_any = true;
@@ -172,7 +175,7 @@ fn located(tree: &Tree, file: Option<&str>, problem: Diagnostic) -> Diagnostic {
 }
 
 fn without_document<S>(kind: &Kind<S>, named: &Named) -> Diagnostic {
-    let message = format!("no {} in {}", kind.kind.name(), named.path.display());
+    let message = format!("no {} in {}", kind.document.name(), named.path.display());
     if let Some((tree, file, at)) = &named.by {
         let problem = Diagnostic::error(Code::NoDocument, at.clone(), message);
         return located(tree, file.as_deref(), problem);

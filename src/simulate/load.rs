@@ -20,7 +20,7 @@ use crate::files::{
 /// Most Simulates of one run.
 const MOST: usize = 1000;
 const KIND: Kind<SimulateSpec> = Kind {
-    kind: DocumentKind::Simulate,
+    document: DocumentKind::Simulate,
     read: read_simulate,
     hint: "`ork simulate init` writes one",
 };

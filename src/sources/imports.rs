@@ -105,7 +105,7 @@ fn read_table(text: &str) -> (BTreeMap<String, String>, Arrows) {
 }
 
 /// The text with the third cells of the table as the sources are.
-fn with_uses(text: &str, used: &Arrows) -> String {
+fn with_uses(text: &str, arrows: &Arrows) -> String {
     let mut in_table = false;
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -115,7 +115,7 @@ fn with_uses(text: &str, used: &Arrows) -> String {
             lines.push(line.to_owned());
             continue;
         }
-        let uses = used.get(&names(cells[0])[0]).map(cell).unwrap_or_default();
+        let uses = arrows.get(&names(cells[0])[0]).map(cell).unwrap_or_default();
         lines.push(format!("|{}|{}| {uses} |", cells[0], cells[1]).replace("|  |", "| |"));
     }
     lines.join("\n") + "\n"

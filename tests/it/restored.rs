@@ -148,7 +148,7 @@ async fn cut_off(scenario: &Scenario, proxy: &Proxy, times: usize) -> Result<()>
         async || {
             let log = scenario.log();
             let said = log
-                .matches("the API server cannot be reached; everything waits")
+                .matches("the API server is unreachable; all requests wait")
                 .count();
             Ok((said >= times).then_some(()))
         },

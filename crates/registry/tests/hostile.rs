@@ -1,4 +1,9 @@
-//! Registries that mean harm: each attack ends in an error, within its bound of time and memory.
+//! Hostile registries: each attack ends in an error, within its bound of time and memory.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests, outside of test functions"
+)]
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -81,8 +86,9 @@ async fn serve(
         Act::Send(bytes) => stream.write_all(&bytes).await,
         Act::Endless(start) => {
             stream.write_all(start.as_bytes()).await?;
+            let blanks = vec![b' '; 65536];
             loop {
-                stream.write_all(&[b' '; 65536]).await?;
+                stream.write_all(&blanks).await?;
             }
         }
         Act::Drip(start) => {
@@ -101,11 +107,11 @@ async fn serve(
 }
 
 fn head(status: &str, headers: &[(&str, &str)]) -> String {
-    let lines: String = headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
-    format!("HTTP/1.1 {status}\r\n{lines}Connection: close\r\n")
+    let mut head = format!("HTTP/1.1 {status}\r\n");
+    for (name, value) in headers {
+        head.extend([name, ": ", value, "\r\n"]);
+    }
+    head + "Connection: close\r\n"
 }
 
 fn answer(content_type: &str, body: &str) -> Act {

@@ -15,7 +15,7 @@ use crate::cli::{Failure, output};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {
-    /// Folder, as `oci://host/path` [default: $ORK_REGISTRY]
+    /// Folder, as `oci://host/path` [default: $`ORK_REGISTRY`]
     #[arg(value_name = "FOLDER")]
     folder: Option<String>,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(in crate::cli) struct SearchArgs {
     /// Text to search for
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Folder, as `oci://host/path` [default: $ORK_REGISTRY]
+    /// Folder, as `oci://host/path` [default: $`ORK_REGISTRY`]
     #[arg(value_name = "FOLDER")]
     folder: Option<String>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(in crate::cli) struct SearchArgs {
 
 #[derive(Debug, clap::Args)]
 struct Common {
-    /// Use $ORK_MOTIFS_REGISTRY as default
+    /// Use $`ORK_MOTIFS_REGISTRY` as default
     #[arg(short, long)]
     motif: bool,
     /// Output format
@@ -109,11 +109,11 @@ fn table(patterns: &[&Pattern]) -> String {
         };
         [
             pattern.name.clone(),
-            pattern.kind.map(Kind::name).unwrap_or("-").to_owned(),
+            pattern.kind.map_or("-", Kind::name).to_owned(),
             format!("{}{deprecated}", pattern.latest_version),
             pattern.description.clone(),
         ]
-        .map(|cell| output::one_line(&cell).to_string())
+        .map(|cell| output::one_line(&cell).clone())
     });
     let head = ["NAME", "KIND", "LATEST", "DESCRIPTION"].map(str::to_owned);
     let rows: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();

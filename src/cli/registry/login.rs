@@ -11,7 +11,7 @@ use crate::cli::{Failure, output};
 /// Store credentials for a registry, where docker stores them
 ///
 /// The credentials are checked with the registry first. The credential helper of docker's configuration (credHelpers,
-/// credsStore) stores them, otherwise config.json in $DOCKER_CONFIG or ~/.docker, which only its owner can read.
+/// credsStore) stores them, otherwise config.json in $`DOCKER_CONFIG` or ~/.docker, which only its owner can read.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {

@@ -45,10 +45,10 @@ pub(in crate::cli) struct Registry {
 /// An artifact, as an argument.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Artifact {
-    /// `oci://host/path:tag`, `host/path@sha256:…`, or a short name such as `postgres:1.2.0` below $ORK_REGISTRY
+    /// `oci://host/path:tag`, `host/path@sha256:…`, or a short name such as `postgres:1.2.0` below $`ORK_REGISTRY`
     #[arg(value_name = "REF")]
     reference: String,
-    /// Resolve a short name below $ORK_MOTIFS_REGISTRY
+    /// Resolve a short name below $`ORK_MOTIFS_REGISTRY`
     #[arg(short, long)]
     motif: bool,
 }

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Args {
     /// Folder with the files
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// `oci://host/path:tag`, or a short name below $ORK_REGISTRY, for a Motif below $ORK_MOTIFS_REGISTRY
+    /// `oci://host/path:tag`, or a short name below $`ORK_REGISTRY`, for a Motif below $`ORK_MOTIFS_REGISTRY`
     #[arg(value_name = "REF")]
     reference: String,
     /// Overwrite a version that exists with other content

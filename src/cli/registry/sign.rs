@@ -16,7 +16,7 @@ use crate::cli::{Failure, output};
 /// Sign an artifact with a private key, like `cosign sign --key`
 ///
 /// The signature is for the current digest of the reference. The key is one of `cosign generate-key-pair`, or ECDSA P-256 in
-/// PKCS #8. The password of an encrypted key is read from $COSIGN_PASSWORD.
+/// PKCS #8. The password of an encrypted key is read from $`COSIGN_PASSWORD`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {

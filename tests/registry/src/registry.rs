@@ -84,15 +84,11 @@ impl Registry {
             .args(["serve", &at("config.yaml")])
             .env("OTEL_TRACES_EXPORTER", "none");
         let process = spawn_guarded(&command, &folder.path().join("log"))?;
-        eventually(
-            "the registry listens",
-            Duration::from_secs(60),
-            async || {
-                Ok(tokio::net::TcpStream::connect(("127.0.0.1", port))
-                    .await
-                    .ok())
-            },
-        )
+        eventually("the registry listens", Duration::from_mins(1), async || {
+            Ok(tokio::net::TcpStream::connect(("127.0.0.1", port))
+                .await
+                .ok())
+        })
         .await
         .with_context(|| process.log())?;
         Ok(Self {

@@ -93,6 +93,12 @@ impl Feed {
     }
 }
 
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Server {
     /// A server without answers.
     pub fn new() -> Self {

@@ -175,7 +175,7 @@ fn failed_numbers(assertions: &Assertions, output: &str) -> Vec<String> {
         let Some((from, to)) = operand.as_ref().and_then(range) else {
             continue;
         };
-        if !seen.is_some_and(|seen| (from..=to).contains(&seen) == is_inside) {
+        if seen.is_none_or(|seen| (from..=to).contains(&seen) != is_inside) {
             let place = if is_inside { "from" } else { "outside of" };
             failed.push(format!("a number {place} {from} to {to}"));
         }

@@ -15,7 +15,10 @@ fn read(spec: &str) -> Result<E2eDocument, String> {
     assert!(stream.problems.is_empty(), "{}", stream.problems);
     match read_e2e(&stream.sources[0]) {
         Ok((document, warnings)) if warnings.is_empty() => Ok(document),
-        Ok((_, warnings)) => Err(warnings.iter().map(|one| format!("{one}\n")).collect()),
+        Ok((_, warnings)) => Err(warnings
+            .iter()
+            .flat_map(|one| [one.to_string(), "\n".to_owned()])
+            .collect()),
         Err(problems) => Err(problems.to_string()),
     }
 }

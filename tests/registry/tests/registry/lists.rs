@@ -49,11 +49,11 @@ async fn no_entry_of_the_index_is_lost_to_pushes_at_the_same_time() -> Result<()
         let folder = folder.clone();
         // Each a process of its own, as far as the registry can tell.
         pushes.spawn(async move {
-            let pushed = client()
+            let listed = client()
                 .list_artifact(&folder, pattern(number), &Digest::of(b""))
                 .await;
             // The entry is there even where the merged list was contended.
-            if let Err(error) = &pushed {
+            if let Err(error) = &listed {
                 assert!(
                     matches!(error, orkestra_registry::Error::Contended(..)),
                     "{error}"

@@ -87,7 +87,7 @@ async fn what_ork_signs_cosign_verifies_beside_its_own() -> Result<()> {
         ("--format bundle --format simple", "bundle"),
     ] {
         let work = workspace()?;
-        let host = format!("{}/{}", registry.host, format!("own{}", flags.len()));
+        let host = format!("{}/own{}", registry.host, flags.len());
         let reference = pushed(&work, &host)?;
         let before = work.tool("cosign", &format!("{COSIGN_VERIFY} cosign.pub {reference}"))?;
         assert_ne!(before.code, 0, "nothing is signed yet");

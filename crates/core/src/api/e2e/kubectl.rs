@@ -58,7 +58,7 @@ pub struct Get {
     pub label_selector: Option<String>,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// A JSONPath expression, such as `.status.phase` or `{.items[*].metadata.name}`. Default: the whole object.
+    /// A `JSONPath` expression, such as `.status.phase` or `{.items[*].metadata.name}`. Default: the whole object.
     pub field: Option<String>,
     /// Format of the whole object. Default `json`.
     pub format: Option<Format>,

@@ -32,7 +32,7 @@ pub(crate) const BLOCKS: &[&str] = &["imports"];
 /// Name of the cluster where none is given.
 pub const DEFAULT_CLUSTER: &str = "ork-e2e";
 /// How long an expectation may take where nothing is said.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What an E2E declares: what runs on a cluster, and what is expected of it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]

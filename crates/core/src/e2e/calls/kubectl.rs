@@ -214,16 +214,13 @@ fn is_secret(kind: &str) -> bool {
 pub(super) fn logs(logs: &Logs) -> Call<'_> {
     let mut args = Args::new(["logs"]);
     let mut pod = None;
-    match &logs.pod.label_selector {
-        Some(selector) => {
-            args = args
-                .maybe(Some("-l"), Some(selector))
-                .maybe(None, Some("--tail=-1"))
-        }
-        None => {
-            args = args.word(Word::Pod("", String::new()));
-            pod = Some(Cow::Borrowed(&logs.pod));
-        }
+    if let Some(selector) = &logs.pod.label_selector {
+        args = args
+            .maybe(Some("-l"), Some(selector))
+            .maybe(None, Some("--tail=-1"));
+    } else {
+        args = args.word(Word::Pod("", String::new()));
+        pod = Some(Cow::Borrowed(&logs.pod));
     }
     let since = logs
         .since
@@ -291,7 +288,7 @@ pub(super) fn forward(forward: &PortForward) -> Call<'_> {
         headers: headers
             .map(|(name, value)| (name.clone(), value.to_string()))
             .collect(),
-        body: forward.body.as_ref().map(|body| body.to_string()),
+        body: forward.body.as_ref().map(std::string::ToString::to_string),
         wait: forward.wait.map_or(Duration::ZERO, |span| span.0),
         target: args.words,
     });
