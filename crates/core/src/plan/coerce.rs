@@ -9,7 +9,7 @@ use crate::value::Node;
 /// Highest port number.
 const MAX_PORT: i64 = 65_535;
 
-/// Why a value does not fit a field.
+/// The reason why a value does not fit a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// The field takes another type.

@@ -160,7 +160,7 @@ fn compile_listing(
     ))
 }
 
-/// Warns where `deletionPolicy` has no effect; `at` is the place of `spec`.
+/// Warns if `deletionPolicy` has no effect; `at` is the path of `spec`.
 fn check_deletion(at: &At<'_>, spec: &KatalogSpec, operators: &[OperatorPlan]) {
     let stays = operators.iter().find(|operator| operator.watched.built_in);
     if let Some(operator) = stays.filter(|_| spec.deletion_policy == Some(DeletionPolicy::Delete)) {

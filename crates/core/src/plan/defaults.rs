@@ -1,4 +1,4 @@
-//! Defaults of a definition's schema, as the API server sets them.
+//! Sets the defaults of a definition's schema, like the API server.
 
 use super::CrdVersion;
 use crate::value::{Map, Node};

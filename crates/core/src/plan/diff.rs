@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{OperatorPlan, Plan};
 
-/// One step from a running plan to the next.
+/// One change from a running plan to the next.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// The operator with this name stops.

@@ -1,4 +1,4 @@
-//! Checks of names.
+//! Checks names.
 
 use super::NameRule;
 use crate::api::names;

@@ -380,7 +380,7 @@ pub struct StatusPlan {
 pub struct StatusField {
     /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
     pub import: Option<usize>,
-    /// Relative to `status`.
+    /// The path relative to `status`.
     pub path: Path,
     /// The value.
     pub value: Leaf,

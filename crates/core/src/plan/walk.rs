@@ -85,7 +85,7 @@ fn when_made<'a>(
 }
 
 impl OperatorPlan {
-    /// Calls `visit` with every expression.
+    /// Calls `visit` with every expression of the plan.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
         for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {

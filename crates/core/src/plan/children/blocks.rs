@@ -133,7 +133,7 @@ pub(crate) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
         ingresses,
         network_policies,
         config_maps,
-        // They have generated values, or are copies of one of two kinds.
+        // Compiled separately: a Secret may have generated values, or be a copy of one of two kinds.
         secrets: _,
         service_accounts,
         roles,

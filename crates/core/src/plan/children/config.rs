@@ -21,7 +21,8 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// Default validity of a certificate.
 const VALID_FOR: Duration = Duration::from_hours(365 * 24);
 
-/// Returns the plan of a workload whose pods roll when the Secrets or ConfigMaps they use change, if the entry asks for it.
+/// Returns the plan of a workload whose pods roll when the Secrets or `ConfigMaps` that they use change, if the entry asks
+/// for it.
 pub(super) fn rolling(at: &At<'_>, plan: ChildPlan, asked: Option<bool>) -> ChildPlan {
     let rolls = asked == Some(true);
     if rolls && references::kinds(&plan.body).is_empty() {

@@ -19,7 +19,7 @@ pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Contro
     }
     let is_job = *kind == GroupKind::parse("Job.batch");
     let wanted = match (block, control.reconcile) {
-        // The declared value already applies.
+        // The declared value takes effect, so there is no warning.
         (Block::Reconcile, Some(false)) if is_job => Mode::Once,
         (Block::Reconcile, Some(false)) => {
             at.field("reconcile").warn_hint(

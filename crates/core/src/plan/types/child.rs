@@ -42,7 +42,7 @@ pub struct ChildPlan {
     /// ownership metadata.
     pub body: Tree,
     /// Lists of the body that may be empty and are owned as a whole, as far as the schema of the kind is known: their
-    /// paths, without indexes. An empty list of another kind has no owned items.
+    /// paths, without indexes. Other lists have no owner while they are empty.
     pub whole_lists: Box<[Path]>,
     /// Takes paths that another manager applied (`forceConflict`).
     pub force_conflict: bool,
@@ -123,7 +123,7 @@ pub struct Leaf {
     pub template: Template,
     /// The type of the field.
     pub coerce: Coerce,
-    /// The field in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
+    /// Its path in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
     pub path: Box<str>,
 }
 

@@ -21,7 +21,7 @@ const CONFUSED: [(&str, &str); 4] = [
     ("ClusterRole", "Role"),
 ];
 
-/// The children of an operator that can be referred to.
+/// The children of an operator that others can refer to.
 pub(super) struct Made<'a>(Vec<One<'a>>);
 
 struct One<'a> {
