@@ -87,7 +87,8 @@ impl Walk {
         }
     }
 
-    /// Visits an item. A list owned as a whole has no parts with an owner: an empty list inside counts as the outer one.
+    /// Visits an item. Parts of a list that is owned as a whole have no owner of their own: an empty list inside adds the
+    /// outer list.
     fn item(&mut self, schema: Schema<'_>, go_on: impl FnOnce(&mut Self, Schema<'_>)) {
         let Below::Schema(below) = schema.item() else {
             return;
