@@ -1,4 +1,4 @@
-//! A plan as a tree of plain values: what its hash covers, and what tests compare.
+//! Describes a plan as a tree of plain values, for its hash and for tests.
 
 mod calls;
 mod gate;
@@ -23,12 +23,12 @@ pub(crate) use tree::tree;
 
 use tree::{coerced, leaf, of_template};
 
-/// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
+/// Returns the hash of everything in a plan that changes what a pass does or reports: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
 }
 
-/// A plan but for its name, and for when and how fast it works.
+/// Describes a plan without its name, schedule and capacity.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -39,10 +39,10 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resync: _,
         watched,
         targets,
-        // What is read of them is among the reads.
+        // Their reads are part of `reads`.
         roots: _,
         labels,
-        // No pass depends on it.
+        // Passes do not depend on these.
         cross_access: _,
         pages: _,
         queue: _,
@@ -134,7 +134,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     map(operator.into_iter().chain(parts).chain(gates))
 }
 
-/// The labels, or the annotations, that custom resources get.
+/// Describes the labels, or the annotations, that custom resources get.
 fn worn(all: &[(MetadataKey, Leaf)], field: &str) -> Node {
     let of_field = all.iter().filter(|(key, _)| key.field() == field);
     map(of_field.map(|(key, value)| (key.key(), leaf(value))))
@@ -202,7 +202,7 @@ fn ending(plan: &EndPlan) -> Node {
     ])
 }
 
-/// The hash over everything of an autoscaler.
+/// Returns the hash of an autoscaler.
 pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
     let AutoscalePlan {
         interval,
@@ -240,7 +240,7 @@ fn import(plan: &ImportPlan) -> Node {
     map(import.into_iter().chain(place("outer", *outer)))
 }
 
-/// The inputs of an import.
+/// Describes the inputs of an import.
 pub(crate) fn inputs(plan: &ImportPlan) -> Node {
     let input = |input: &InputPlan| {
         let InputPlan {
@@ -261,7 +261,7 @@ pub(crate) fn inputs(plan: &ImportPlan) -> Node {
     list(plan.inputs.iter().map(input))
 }
 
-/// The place of an import under `key`; nothing for the Katalog itself.
+/// The index of an import under `key`; `None` for the Katalog itself.
 fn place(key: &str, import: Option<usize>) -> Option<(&str, Node)> {
     Some((key, Node::from(i64::try_from(import?).ok()?)))
 }

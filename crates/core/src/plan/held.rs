@@ -1,4 +1,4 @@
-//! What holds a custom resource back, and what brings it back.
+//! Gates that hold a custom resource back, and rules that requeue it.
 
 use super::{
     Coerce, Gate, Leaf, OnFalse, OperatorPlan, Stage, calls::DeclaredCalls, conditions,
@@ -11,30 +11,30 @@ use crate::{
     value::{Path, Step},
 };
 
-/// What must hold for a custom resource to be worked on.
+/// The gates of a custom resource.
 #[derive(Debug, Default)]
 pub struct HoldPlan {
-    /// For it to be queued.
+    /// The gate for enqueueing it.
     pub enqueue: Gate,
-    /// For a queued one to be reconciled.
+    /// The gate for reconciling it once it is queued.
     pub reconcile: Gate,
-    /// For its children: a closed one closes every block.
+    /// The gate for its children: if closed, every block is closed.
     pub children: Gate,
-    /// What becomes of children that are kept as declared when that gate closes.
+    /// The action on reconciled children when that gate closes.
     pub on_false: Option<OnFalse>,
 }
 
-/// When another pass follows one that went well.
+/// A rule that requeues a custom resource after a successful pass.
 #[derive(Debug)]
 pub struct RequeuePlan {
-    /// How long after it.
+    /// The delay.
     pub after: Leaf,
-    /// What must hold for it.
+    /// The gate of the rule.
     pub gate: Gate,
 }
 
 impl OperatorPlan {
-    /// Whether anything is asked before a pass.
+    /// True if gates are evaluated, or calls made, before a pass.
     pub(crate) fn holds_back(&self) -> bool {
         let HoldPlan {
             enqueue, reconcile, ..
@@ -44,13 +44,14 @@ impl OperatorPlan {
 }
 
 impl HoldPlan {
-    /// Every gate.
+    /// Returns every gate.
     pub fn gates(&self) -> [&Gate; 3] {
         [&self.enqueue, &self.reconcile, &self.children]
     }
 }
 
-/// What holds the custom resources of the box at `at` back; the live world has a say in the fields `live` of them.
+/// Compiles the gates of the operatorBox at `at`; `live` lists the fields of custom resources that depend on the state of
+/// the cluster.
 pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> HoldPlan {
     let default = PreReconcile::default();
     let PreReconcile {
@@ -74,7 +75,7 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> Hol
     }
 }
 
-/// The calls before a pass of the box at `at`.
+/// Returns the calls before a pass of the operatorBox at `at`.
 pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredCalls<'a>> {
     let Some(before) = &declared.pre_reconcile else {
         return Vec::new();
@@ -103,7 +104,7 @@ pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredC
     calls
 }
 
-/// Refuses gates, and calls for them, that read what rules complete later than that.
+/// Refuses gates, and calls for them, that read fields completed by later rules.
 pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
     let mut look = |expression: Expression<'_>| {
         let mut late = None;
@@ -138,7 +139,8 @@ fn place_of(expression: Expression<'_>) -> Option<&str> {
     }
 }
 
-/// What of `path` is completed late: itself, or what chooses the resource of another operator that it is of.
+/// Returns the part of `path` that is completed late: itself, or a path that selects the other operator's resource it
+/// reads.
 fn completed_late(plan: &OperatorPlan, path: &Path) -> Option<Path> {
     if plan.completed_late(path) {
         return Some(path.clone());
@@ -167,7 +169,7 @@ fn of_gates(at: &At<'_>, gates: &Gates) -> Gate {
     conditions::gate(at, &gates.when, &gates.or)
 }
 
-/// When a custom resource is reconciled again: the first of the layers of `reconciler` that says so.
+/// Compiles when a custom resource is requeued: the first layer of `reconciler` that declares it applies.
 pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
     let mut declared = layers
         .iter()
@@ -193,7 +195,7 @@ pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
     }
 }
 
-/// The rule at `at`; nothing where it never asks for a pass, or is wrong, which is reported.
+/// Compiles the rule at `at`; `None` if it never asks for a pass, or after an error, which is reported.
 fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
     let Requeue { after, gates } = declared;
     let gate = of_gates(at, gates);
@@ -208,7 +210,7 @@ fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
     let at = at.field("after");
     let after = at.leaf(after, Coerce::OptionalText)?;
     match after.template.literal().map(str::trim) {
-        // An empty text asks for no pass; of several rules it may be the one that counts.
+        // An empty text asks for no pass; of several rules it may be the one that applies.
         Some(literal) if !literal.is_empty() => match duration::parse(literal) {
             Ok(_) => {}
             Err(error) => {

@@ -1,4 +1,4 @@
-//! `lifecycle`: what is deprecated is told, and runs.
+//! `lifecycle`: deprecated documents get a warning and run.
 
 use super::imports::Imported;
 use crate::{
@@ -39,7 +39,7 @@ pub(super) fn check(at: &At<'_>, spec: &KatalogSpec) {
     }
 }
 
-/// Warns of Motifs that are deprecated, where they are imported: at `at`.
+/// Warns about deprecated Motifs that are imported at `at`.
 pub(super) fn check_imports(at: &At<'_>, imported: &[Imported<'_>]) {
     for one in imported {
         let info = one.motif.info.as_ref();

@@ -1,16 +1,16 @@
-//! What a Katalog compiles to: immutable plans whose strings are parsed and whose shorthand is expanded.
+//! Compiles a Katalog into immutable plans with parsed templates and expanded shorthand.
 //!
 //! ```text
-//!  KatalogSpec ── compile ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, nothing in between
+//!  KatalogSpec ── compile ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, never both
 //!      Schemas ──►│            │
 //!      Library ──►│            ├── rbac:  the rules that the plan needs
-//!                              └── diff:  what changes for a running operator
+//!                              └── diff:  the changes for a running operator
 //! ```
 //!
-//! `Library` holds the Motifs and included files, which `imports` and `profiles` take in; `typing` and `reads` look at what the
-//! templates give and read.
+//! `Library` holds the Motifs and included files that `imports` and `profiles` resolve; `typing` and `reads` analyze the
+//! types and the reads of templates.
 //!
-//! A plan holds no name of a custom resource: it is compiled once and serves every instance.
+//! A plan contains no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
 mod autoscale;

@@ -1,4 +1,4 @@
-//! One entry of a Katalog to the plan of its operator.
+//! Compiles one entry of a Katalog into the plan of its operator.
 
 use std::cell::RefCell;
 
@@ -27,18 +27,18 @@ use crate::{
     value::{Key, Path},
 };
 
-/// Why an operator of a built-in kind writes no status.
+/// The reason why an operator of a built-in kind writes no status.
 const BUILT_IN_STATUS: &str = "the status of a built-in kind belongs to its controller, so none is written: Events and the status of the Katalog show how the objects are doing";
 
-/// The profiles and notes that a Katalog declares itself.
+/// Returns the profiles and notes that a Katalog declares itself.
 pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
     (spec.profiles.as_ref(), spec.notes.as_ref())
 }
 
-/// What is wrong with a Motif, whoever imports it. What depends on the operator that does is not looked at: workloads that
-/// Services select, children of others that templates read.
+/// Returns the problems of a Motif that do not depend on its importer. Checks that depend on the importing operator are
+/// skipped: the workloads that Services select, and other operators' children that templates read.
 ///
-/// The problems of the Motif itself have paths; those of documents that it takes something from have their file too.
+/// The problems of the Motif itself have paths; those of documents that it imports also have their file.
 pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let problems = Problems::default();
     let root = At::root(&problems).field("spec");
@@ -80,7 +80,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     found
 }
 
-/// Reports what cannot be read, where it is read.
+/// Reports unreadable paths at the places that read them.
 fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
     for read in unreadable {
         let place = at.place(&read.place).shared();
@@ -93,7 +93,7 @@ fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
     }
 }
 
-/// What all entries of a Katalog need to know.
+/// The context shared by all entries of a Katalog.
 pub(crate) struct Context<'a> {
     pub(crate) katalog: &'a KatalogRef,
     pub(crate) spec: &'a KatalogSpec,
@@ -101,13 +101,13 @@ pub(crate) struct Context<'a> {
     pub(crate) library: &'a Library,
     /// The Motifs that the whole Katalog imports.
     pub(crate) wide: &'a [Imported<'a>],
-    /// What names stand for where an entry imports nothing.
+    /// The lexicon of entries without imports.
     pub(crate) lexicon: &'a Lexicon<'a>,
-    /// Where the types of expressions are listed.
+    /// Collects the types of expressions.
     pub(crate) listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
-/// The operator of the entry at `at`; nothing where its kind is not known, which is reported.
+/// Compiles the operator of the entry at `at`; `None` if its kind is unknown, which is reported.
 pub(crate) fn operator<'a>(
     at: &At<'a>,
     name: &str,
@@ -132,7 +132,7 @@ pub(crate) fn operator<'a>(
     with_names(&at, name, entry, &imported, context)
 }
 
-/// The operator of an entry at whose place it is known what names stand for.
+/// Compiles the operator of an entry; `at` carries its lexicon.
 fn with_names(
     at: &At<'_>,
     name: &str,
@@ -144,7 +144,7 @@ fn with_names(
     lifecycle::check_imports(&at.field("imports"), imported);
     let pace = reconciler::pace(at, entry, context.library);
     let resource = api_types::resolve(at, name, entry, schemas);
-    // Without a kind the box is still checked, as the box of no kind.
+    // Without a kind the operatorBox is still checked, with an empty kind.
     let owner = resource
         .as_ref()
         .map_or_else(|| GroupKind::parse(""), ResourceType::group_kind);
@@ -237,7 +237,7 @@ fn with_names(
     Some(plan)
 }
 
-/// Checks what a plan declares for `resource`, and fills in what it reads.
+/// Checks the plan for `resource`, and fills in its reads.
 fn check(
     at: &At<'_>,
     plan: &mut OperatorPlan,
@@ -271,7 +271,7 @@ fn check(
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     plan.keep_for_additions();
-    // What somebody does to the labels is seen.
+    // Changes of the labels by others must be noticed.
     let labels = plan.labels.iter().map(|(key, _)| key.path());
     plan.reads.cr.extend(labels);
     plan.reads.cr.sort();
@@ -280,7 +280,7 @@ fn check(
     secrecy::check(at, plan);
 }
 
-/// The calls and children of Motifs and of the operatorBox at `at`; `other` calls are declared outside of it.
+/// Compiles the calls and children of Motifs and of the operatorBox at `at`; `other` calls are declared outside of it.
 fn children<'a>(
     at: &At<'a>,
     declared: &'a OperatorBox,
@@ -315,7 +315,7 @@ fn children<'a>(
     (calls, compiled_blocks, children)
 }
 
-/// What Motifs, the included file and the operatorBox at `at` write to the status.
+/// Compiles the status fields of Motifs, the included file and the operatorBox at `at`.
 fn status<'a>(
     at: &At<'a>,
     declared: Option<&'a StatusSpec>,
@@ -348,7 +348,7 @@ fn status<'a>(
     status::compile(&at, declared, &lists, version)
 }
 
-/// When the operator works with another capacity.
+/// Compiles the autoscaler of the operator.
 fn autoscale(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -363,7 +363,7 @@ fn autoscale(
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
-/// Which pages the entry asks for, field by field before those of the whole Katalog.
+/// Returns the pages that the entry enables; each of its fields overrides that of the whole Katalog.
 fn pages(entry: &CrdEntry, spec: &KatalogSpec) -> PagesPlan {
     let declared = || entry.endpoints.iter().chain(&spec.endpoints);
     let is_on = |field: fn(&Endpoints) -> Option<bool>| declared().find_map(field).unwrap_or(true);
@@ -375,7 +375,7 @@ fn pages(entry: &CrdEntry, spec: &KatalogSpec) -> PagesPlan {
     }
 }
 
-/// The root fields of a built-in kind that custom resources do not have.
+/// Returns the root fields of a built-in kind that custom resources do not have.
 fn roots(known: Known<'_>, resource: &ResourceType) -> Box<[Key]> {
     let fields = known
         .kind(resource)
@@ -385,14 +385,14 @@ fn roots(known: Known<'_>, resource: &ResourceType) -> Box<[Key]> {
     others.map(Key::from).collect()
 }
 
-/// Why no status is written, if none is.
+/// Returns why no status is written, if so.
 fn why_silent(entry: &CrdEntry, is_built_in: bool) -> Option<&'static str> {
     let asks = entry.ignore_status_patch == Some(true);
     let asked = asks.then_some("with `ignoreStatusPatch: true` no status is written");
     is_built_in.then_some(BUILT_IN_STATUS).or(asked)
 }
 
-/// The status that is never written, as `why` says.
+/// Returns an empty status plan, and warns with `why` if a status is declared.
 fn silent(at: &At<'_>, status: &StatusPlan, why: &str) -> StatusPlan {
     if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
         at.field("status").warn(Code::NoEffect, why);
@@ -405,7 +405,7 @@ fn silent(at: &At<'_>, status: &StatusPlan, why: &str) -> StatusPlan {
     }
 }
 
-/// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
+/// Returns the dependencies of the operator; the document's own check validates the names and reports cycles.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
     declared

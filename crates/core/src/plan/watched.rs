@@ -1,4 +1,4 @@
-//! Which custom resources an operator looks after, and what it puts on them.
+//! The custom resources that an operator reconciles, and the metadata that it sets on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::{
     value::Path,
 };
 
-/// The namespaces of Kubernetes and of Orkestra itself: of built-in kinds nothing in them is operated.
+/// The namespaces of Kubernetes and of Orkestra itself: objects of built-in kinds in them are not operated.
 ///
-/// Source: Kubernetes, "Namespaces", initial namespaces; `default` is people's own.
+/// Source: Kubernetes, "Namespaces", initial namespaces; `default` belongs to users.
 pub const SYSTEM_NAMESPACES: [&str; 5] = [
     "kube-system",
     "kube-public",
@@ -24,23 +24,22 @@ pub const SYSTEM_NAMESPACES: [&str; 5] = [
 /// The custom resources of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// The namespaces that they may be in; none are all.
+    /// The permitted namespaces; empty for all.
     pub allowed: BTreeSet<Box<str>>,
-    /// Namespaces in which none is reconciled and no child is made.
+    /// Namespaces in which nothing is reconciled and no child is created.
     pub restricted: BTreeSet<Box<str>>,
-    /// Labels that they must have.
+    /// Required labels.
     pub labels: BTreeMap<Box<str>, Box<str>>,
-    /// Fields that they must have, as the API server selects by them.
+    /// Required fields, for the field selector of the API server.
     pub fields: BTreeMap<Box<str>, Box<str>>,
-    /// Whether they are objects of a built-in kind: those of [`SYSTEM_NAMESPACES`] are left alone, and so are children of
-    /// operators.
+    /// True for objects of a built-in kind: those in [`SYSTEM_NAMESPACES`] are ignored, and so are children of operators.
     pub built_in: bool,
 }
 
 impl Watched {
-    /// Whether an object in that namespace is looked after; a cluster-scoped one is in none.
+    /// True if an object in that namespace is reconciled; a cluster-scoped one has no namespace.
     pub fn admits(&self, namespace: Option<&str>, name: &str) -> bool {
-        // A cluster-scoped object of such a name is the namespace.
+        // A cluster-scoped object with such a name is the namespace.
         if self.built_in && SYSTEM_NAMESPACES.contains(&namespace.unwrap_or(name)) {
             return false;
         }
@@ -51,17 +50,17 @@ impl Watched {
             && (self.allowed.is_empty() || self.allowed.contains(namespace))
     }
 
-    /// The label selector, as the API server takes it; none selects all.
+    /// Returns the label selector for the API server; `None` selects all.
     pub fn label_selector(&self) -> Option<String> {
         selector(&self.labels)
     }
 
-    /// The field selector, as the API server takes it; none selects all.
+    /// Returns the field selector for the API server; `None` selects all.
     pub fn field_selector(&self) -> Option<String> {
         selector(&self.fields)
     }
 
-    /// Whether a custom resource can leave what is watched while it exists.
+    /// True if an existing custom resource can stop matching the selectors.
     pub fn can_be_left(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
@@ -75,7 +74,7 @@ fn selector(pairs: &BTreeMap<Box<str>, Box<str>>) -> Option<String> {
     (!pairs.is_empty()).then(|| pairs.join(","))
 }
 
-/// The custom resources of the entry at `at`.
+/// Compiles the custom resources of the entry at `at`.
 pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType>) -> Watched {
     let built_in = resource.is_some_and(|kind| kinds::built_in(&kind.group_kind()).is_some());
     let restricted = namespaces(at, "restrictedNamespaces", &entry.restricted_namespaces);
@@ -146,7 +145,7 @@ fn check_namespace(at: &At<'_>, name: &str) {
     }
 }
 
-/// A label or an annotation that an operator puts on its custom resources.
+/// A label or an annotation that an operator sets on its custom resources.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetadataKey {
     /// The key of a label.
@@ -156,14 +155,14 @@ pub enum MetadataKey {
 }
 
 impl MetadataKey {
-    /// Its key.
+    /// Returns the key.
     pub fn key(&self) -> &str {
         match self {
             Self::Label(key) | Self::Annotation(key) => key,
         }
     }
 
-    /// The field of the metadata that it is in.
+    /// Returns the metadata field that contains it.
     pub fn field(&self) -> &'static str {
         match self {
             Self::Label(_) => "labels",
@@ -171,13 +170,13 @@ impl MetadataKey {
         }
     }
 
-    /// Where it lies in an object.
+    /// Returns its path in an object.
     pub(crate) fn path(&self) -> Path {
         Path::of_fields(["metadata", self.field(), self.key()])
     }
 }
 
-/// The labels and annotations that every custom resource gets.
+/// Compiles the labels and annotations that every custom resource gets.
 pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf)]> {
     let (labels, annotations) = (at.field("labels"), at.field("annotations"));
     labels.labels(&entry.labels);
@@ -198,7 +197,7 @@ pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf
     all.into()
 }
 
-/// Whether custom resources get our finalizer, and which of others beside it: the operatorBox's list counts, else the
+/// Returns whether custom resources get our finalizer, and their other finalizers: the operatorBox's list applies, else the
 /// entry's, else the Katalog's.
 pub(super) fn finalizers(
     at: &At<'_>,

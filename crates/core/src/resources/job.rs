@@ -10,7 +10,7 @@ use crate::{
     value::Node,
 };
 
-/// How often a failed pod is tried again. Source: language reference, pod-bearing kinds.
+/// Number of retries of a failed pod. Source: language reference, pod-bearing kinds.
 const BACKOFF_LIMIT: i64 = 3;
 
 impl Shorthand for Job {
@@ -39,16 +39,16 @@ impl Shorthand for Job {
             pod,
             backoff_limit: backoff_limit.as_ref(),
             grace_period_seconds: grace_period_seconds.as_ref(),
-            // A pod that failed stays to be looked at; the Job makes the next one.
+            // A failed pod is kept for inspection; the Job creates the next one.
             restart_policy: "Never",
         };
-        // A Job's pods cannot be changed: those that exist would differ for ever.
+        // The pod template of a Job is immutable: existing Jobs would differ forever.
         work.spec(&child.at, &child.name, metadata.labels.clone())
             .into_root("spec")
     }
 }
 
-/// Work that ends: what a Job does, or each run of a `CronJob`.
+/// Work that completes: that of a Job, or of each run of a `CronJob`.
 pub(super) struct Work<'a> {
     pub(super) pod: &'a PodParts,
     pub(super) backoff_limit: Option<&'a Scalar>,
@@ -57,7 +57,7 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// The spec of a Job whose pods have these labels.
+    /// Returns the spec of a Job whose pods have these labels.
     pub(super) fn spec(&self, at: &At<'_>, name: &Leaf, labels: Fields) -> Fields {
         let mut spec = Fields::default();
         spec.put(

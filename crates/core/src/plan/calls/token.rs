@@ -1,17 +1,17 @@
-//! Parts of tokens, and how a call is retried.
+//! Parts of tokens, and the retry policy of a call.
 
 use std::{fmt, time::Duration};
 
 /// A part of a token.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Piece {
-    /// Text as it is.
+    /// Literal text.
     Text(Box<str>),
-    /// The value of an environment variable of the runtime, by its name.
+    /// The value of an environment variable of the runtime, by name.
     Variable(Box<str>),
 }
 
-/// Shows no text: it may be secret.
+/// Hides the text: it may be secret.
 impl fmt::Debug for Piece {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -21,21 +21,21 @@ impl fmt::Debug for Piece {
     }
 }
 
-/// How a call that failed is tried again.
+/// The retry policy of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Retry {
-    /// Tries in all, at least one.
+    /// Number of attempts in total, at least 1.
     pub attempts: u32,
-    /// The first wait.
+    /// The first delay.
     pub initial: Duration,
-    /// The longest wait.
+    /// The longest delay.
     pub most: Duration,
-    /// How many thousandths of a wait the next one is.
+    /// The factor from one delay to the next, in thousandths.
     pub thousandths: u32,
 }
 
 impl Retry {
-    /// One try.
+    /// A single attempt.
     pub const NONE: Retry = Retry {
         attempts: 1,
         initial: Duration::ZERO,
@@ -43,7 +43,7 @@ impl Retry {
         thousandths: 1000,
     };
 
-    /// The wait after the try of that number, from 1.
+    /// Returns the delay after an attempt; `attempt` counts from 1.
     pub fn wait(&self, attempt: u32) -> Duration {
         let mut wait = self.initial;
         for _ in 1..attempt {

@@ -10,7 +10,7 @@ use crate::{
     window::Daily,
 };
 
-/// A gate.
+/// Describes a gate.
 pub(crate) fn gate(gate: &Gate) -> Node {
     let Gate { all, any } = gate;
     let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
@@ -19,7 +19,7 @@ pub(crate) fn gate(gate: &Gate) -> Node {
         .chain(any))
 }
 
-/// The gates of a whole operator, and what else it has only where it is declared.
+/// Describes the gates of a whole operator, and its other parts that are present only if declared.
 pub(super) fn parts(
     hold: &HoldPlan,
     requeue: &[RequeuePlan],
