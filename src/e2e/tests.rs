@@ -218,9 +218,9 @@ async fn a_request_goes_through_the_forwarded_port() {
         let body = format!("b: {}", std::env::var("HOME").unwrap_or_default());
         while !String::from_utf8_lossy(&request).ends_with(&body) {
             let mut buffer = [0; 1024];
-            let read = stream.read(&mut part).await.unwrap();
+            let read = stream.read(&mut buffer).await.unwrap();
             assert_ne!(read, 0, "{}", String::from_utf8_lossy(&request));
-            request.extend_from_slice(&part[..read]);
+            request.extend_from_slice(&buffer[..read]);
         }
         let answer = "HTTP/1.1 418 Teapot\r\nContent-Length: 5\r\n\r\nshort";
         stream.write_all(answer.as_bytes()).await.unwrap();

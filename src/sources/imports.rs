@@ -115,7 +115,10 @@ fn with_uses(text: &str, arrows: &Arrows) -> String {
             lines.push(line.to_owned());
             continue;
         }
-        let uses = arrows.get(&names(cells[0])[0]).map(cell).unwrap_or_default();
+        let uses = arrows
+            .get(&names(cells[0])[0])
+            .map(cell)
+            .unwrap_or_default();
         lines.push(format!("|{}|{}| {uses} |", cells[0], cells[1]).replace("|  |", "| |"));
     }
     lines.join("\n") + "\n"

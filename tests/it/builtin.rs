@@ -225,9 +225,11 @@ async fn of_two_katalogs_for_one_built_in_kind_the_older_has_it() -> Result<()> 
     eventually("an Event tells of it", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
         let is_told = |event: &Value| {
-            event["reason"] == "Reconciled" && event["regarding"]["kind"] == "StatefulSet"
-                || event["involvedObject"]["kind"] == "StatefulSet"
-                    && event["reason"] == "Reconciled"
+            let regarding = ["regarding", "involvedObject"];
+            let is_about_it = regarding
+                .iter()
+                .any(|field| event[field]["kind"] == "StatefulSet");
+            event["reason"] == "Reconciled" && is_about_it
         };
         Ok(events.iter().any(is_told).then_some(()))
     })
