@@ -7,7 +7,7 @@ use crate::value::Node;
 
 const LABELS: &str = "metadata.labels";
 const ANNOTATIONS: &str = "metadata.annotations";
-/// The path of one label.
+/// One label; the next constant is one annotation.
 const LABEL: &str = "metadata.labels.*";
 const ANNOTATION: &str = "metadata.annotations.*";
 const CONDITIONS: &str = "status.conditions";
