@@ -1,4 +1,4 @@
-//! The pure half of `ork e2e`: calls that a document asks for, and what their answers come to.
+//! The part of `ork e2e` without I/O: the calls of a document and the evaluation of their results.
 //!
 //! ```text
 //!  E2eSpec ── gates ──► conditions of expectations ── is_open ──► run or skipped
