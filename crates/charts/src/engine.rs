@@ -294,7 +294,7 @@ impl Machine for Engine<'_> {
 
     fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
         if out.len() + text.len() > self.text_bytes {
-            // Returns that error.
+            // Fails because the text is too long.
             self.text(out.len() + text.len())?;
         }
         self.budget.step(1)?;
@@ -379,7 +379,7 @@ fn not_iterable(value: &Value, engine: &mut Engine<'_>) -> Failure {
     }
 }
 
-/// Returns the type of a list's elements after a function made it from a part of a list.
+/// Returns a list that a function made from a part of another, with the same element type.
 pub(crate) fn part_of(elem: Elem, items: Vec<Value>) -> Value {
     Value::List(crate::value::Items::new(items), elem)
 }

@@ -333,8 +333,8 @@ impl Value {
         }
     }
 
-    /// Returns the number of values in this, including itself, plus the number of bytes of text; `None` if it exceeds `most`
-    /// values or `depth` levels. Maps can contain themselves.
+    /// Returns the approximate size in bytes and subtracts the number of values, including this one, from `most`; `None` if
+    /// there are more than `most` values or `depth` levels. Maps can contain themselves.
     pub(crate) fn measure(&self, most: &mut u64, depth: u32) -> Option<u64> {
         *most = most.checked_sub(1)?;
         let deeper = depth.checked_sub(1)?;
