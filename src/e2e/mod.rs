@@ -1,12 +1,12 @@
 //! Tests Katalogs on a cluster: `ork e2e`.
 //!
 //! ```text
-//!  paths ── load ──► E2Es and what they import ── session ──► a cluster that exists, or control_plane: one that is started
+//!  paths ── load ──► E2Es and their imports ── session ──► an existing cluster, or control_plane: a new one
 //!                                                    │
 //!                        run: definitions, setup, operator, custom resources, deletion, cleanup
-//!                         └ expect: polls what is expected ── call ──► process: sh, kubectl, helm, jq
-//!                                      │ orkestra_core::e2e: what is called, and what answers come to
-//!  Report: each case, with a diff where it failed ── print ──► text, JSON, JUnit
+//!                         └ expect: polls expectations ── call ──► process: sh, kubectl, helm, jq
+//!                                      │ orkestra_core::e2e: calls, and the evaluation of results
+//!  Report: each case, with a diff if it failed ── print ──► text, JSON, JUnit
 //! ```
 
 mod call;

@@ -167,8 +167,8 @@ async fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
         .run(&first(&spec), Duration::from_millis(300))
         .await;
     assert_eq!(ended.unwrap_err().to_string(), "`sh` has not ended in time");
-    // Opening the pipe for reading would wait for a writer. Opening it for reading and writing shows that it exists, with
-    // the new writer as the only one.
+    // Opening the pipe for reading and writing never blocks, and fails unless it exists. If no process holds the pipe, this
+    // is the only writer, and the read ends when it is dropped.
     let held = programs.0.path().join("held");
     let read = tokio::time::timeout(
         LIMIT,

@@ -1,7 +1,7 @@
 //! Packs folders into artifacts: the checks before a push, and the summary of an artifact.
 //!
 //! ```text
-//!  folder ── pack ──► files ── validate, in place and on their own ──► Summary, Lifecycle ──► Artifact
+//!  folder ── pack ──► files ── validate, in place and separately ──► Summary, Lifecycle ──► Artifact
 //! ```
 
 mod summary;

@@ -1,9 +1,9 @@
 //! The index of a registry's folder, for `ork list` and `ork search`: the artifacts that were pushed there.
 //!
 //! ```text
-//!  push ──► entry-HASH     a tag of its own for each push: nobody else writes it
-//!       └─► latest         all entries, merged; written again until nothing is missing
-//!  list ◄── latest, and every entry- tag that it does not name yet
+//!  push ──► entry-HASH     a separate tag for each push, with only one writer
+//!       └─► latest         all entries, merged; rewritten until none is missing
+//!  list ◄── latest, and every entry- tag that is not in it yet
 //! ```
 //!
 //! A registry has no conditional write, so concurrent writes to a list under one tag can lose entries. Separate tags cannot

@@ -3,7 +3,7 @@
 //! ```text
 //!  Reference ──► Client ── fetch, stream_blob ──► Manifest, layers ── artifact ──► files, Summary
 //!                  │                                  │
-//!                  └── referrers, `.sig` tag ─────────┴── signature ──► Verdict     pure
+//!                  └── referrers, `.sig` tag ─────────┴── signature ──► Verdict     no I/O
 //! ```
 //!
 //! Guarantees: every response is limited in bytes and in time, regardless of the server. Content with a digest is checked

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Call ── to the registry itself ──► its own connections, with credentials
-//!    ▲  └─ to another place ────────► guarded connections: no credentials, no address of a kind that the registry has none of
+//!    ▲  └─ to another place ────────► guarded connections: no credentials, restricted kinds of addresses
 //!    └──── a redirect, at most five ◄──┘
 //! ```
 

@@ -1,8 +1,8 @@
 //! Reads files and streams into typed documents.
 //!
 //! ```text
-//! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in today's spelling
-//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its place
+//! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in the present spelling
+//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its position
 //! ```
 //!
 //! Objects from a cluster follow the same steps without positions: [`Source::from_object`].

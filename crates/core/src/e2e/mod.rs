@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  E2eSpec ── gates ──► conditions of expectations ── is_open ──► run or skipped
-//!     └────── calls, commands ──► Call ── run by `ork e2e` ──► Answer ── judge ──► a diff; empty where it holds
+//!     └────── calls, commands ──► Call ── run by `ork e2e` ──► Answer ── judge ──► a diff; empty if met
 //!     └────── resources ──► objects of the cluster ── check_resource ──► a diff
 //! ```
 

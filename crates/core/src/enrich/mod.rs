@@ -1,7 +1,7 @@
 //! The additions that `enrich` makes to children, in one table, and their computation from the objects that are read.
 //!
 //! ```text
-//!  Addition: a key, of which children, out of what
+//!  Addition: a key, the kinds of children, a source
 //!      ├── the child's own fields ───────────────────────────────┐
 //!      └── Relation: a kind that is watched ─► views ─ found ─►──┴── shape ──► the value under the key
 //! ```

@@ -1,8 +1,8 @@
 //! Drafts a Katalog for a chart, as far as its templates read only values.
 //!
 //! ```text
-//!  templates/*.yaml ── actions become marks ──► YAML ── marks become templates of ours ──► custom
-//!  values.yaml ── the values that are read ──► schema of the spec, sample
+//!  templates/*.yaml ── actions become marks ──► YAML ── marks become our templates ──► custom
+//!  values.yaml ── values in use ──► schema of the spec, sample
 //! ```
 
 use std::collections::BTreeMap;
@@ -170,7 +170,7 @@ impl Chart {
         Ok(made)
     }
 
-    /// Translates an action to our language.
+    /// Translates an action to our template language.
     fn action(&mut self, action: &str) -> Result<String, String> {
         let refused = || format!("`{{{{ {action} }}}}` is not a path of values");
         let path = action.strip_suffix("| quote").unwrap_or(action).trim();

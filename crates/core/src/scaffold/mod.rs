@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  text ── input ──► objects ── crd, manifests, kro, helm ──► Draft ── text ──► katalog.yaml, crd.yaml, a sample
-//!                                                              └── left: what was not converted, and why
+//!                                                              └── left: parts that were not converted, with reasons
 //! ```
 //!
 //! A draft is a starting point: it compiles, and its sample is valid. Input is untrusted: its size is limited during

@@ -1,7 +1,7 @@
 //! Notes of a user: named expressions without arguments, which templates call by their bare name.
 //!
 //! ```text
-//!  declared ── names ──► stubs ── parse, who calls whom ──► order ── parse ──► Functions
+//!  declared ── names ──► stubs ── parse, call graph ──► order ── parse ──► Functions
 //! ```
 //!
 //! Each note is compiled after the notes that it calls and holds references to them, so a call needs no lookup and no note

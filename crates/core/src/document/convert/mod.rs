@@ -1,9 +1,9 @@
 //! Rewrites documents to the present spelling, by edits of their text.
 //!
 //! ```text
-//! text ─ parse ─► Tree as written ─ normalise ─► Tree in today's spelling
-//!           │ layout: where each entry stands           │
-//!           └───────────────► write ◄───────────────────┘ each value of the second tree from its place in the text
+//! text ─ parse ─► Tree as written ─ normalise ─► Tree in the present spelling
+//!           │ layout: the position of each entry        │
+//!           └───────────────► write ◄───────────────────┘ copies each value of the second tree from the text
 //! ```
 //!
 //! This module contains no rules: values keep their positions when [`normalise`](super::normalise) moves them, so the
