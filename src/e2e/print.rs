@@ -89,7 +89,7 @@ fn report_json(report: &Report) -> Value {
     })
 }
 
-/// Returns the results as JUnit XML: one suite per document, one case per step or expectation.
+/// Returns the results as `JUnit` XML: one suite per document, one case per step or expectation.
 pub fn to_junit(ran: &Ran) -> String {
     let suites: Vec<junit::Suite> = ran.reports.iter().map(report_junit).collect();
     junit::write("ork e2e", &suites)

@@ -100,7 +100,7 @@ impl<'o> Sessions<'o> {
         }
     }
 
-    /// Switches from the current cluster to another one, if the document requires it.
+    /// Sets the current cluster aside and returns it, if the document requires a new one.
     pub(super) fn enter(&mut self, is_fresh: bool) -> Result<Option<Session>, SessionError> {
         if !is_fresh {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! Functions of Sprig and Helm that templates here do not have, each with its replacement.
 //!
-//! Users who come from Helm charts type these names. One table serves the hints of diagnostics and the search of `ork notes
-//! search`; a test checks that every note it names exists.
+//! Users who come from Helm charts type these names. One table serves the hints of diagnostics and
+//! `ork notes search`; a test checks that every note it names exists.
 //!
 //! Source: Sprig's function reference; Helm, "Template Function List".
 

@@ -1,7 +1,6 @@
 //! Constraints: `^1.2`, `>=1, <3 || 1.x`.
 //!
-//! `
-//! ` separates alternatives. Within one, commas or spaces separate comparisons, all of which must hold.
+//! `||` separates alternatives. Within one, commas or spaces separate comparisons, all of which must hold.
 //!
 //! Source: Masterminds/semver 3.4, "Checking Version Constraints".
 
