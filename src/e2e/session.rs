@@ -22,14 +22,14 @@ const KIND: &str = "kind-";
 /// The reason why there is no cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Nothing to start a cluster of.
+    /// There is neither a cluster to use nor binaries to start one.
     #[error(
         "no cluster `{0}`: `ork` does not create kind clusters. Create it with `kind create cluster --name {0}` and pass \
          `--cluster {0}`; or pass `--use-current` to use the cluster of your kubeconfig; or name a folder with etcd, \
          kube-apiserver and kube-controller-manager as `--assets` or in ${ASSETS} to start a control plane"
     )]
     NoCluster(String),
-    /// A cluster of its own needs binaries to start one of.
+    /// `freshCluster` needs binaries to start a separate cluster.
     #[error(
         "`freshCluster` needs a control plane that `ork` starts: leave out the flags that choose a cluster, and name a folder \
          with its binaries as `--assets` or in ${ASSETS}"

@@ -7,7 +7,7 @@ use super::Digest;
 /// The reason why an operation on a registry failed. No message contains a credential.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The registry did not answer: a name without an address, a refused connection, a broken TLS handshake.
+    /// The registry did not respond: a name without an address, a refused connection, a broken TLS handshake.
     #[error("cannot reach {host}: {why}")]
     Unreachable {
         /// Scheme, host and port.

@@ -153,7 +153,7 @@ codes! {
     DependencyCircle = 209, "operators wait for each other in a circle";
     /// A condition of an autoscaler on a metric that no operator has.
     UnknownMetric = 210, "there is no such metric";
-    /// A percentage of a queue without a maximum depth.
+    /// A share of the queue's depth, without a declared depth.
     NoDepth = 211, "the queue has no depth";
 
     // Children.

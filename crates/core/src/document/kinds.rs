@@ -17,7 +17,7 @@ use crate::tree::Tree;
 pub enum DocumentKind {
     /// Operators.
     Katalog,
-    /// A part of operators.
+    /// A reusable part of a Katalog.
     Motif,
     /// A composition of Katalogs.
     Komposer,

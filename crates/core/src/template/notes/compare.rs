@@ -1,6 +1,6 @@
 //! Comparisons.
 //!
-//! Source: Go's text/template, "Functions"; integers and floats compare by value, which Go refuses.
+//! Source: Go's text/template, "Functions"; integers and floats compare by value, which Go rejects.
 
 use std::cmp::Ordering;
 

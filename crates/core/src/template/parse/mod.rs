@@ -26,7 +26,7 @@ const MOST_DEPTH: usize = 100;
 const MOST_SOURCE: usize = 1 << 20;
 /// The maximum number of variables in scope. No human writes more, and each use searches them.
 const MOST_VARIABLES: usize = 1000;
-/// The maximum number of errors, after which parsing stops. More help nobody.
+/// The maximum number of errors, after which parsing stops. More would not help anybody.
 const MOST_ERRORS: usize = 32;
 
 /// The compiled form of a source.

@@ -91,7 +91,7 @@ fn we_differ_from_go_where_it_fails_for_a_missing_value_or_rounds() {
         ("{{ lt .nope \"a\" }}{{ le \"\" .nope }}", "truetrue"),
         ("{{ toInt .nope }}{{ len .nope }}", "00"),
         ("x{{ index .spec.list 99 }}y", "xy"),
-        // Go refuses to compare integers with floats.
+        // Go cannot compare integers with floats.
         (
             "{{ eq 1 1.0 }}{{ lt 1 1.5 }}{{ gt 2.5 .spec.replicas }}",
             "truetruefalse",
