@@ -1,8 +1,8 @@
-//! Results of tests as `JUnit` XML, which CI systems read.
+//! Writes test results as `JUnit` XML, which CI systems read.
 
 use std::fmt::Write as _;
 
-/// Cases of one document.
+/// The cases of one document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Suite {
     /// The document's name.
@@ -16,31 +16,31 @@ pub(crate) struct Suite {
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
-    /// What is tested.
+    /// The name.
     pub(crate) name: String,
-    /// How long it took, where that is told.
+    /// The duration in seconds, if known.
     pub(crate) seconds: Option<f64>,
-    /// What it came to.
+    /// The result.
     pub(crate) outcome: Outcome,
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It passed.
     Passed,
-    /// It was not run, for this reason.
+    /// Not run, for this reason.
     Skipped(String),
     /// It failed.
     Failed {
-        /// What, in one line.
+        /// A message of one line.
         message: String,
-        /// What was expected, and what was seen.
+        /// The expected and the actual result.
         text: String,
     },
 }
 
-/// The file of suites that the program `name` ran.
+/// Writes the suites that the program `name` ran.
 pub(crate) fn write(name: &str, suites: &[Suite]) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all: usize = suites.iter().map(|suite| suite.cases.len()).sum();
@@ -116,7 +116,7 @@ fn case(case: &Case, suite: &str, text: &mut String) {
     };
 }
 
-/// Text as XML holds it. Characters that XML cannot hold become spaces. Source: XML 1.0, sections 2.2 and 2.4.
+/// Escapes text for XML. Characters that are not valid in XML become spaces. Source: XML 1.0, sections 2.2 and 2.4.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

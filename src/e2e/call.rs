@@ -1,4 +1,4 @@
-//! Runs one call, and puts its output through its filter.
+//! Runs one call and filters its output.
 
 use std::{
     ffi::OsString,
@@ -19,12 +19,12 @@ use super::{
 };
 use crate::files::beside;
 
-/// What a shell command runs in.
+/// The shell for commands.
 const SHELL: &str = "sh";
 pub(super) const KUBECTL: &str = "kubectl";
 const JQ: &str = "jq";
 
-/// Why a call has no answer.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub(super) enum CallError {
 }
 
 impl CallError {
-    /// Whether another try gives the same.
+    /// True if a retry would have the same result.
     pub(super) fn is_lasting(&self) -> bool {
         match self {
             Self::Process(error) | Self::Forward(ForwardError::Process(error)) => {
@@ -54,7 +54,7 @@ impl CallError {
         }
     }
 
-    /// Whether it has not ended in time.
+    /// True if it timed out.
     pub(super) fn is_late(&self) -> bool {
         matches!(
             self,
@@ -66,7 +66,7 @@ impl CallError {
 /// Runs calls of a document.
 #[derive(Debug)]
 pub(super) struct Caller<'a> {
-    /// The file of the document: paths are relative to it.
+    /// The file of the document; paths are relative to it.
     pub(super) file: &'a Path,
     pub(super) place: &'a Place,
 }
@@ -117,13 +117,13 @@ impl Caller<'_> {
         words.iter().map(word).collect()
     }
 
-    /// The absolute path of a file beside the document: programs run in another folder.
+    /// Returns the absolute path of a file relative to the document, because programs run in another folder.
     fn whole(&self, file: &str) -> PathBuf {
         let path = beside(self.file, file);
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// `kubectl cp` to a new file, and what is in it.
+    /// Runs `kubectl cp` to a new file and returns its contents.
     async fn copy(
         &self,
         words: &[Word],
@@ -141,7 +141,7 @@ impl Caller<'_> {
         Ok(answer)
     }
 
-    /// The name of the Pod that is meant.
+    /// Returns the name of the selected Pod.
     async fn pod(
         &self,
         choice: &PodChoice,
@@ -156,7 +156,7 @@ impl Caller<'_> {
             let namespace = leader.namespace.as_deref().or(namespace);
             let args = ["get", "lease", &leader.lease, "-o", field];
             let holder = self.ask(&args, namespace, deadline).await?;
-            // What follows the name of the Pod makes the holder unique.
+            // The suffix after the name of the Pod makes the holder unique.
             let pod = holder.split('_').next().unwrap_or_default();
             return match pod {
                 "" => Err(CallError::NoLeader(leader.lease.clone())),
@@ -190,7 +190,7 @@ impl Caller<'_> {
         Ok(answer.output)
     }
 
-    /// The output after an expression of `jq`.
+    /// Applies an expression of `jq` to the output.
     async fn filter(
         &self,
         filter: &Filter,
@@ -210,7 +210,7 @@ impl Caller<'_> {
     }
 }
 
-/// Documents of YAML as JSON values, one after the other, which is how `jq` reads several.
+/// Converts YAML documents to a sequence of JSON values, the form in which `jq` reads several.
 fn yaml_to_json(text: &str) -> Result<String, CallError> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(text).map_err(|error| CallError::NotYaml(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What a test leaves behind: nothing, or a list.
+//! Cleans up after a test, or lists the remaining objects.
 
 use tokio::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::meta::AppliedObject;
 
-/// How long custom resources may take until they are gone, and then the other objects.
+/// The timeout for the deletion of custom resources, and then for that of the other objects.
 const CLEANUP: Duration = Duration::from_mins(1);
 
-/// What was created, in the order of creation.
+/// The created objects, in the order of creation.
 #[derive(Debug, Default)]
 pub(super) struct Created {
     pub(super) objects: Vec<AppliedObject>,
@@ -24,7 +24,7 @@ pub(super) struct Created {
 }
 
 impl Run<'_> {
-    /// Requests the deletion of custom resources; what they own is kept in mind.
+    /// Requests the deletion of custom resources and records them as owners.
     pub(super) async fn delete_owners(
         &mut self,
         resources: &[AppliedObject],
@@ -41,7 +41,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Deletes what was created, but where it is to stay.
+    /// Deletes the created objects, unless they are to be kept.
     pub(super) async fn clean_up(&mut self) {
         let began = Instant::now();
         let result = if self.options.keep {
@@ -72,7 +72,7 @@ impl Run<'_> {
         }
     }
 
-    /// Deletes the custom resources, while the operator runs: it takes their finalizers off.
+    /// Deletes the custom resources while the operator runs, because it removes their finalizers.
     async fn remove(&mut self) -> Result<(), String> {
         let Created {
             objects, resources, ..
@@ -88,7 +88,7 @@ impl Run<'_> {
         refuse_left(&left.map_err(|error| told(&error))?)
     }
 
-    /// Deletes everything else in the opposite order of its creation.
+    /// Deletes everything else in reverse order of creation.
     async fn remove_others(&self) -> Result<(), String> {
         for release in self.created.releases.iter().rev() {
             let removed = helm::uninstall(&self.place, release).await;
@@ -112,7 +112,7 @@ impl Run<'_> {
     }
 }
 
-/// An error where objects are left.
+/// Returns an error if objects remain.
 fn refuse_left(left: &[String]) -> Result<(), String> {
     if left.is_empty() {
         return Ok(());
@@ -124,7 +124,7 @@ fn refuse_left(left: &[String]) -> Result<(), String> {
     ))
 }
 
-/// Whether an object is of a kind that one of `objects` defines.
+/// True if one of `objects` defines the kind of an object.
 fn is_custom(object: &AppliedObject, objects: &[AppliedObject]) -> bool {
     let group = object.api_version.split_once('/').map(|(group, _)| group);
     let definitions = objects

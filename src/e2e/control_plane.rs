@@ -1,6 +1,6 @@
-//! A control plane for tests: etcd, kube-apiserver and kube-controller-manager on loopback, of binaries that are given.
+//! A control plane for tests: etcd, kube-apiserver and kube-controller-manager on loopback, from given binaries.
 //!
-//! There is no scheduler and no node: Pods stay `Pending`, so workloads do not become ready.
+//! It has no scheduler and no nodes: Pods stay `Pending`, so workloads do not become ready.
 
 use std::{
     ffi::OsStr,
@@ -24,26 +24,26 @@ use tokio::time::Instant;
 
 use crate::certificates;
 
-/// The environment variable that names the folder of the binaries, as for envtest.
+/// The environment variable with the folder of the binaries, as for envtest.
 pub const ASSETS: &str = "KUBEBUILDER_ASSETS";
 const ETCD: &str = "etcd";
 const API_SERVER: &str = "kube-apiserver";
 const CONTROLLERS: &str = "kube-controller-manager";
 /// The binaries.
 const BINARIES: [&str; 3] = [ETCD, API_SERVER, CONTROLLERS];
-/// How long it may take to start: seconds on an idle machine, much longer on a busy one.
+/// The timeout for the start, which takes seconds on an idle machine, much longer on a busy one.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How often it is asked whether it has.
+/// The polling interval during the start.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How long one question may take.
+/// The timeout of one poll.
 const QUESTION: Duration = Duration::from_secs(5);
-/// How long its certificate is valid.
+/// The validity of its certificate.
 const VALID: Duration = Duration::from_hours(24 * 30);
-/// How often ports are chosen: another process may be faster to one.
+/// The number of attempts to choose ports, because another process may take one first.
 const ATTEMPTS: usize = 3;
 
-/// Runs a program and ends it when standard input closes, which it does when this process ends, however it ends. The program's
-/// exit code is that of the shell.
+/// Runs a program and ends it when standard input closes, which happens whenever and however this process ends. The shell
+/// exits with the program's exit code.
 const GUARD: &str = r#"exec 3<&0 </dev/null
 "$0" "$@" 3<&- & program=$!
 { cat <&3 >/dev/null; kill -s KILL "$program"; } 2>/dev/null & watch=$!
@@ -52,24 +52,24 @@ wait "$program"; code=$?
 kill "$watch" 2>/dev/null
 exit "$code""#;
 
-/// Why there is no control plane.
+/// The reason why there is no control plane.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlPlaneError {
     /// A binary is missing.
     #[error("{} has no executable `{binary}`; it must hold {}", folder.display(), BINARIES.join(", "))]
     NoBinary {
-        /// The folder that was named.
+        /// The given folder.
         folder: PathBuf,
         /// The binary.
         binary: &'static str,
     },
-    /// A file cannot be written, or a program not be started.
+    /// A file cannot be written, or a program cannot be started.
     #[error("cannot start the control plane")]
     Io(#[from] io::Error),
-    /// Its certificate cannot be made.
+    /// Its certificate cannot be created.
     #[error("cannot make the certificate of the control plane: {0}")]
     Certificate(String),
-    /// A server ended.
+    /// A server exited.
     #[error("{name} ended:\n{log}")]
     Ended {
         /// The server.
@@ -77,24 +77,24 @@ pub enum ControlPlaneError {
         /// The end of its log.
         log: String,
     },
-    /// It takes too long.
+    /// The start timed out.
     #[error("the control plane is not ready after {} s", PATIENCE.as_secs())]
     Late,
-    /// There is no client for it.
+    /// A client cannot be created.
     #[error(transparent)]
     Client(#[from] client::Error),
 }
 
-/// A control plane that runs. It ends when this is dropped, and with this process at the latest.
+/// A running control plane. It ends when this is dropped, at the latest when this process ends.
 #[derive(Debug)]
 pub(super) struct ControlPlane {
-    /// API server first: what is asked of it while it ends is not answered by an empty etcd.
+    /// The API server is first, so that it ends before etcd and never serves requests from an empty etcd.
     servers: Vec<(&'static str, Child)>,
     folder: TempDir,
 }
 
 impl ControlPlane {
-    /// Starts the binaries in a folder and waits until they serve.
+    /// Starts the binaries in a folder and waits until they are ready.
     pub(super) async fn start(assets: &Path) -> Result<Self, ControlPlaneError> {
         for binary in BINARIES {
             if !assets.join(binary).is_file() {
@@ -133,7 +133,7 @@ impl ControlPlane {
         Ok(this)
     }
 
-    /// The administrator's kubeconfig.
+    /// Returns the path of the administrator's kubeconfig.
     pub(super) fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
@@ -142,7 +142,7 @@ impl ControlPlane {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Certificate, keys, token and kubeconfig.
+    /// Writes the certificate, keys, token and kubeconfig.
     fn write_files(&self, api_port: u16) -> Result<(), ControlPlaneError> {
         let failed = |error: rcgen::Error| ControlPlaneError::Certificate(error.to_string());
         let now = Timestamp::now();
@@ -189,7 +189,7 @@ impl ControlPlane {
 
     fn etcd(&self, port: u16) -> Vec<String> {
         let clients = format!("http://127.0.0.1:{port}");
-        // No other member ever speaks to it: any port will do for peers.
+        // No other member connects, so any peer port works.
         let peers = "http://127.0.0.1:0";
         vec![
             format!("--data-dir={}", self.path("etcd")),
@@ -198,7 +198,7 @@ impl ControlPlane {
             format!("--listen-peer-urls={peers}"),
             format!("--initial-advertise-peer-urls={peers}"),
             format!("--initial-cluster=default={peers}"),
-            // The data goes with the process: a power cut may take it too.
+            // The data is not needed after the process ends, so a power failure may destroy it.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=error".to_owned(),
         ]
@@ -223,9 +223,10 @@ impl ControlPlane {
                 self.path("accounts.key")
             ),
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
-            // Pods need no token: no kubelet would mount it, and a namespace takes pods at once.
+            // Pods need no token because no kubelet would mount it. Without the plugin, a new namespace accepts Pods
+            // immediately.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
-            // The Service `kubernetes` must not point at loopback.
+            // The Service `kubernetes` must not refer to loopback.
             "--endpoint-reconciler-type=none".to_owned(),
         ]
     }
@@ -239,12 +240,12 @@ impl ControlPlane {
             ),
             format!("--root-ca-file={}", self.path(CERTIFICATE_PARTS[2])),
             "--leader-elect=false".to_owned(),
-            // Nobody reads its metrics.
+            // Its metrics are not read.
             "--secure-port=0".to_owned(),
         ]
     }
 
-    /// Starts a server; its log is a file.
+    /// Starts a server that logs to a file.
     fn serve(
         &mut self,
         assets: &Path,
@@ -252,7 +253,7 @@ impl ControlPlane {
         args: &[String],
     ) -> Result<(), ControlPlaneError> {
         let log = std::fs::File::create(self.folder.path().join(format!("{name}.log")))?;
-        // The shell is asked for no path: a binary may lie in a folder whose name begins with a hyphen.
+        // The path is absolute because the name of the binary's folder may begin with a hyphen.
         let binary = std::path::absolute(assets.join(name))?;
         let mut command = Command::new("sh");
         command
@@ -262,14 +263,14 @@ impl ControlPlane {
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log)
-            // Ctrl-C is for this process, which cleans up first.
+            // Ctrl-C must reach only this process, which cleans up first.
             .process_group(0);
         let child = Command::spawn(&mut command)?;
         self.servers.insert(0, (name, child));
         Ok(())
     }
 
-    /// An error if a server has ended.
+    /// Returns an error if a server has exited.
     fn check(&mut self) -> Result<(), ControlPlaneError> {
         for (name, server) in &mut self.servers {
             if server.try_wait()?.is_some() {
@@ -286,7 +287,7 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Waits until the API server says that it is ready.
+    /// Waits until the API server reports that it is ready.
     async fn until_ready(&mut self) -> Result<(), ControlPlaneError> {
         self.until(async |client| {
             let request = http::Request::get("/readyz").body(Vec::new());
@@ -296,7 +297,7 @@ impl ControlPlane {
         .await
     }
 
-    /// Waits for the first thing that the controllers make.
+    /// Waits for the first object that the controllers create.
     async fn until_default(&mut self) -> Result<(), ControlPlaneError> {
         self.until(async |client| {
             let accounts: kube::Api<k8s_openapi::api::core::v1::ServiceAccount> =
@@ -318,7 +319,7 @@ impl ControlPlane {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let answer = tokio::time::timeout(QUESTION, is_so(client.clone())).await;
-            // In any case: another process that took a port may answer.
+            // Always checked, because another process that took a port may respond.
             self.check()?;
             if answer == Ok(true) {
                 return Ok(());
@@ -330,18 +331,18 @@ impl ControlPlane {
         }
     }
 
-    /// Ends the servers and waits until they are gone.
+    /// Stops the servers and waits until they have exited.
     pub(super) async fn end(mut self) {
         for (_, server) in &mut self.servers {
-            // Closing standard input is what ends it.
+            // Closing standard input stops the server.
             drop(server.stdin.take());
-            // An error says that it is gone.
+            // An error means that it has exited.
             let _ = server.wait().await;
         }
     }
 }
 
-/// Loopback ports that nobody listened on a moment ago.
+/// Returns loopback ports that were free a moment ago.
 fn free_ports() -> io::Result<[u16; 2]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let listeners = [bind()?, bind()?];

@@ -1,4 +1,4 @@
-//! One expectation: polled until all of its assertions hold together.
+//! Polls one expectation until all of its assertions are true at the same time.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use super::{
     run::{Run, told_of_objects},
 };
 
-/// The first pause between two looks, and the longest.
+/// The initial and the maximum polling interval.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
-/// How long a look may take that begins at the end of the time.
+/// The additional time for a poll that begins at the end of the timeout.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// An expectation, where it stands, and its conditions.
+/// An expectation, its position, and its conditions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look<'a> {
     pub(super) expected: &'a Expectation,
@@ -46,18 +46,18 @@ impl Look<'_> {
     }
 }
 
-/// What one look at the cluster came to.
+/// The result of one poll of the cluster.
 #[derive(Default)]
 struct Seen {
     diff: Vec<String>,
-    /// Whether another look gives the same.
+    /// True if another poll would have the same result.
     is_lasting: bool,
-    /// Whether something has not ended in time.
+    /// True if a call timed out.
     is_late: bool,
 }
 
 impl Run<'_> {
-    /// Polls an expectation until it is met, or its time is over.
+    /// Polls an expectation until it is met or times out.
     pub(super) async fn look(&self, look: &Look<'_>) -> Case {
         let began = Instant::now();
         let expected = look.expected;
@@ -91,7 +91,7 @@ impl Run<'_> {
         case
     }
 
-    /// What is not met in the end.
+    /// Returns the unmet assertions of the last poll.
     async fn poll(&self, look: &Look<'_>) -> Vec<String> {
         let timeout = look.expected.timeout.map_or(DEFAULT_TIMEOUT, |span| span.0);
         let deadline = Instant::now() + timeout;
@@ -112,8 +112,8 @@ impl Run<'_> {
         }
     }
 
-    /// Looks once. Calls that change something run before anything is read, and once they did what is expected not again:
-    /// their positions are in `done`.
+    /// Polls once. Calls that change something run before anything is read, and are not repeated after they succeeded:
+    /// `done` contains their positions.
     async fn see(&self, look: &Look<'_>, deadline: Instant, done: &mut BTreeSet<usize>) -> Seen {
         let (expected, mut seen) = (look.expected, Seen::default());
         let mut all: Vec<Call<'_>> = Vec::new();
@@ -155,7 +155,7 @@ impl Run<'_> {
         seen
     }
 
-    /// Runs a call and adds what is not met.
+    /// Runs a call and adds its failed assertions.
     async fn call(&self, call: &Call<'_>, deadline: Instant, seen: &mut Seen) {
         let diff = match self.caller().run(call, deadline).await {
             Ok(answer) => judge(call, &answer),

@@ -21,12 +21,12 @@ use super::{
     process::{Place, ProcessError, spawn},
 };
 
-/// What `kubectl` prints once the port can be used.
+/// The output of `kubectl` when the port is ready.
 const READY: &str = "Forwarding from 127.0.0.1:";
-/// Most bytes of an answer's body.
+/// The maximum size of a response body, in bytes.
 const MOST_BODY: usize = 8 << 20;
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ForwardError {
     #[error(transparent)]
@@ -43,7 +43,7 @@ fn failed(error: impl std::fmt::Display) -> ForwardError {
     ForwardError::Request(error.to_string())
 }
 
-/// Forwards a port, makes the request and ends the forwarding.
+/// Forwards a port, sends the request and stops the forwarding.
 pub(super) async fn request(
     place: &Place,
     forward: &Forward,
@@ -66,12 +66,12 @@ pub(super) async fn request(
         send(forward, port).await
     };
     let answer = tokio::time::timeout_at(deadline, work).await;
-    // An error says that it has ended.
+    // An error means that it has exited.
     let _ = child.kill().await;
     answer.unwrap_or(Err(ForwardError::Late))
 }
 
-/// Waits until `kubectl` says which port it took.
+/// Waits until `kubectl` prints its local port.
 async fn local_port(child: &mut Child) -> Result<u16, ForwardError> {
     if let Some(output) = child.stdout.as_mut() {
         let mut lines = BufReader::new(output).lines();
@@ -86,7 +86,7 @@ async fn local_port(child: &mut Child) -> Result<u16, ForwardError> {
     }
     let mut said = String::new();
     if let Some(error) = child.stderr.take() {
-        // What cannot be read is not shown.
+        // Unreadable output is not shown.
         let _ = error.take(4096).read_to_string(&mut said).await;
     }
     Err(ForwardError::Ended(said.trim().to_owned()))
@@ -99,7 +99,7 @@ async fn send(forward: &Forward, port: u16) -> Result<Answer, ForwardError> {
     let (mut sender, connection) = http1::handshake::<_, Full<bytes::Bytes>>(TokioIo::new(stream))
         .await
         .map_err(failed)?;
-    // Dropping the set ends the connection.
+    // Dropping the set closes the connection.
     let mut driver = JoinSet::new();
     tasks::named(Task::ForwardedRequest, port).start_in(&mut driver, connection);
     let variable = |name: &str| std::env::var(name).ok();
@@ -130,7 +130,7 @@ async fn send(forward: &Forward, port: u16) -> Result<Answer, ForwardError> {
     })
 }
 
-/// The text with `$NAME` and `${NAME}` replaced by environment variables; those that are not set are empty. `$$` is `$`.
+/// Replaces `$NAME` and `${NAME}` with environment variables; unset ones are empty. `$$` is `$`.
 fn expanded(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Charts that a test installs, by the program `helm`.
+//! Installs charts for a test, with the program `helm`.
 
 use std::{ffi::OsString, path::Path, time::Duration};
 
@@ -9,12 +9,12 @@ use super::process::{Place, ProcessError};
 use crate::files::beside;
 
 const HELM: &str = "helm";
-/// How long an installation may take.
+/// The timeout of an installation.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The namespace of a release that names none.
+/// The default namespace of a release.
 const NAMESPACE: &str = "default";
 
-/// A release that was installed.
+/// An installed release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Release {
     name: String,
@@ -28,7 +28,7 @@ impl std::fmt::Display for Release {
     }
 }
 
-/// Why a chart is not installed.
+/// The reason why a chart is not installed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HelmError {
     #[error("{0}; `setup.helm` needs it: https://helm.sh/docs/intro/install")]
@@ -37,14 +37,14 @@ pub(super) enum HelmError {
     Failed(&'static str, String),
 }
 
-/// Installs a chart that the document in `file` names; a release of that name which exists is refused.
+/// Installs a chart that the document in `file` refers to. Fails if a release of that name exists.
 pub(super) async fn install(
     place: &Place,
     file: &Path,
     chart: &HelmChart,
 ) -> Result<Release, HelmError> {
     let (release, args) = arguments(file, chart);
-    // JSON is YAML.
+    // JSON is valid YAML.
     let values = chart
         .values
         .as_ref()
@@ -78,7 +78,7 @@ pub(super) async fn uninstall(place: &Place, release: &Release) -> Result<(), He
     Ok(())
 }
 
-/// The release, and the arguments of `helm install`; values come from standard input.
+/// Returns the release and the arguments of `helm install`; values are read from standard input.
 fn arguments(file: &Path, chart: &HelmChart) -> (Release, Vec<OsString>) {
     let HelmChart {
         repo,

@@ -1,4 +1,4 @@
-//! Paths to E2Es, with those that they import and the expectations that they include.
+//! Loads E2Es from paths, including their imports and included expectations.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,16 +24,16 @@ const KIND: Kind<E2eSpec> = Kind {
     hint: "see docs/testing.md",
 };
 
-/// A document, with the expectations of included files in their places.
+/// A document, with included expectations inserted.
 #[derive(Debug)]
 pub(super) struct Suite {
     pub(super) loaded: suites::Loaded<E2eSpec>,
-    /// Where each expectation stands: `spec.expect[0]`, or a place in the file that is included.
+    /// The position of each expectation: `spec.expect[0]`, or a position in the included file.
     pub(super) places: Vec<(PathBuf, FieldPath)>,
     pub(super) imports: Vec<Imported>,
 }
 
-/// What a document imports.
+/// The imports of a document.
 #[derive(Debug)]
 pub(super) struct Imported {
     pub(super) suites: Vec<Suite>,
@@ -42,14 +42,14 @@ pub(super) struct Imported {
 }
 
 impl Suite {
-    /// Whether it tests something itself.
+    /// True if it contains a test itself.
     pub(super) fn is_test(&self) -> bool {
         let spec = &self.loaded.document.spec;
         spec.katalog.is_some() || spec.custom.is_some()
     }
 }
 
-/// Reads all E2Es that the paths lead to, each once, but for those that are skipped.
+/// Reads all E2Es in the paths, each once, except skipped ones.
 pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut Ran) -> Vec<Suite> {
     let mut reading = Reading::default();
     let named = paths.iter().map(|path| Named::given(path));
@@ -93,7 +93,7 @@ fn below(named: &Named, skip: &[String], reading: &mut Reading) -> Vec<Suite> {
     all
 }
 
-/// Puts the expectations of included files in their places.
+/// Inserts the expectations of included files.
 fn include(
     loaded: &mut suites::Loaded<E2eSpec>,
     reading: &mut Reading,
@@ -126,7 +126,7 @@ fn include(
     let is_included = places.iter().any(|(file, _)| *file != loaded.path);
     loaded.document.spec.expect = expect;
     if is_included {
-        // Those of the document itself have been checked; the places of the others are in another file.
+        // The document's own expectations are checked already; the others have positions in another file.
         let found = gates(&loaded.document.spec).1;
         let own = loaded.path.display().to_string();
         let found = found.0.into_iter().map(|mut problem| {

@@ -1,12 +1,12 @@
-//! Katalogs tested on a cluster: `ork e2e`.
+//! Tests Katalogs on a cluster: `ork e2e`.
 //!
 //! ```text
-//!  paths ── load ──► E2Es and what they import ── session ──► a cluster that exists, or control_plane: one that is started
+//!  paths ── load ──► E2Es and their imports ── session ──► an existing cluster, or control_plane: a new one
 //!                                                    │
 //!                        run: definitions, setup, operator, custom resources, deletion, cleanup
-//!                         └ expect: polls what is expected ── call ──► process: sh, kubectl, helm, jq
-//!                                      │ orkestra_core::e2e: what is called, and what answers come to
-//!  Report: each case, with a diff where it failed ── print ──► text, JSON, JUnit
+//!                         └ expect: polls expectations ── call ──► process: sh, kubectl, helm, jq
+//!                                      │ orkestra_core::e2e: calls, and the evaluation of results
+//!  Report: each case, with a diff if it failed ── print ──► text, JSON, JUnit
 //! ```
 
 mod call;
@@ -46,22 +46,22 @@ pub use self::{
     session::SessionError,
 };
 
-/// How E2Es are run.
+/// The options of a run.
 #[derive(Clone)]
 pub struct Options {
     /// The cluster.
     pub cluster: Choice,
-    /// A folder with `etcd`, `kube-apiserver` and `kube-controller-manager`, to start a control plane of.
+    /// A folder with `etcd`, `kube-apiserver` and `kube-controller-manager`, from which a control plane is started.
     pub assets: Option<PathBuf>,
-    /// Whether what was created stays.
+    /// Keeps the created objects.
     pub keep: bool,
-    /// Documents that are left out: by name, by file, or by a folder above it.
+    /// Documents to skip: by name, by file, or by a folder above it.
     pub skip: Vec<String>,
-    /// What makes the calls of `external` on a cluster.
+    /// Creates the client for `external` calls on a cluster.
     pub external: Arc<dyn Fn(&Connection) -> external::Client + Send + Sync>,
-    /// Ends the run: what was created is cleaned up.
+    /// Cancels the run; the created objects are cleaned up.
     pub stop: CancellationToken,
-    /// Is told each document as it begins, and each case as it ends.
+    /// Called for each document when it begins, and for each case when it ends.
     pub progress: Arc<dyn Fn(Progress<'_>) + Send + Sync>,
 }
 
@@ -74,16 +74,16 @@ impl fmt::Debug for Options {
     }
 }
 
-/// Which cluster is used.
+/// The choice of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// What each document says.
+    /// The cluster that each document declares.
     Declared(ClusterOptions),
-    /// This one, whatever the documents say.
+    /// This cluster, regardless of the documents.
     Current(ClusterOptions),
 }
 
-/// Something that happened.
+/// A progress event.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// A document begins.
@@ -92,29 +92,29 @@ pub enum Progress<'a> {
     Ended(&'a Case),
     /// A document ended.
     Finished(&'a Report),
-    /// A remark for people.
+    /// A message for users.
     Note(&'a str),
 }
 
-/// What E2Es came to.
+/// The results of E2Es.
 #[derive(Debug, Default)]
 pub struct Ran {
-    /// One a document, in the order in which they ran; those that have errors are missing.
+    /// One per document, in execution order; documents with errors are missing.
     pub reports: Vec<Report>,
-    /// What is wrong with the files; warnings too.
+    /// Errors and warnings in the files.
     pub problems: Diagnostics,
-    /// Texts of the files by their name.
+    /// The texts of the files by name.
     pub texts: BTreeMap<String, String>,
-    /// Every E2E file that was read.
+    /// All E2E files that were read.
     pub files: BTreeSet<PathBuf>,
-    /// Why there is no cluster; documents that need one did not run.
+    /// The reason why there is no cluster; documents that need one did not run.
     pub no_cluster: Option<SessionError>,
-    /// The kubeconfig of a control plane that was started and still runs, since what was created stays.
+    /// The kubeconfig of a control plane that was started and still runs, because the created objects are kept.
     pub kept: Option<Kept>,
 }
 
 impl Ran {
-    /// Whether every file can be read and every case passed.
+    /// True if every file was read and every case passed.
     pub fn is_passed(&self) -> bool {
         !self.problems.has_errors()
             && self.no_cluster.is_none()
@@ -122,7 +122,7 @@ impl Ran {
     }
 }
 
-/// A control plane that still runs; it ends when this is dropped.
+/// A control plane that still runs; it stops when this is dropped.
 #[derive(Debug)]
 pub struct Kept {
     /// Its kubeconfig.
@@ -130,21 +130,21 @@ pub struct Kept {
     _control_plane: Arc<control_plane::ControlPlane>,
 }
 
-/// What one E2E came to.
+/// The result of one E2E.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// The document's name.
     pub name: String,
     /// Its file.
     pub file: String,
-    /// What was done and expected, in order.
+    /// The steps and expectations, in order.
     pub cases: Vec<Case>,
-    /// What was created and stays: `Website shop/one`.
+    /// The created objects that are kept: `Website shop/one`.
     pub kept: Vec<String>,
 }
 
 impl Report {
-    /// Whether no case failed.
+    /// True if no case failed.
     pub fn is_passed(&self) -> bool {
         self.cases
             .iter()
@@ -155,30 +155,30 @@ impl Report {
 /// A step or an expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Where it is in the document: `spec.expect[2]`; nothing for what comes from no single place.
+    /// The position in the document: `spec.expect[2]`; empty for a case without a single position.
     pub path: String,
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What it came to.
+    /// The result.
     pub outcome: Outcome,
-    /// What was printed after a failure, a line each.
+    /// The lines printed after a failure.
     pub details: Vec<String>,
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All holds.
+    /// All assertions are true.
     Passed,
-    /// It was not run, for this reason.
+    /// Not run, for this reason.
     Skipped(String),
-    /// What was expected (`-`) and what was seen (`+`), a line each.
+    /// The lines of the diff: expected (`-`) and actual (`+`).
     Failed(Vec<String>),
 }
 
-/// Runs the E2Es of files and folders, and those that they import, each once.
+/// Runs the E2Es in files and folders, and their imports, each once.
 pub async fn e2e(paths: &[PathBuf], options: &Options) -> Ran {
     let mut ran = Ran::default();
     let suites = load::load(paths, &options.skip, &mut ran);
@@ -200,7 +200,7 @@ pub async fn e2e(paths: &[PathBuf], options: &Options) -> Ran {
     ran
 }
 
-/// Runs a document and then what it imports.
+/// Runs a document and then its imports.
 async fn run_suite(
     suite: &load::Suite,
     sessions: &mut session::Sessions<'_>,

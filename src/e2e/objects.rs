@@ -1,4 +1,4 @@
-//! Objects that a test applies, finds and deletes.
+//! Applies, finds and deletes the objects of a test.
 
 use std::{path::Path, time::Duration};
 
@@ -17,12 +17,12 @@ use crate::{
     meta::{self, AppliedObject, CallError, FileError, Resource},
 };
 
-/// Field manager of what a test applies.
+/// The field manager of applied objects.
 const MANAGER: &str = "orkestra/e2e";
-/// How often it is asked whether an object is gone.
+/// The polling interval for deletions.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Why objects cannot be applied or found.
+/// The reason why objects cannot be applied or found.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ObjectError {
     #[error(transparent)]
@@ -35,7 +35,7 @@ pub(super) enum ObjectError {
     Ambiguous(String),
 }
 
-/// Applies the manifests of a file and adds them to `applied`. Where `is_own`, objects that exist are refused: they would be
+/// Applies the manifests of a file and adds them to `applied`. With `is_own`, fails if an object exists, because it would be
 /// deleted with the test.
 pub(super) async fn apply_file(
     client: &Client,
@@ -53,7 +53,7 @@ pub(super) async fn apply_file(
     Ok(())
 }
 
-/// The manifests of a file.
+/// Reads the manifests of a file.
 async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
     let text = files::read_text(file).await;
     let text = text.map_err(|source| FileError::Read {
@@ -63,7 +63,7 @@ async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
     Ok(meta::manifests(file, &text)?)
 }
 
-/// Refuses a file of which an object exists.
+/// Fails if an object of a file exists.
 pub(super) async fn refuse_file(client: &Client, file: &Path) -> Result<(), ObjectError> {
     for manifest in read(file).await? {
         refuse_existing(client, &manifest).await?;
@@ -78,7 +78,7 @@ pub(super) struct Owner {
     kinds: Vec<GroupKind>,
 }
 
-/// A custom resource of an operator of ours as it is, as the owner of children; none where it does not exist.
+/// Returns the current state of a custom resource as the owner of children; `None` if it does not exist.
 pub(super) async fn owner(
     client: &Client,
     object: &AppliedObject,
@@ -98,9 +98,10 @@ pub(super) async fn owner(
     }))
 }
 
-/// Deletes the children of owners that are gone, and waits until they are; gives those that are left at `deadline`.
+/// Deletes the children of deleted owners and waits until they are gone; returns those that remain at `deadline`.
 ///
-/// Kubernetes' garbage collector does the same, up to a minute after a definition was made, and never once it is deleted.
+/// Kubernetes' garbage collector does the same, but up to a minute after a CRD was created, and never once the CRD is
+/// deleted.
 pub(super) async fn delete_children(
     client: &Client,
     owners: &[Owner],
@@ -150,14 +151,14 @@ async fn refuse_existing(client: &Client, manifest: &Value) -> Result<(), Object
     Ok(())
 }
 
-/// Where the kind of an object is served.
+/// Returns the API resource for the kind of an object.
 async fn resource(client: &Client, object: &AppliedObject) -> Result<Option<Resource>, CallError> {
     let version = object.api_version.as_str();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
     Resource::pinned(client, group, version, &object.kind).await
 }
 
-/// An object as it is in the cluster.
+/// Returns the current state of an object in the cluster.
 pub(super) async fn live(
     client: &Client,
     object: &AppliedObject,
@@ -174,7 +175,7 @@ pub(super) async fn live(
     Ok(found.map(|object| to_node(&object)))
 }
 
-/// Requests the deletion of an object; one that does not exist is deleted.
+/// Requests the deletion of an object. An object that does not exist counts as deleted.
 pub(super) async fn delete(client: &Client, object: &AppliedObject) -> Result<(), CallError> {
     let Some(resource) = resource(client, object).await? else {
         return Ok(());
@@ -186,7 +187,7 @@ pub(super) async fn delete(client: &Client, object: &AppliedObject) -> Result<()
     resource.delete_in(namespace, &object.name).await
 }
 
-/// Waits until objects are gone; gives those that are left at `deadline`.
+/// Waits until objects are gone; returns those that remain at `deadline`.
 pub(super) async fn until_gone(
     client: &Client,
     objects: &[AppliedObject],
@@ -206,7 +207,7 @@ pub(super) async fn until_gone(
     }
 }
 
-/// The objects of the kind and name that are expected; none of a kind that the cluster does not serve.
+/// Finds the objects with the expected kind and name; none if the cluster does not serve the kind.
 pub(super) async fn find(
     client: &Client,
     expected: &ExpectedResource,
@@ -222,7 +223,7 @@ pub(super) async fn find(
         None => resource.list(namespace, None).await?,
     };
     let mut found: Vec<Node> = found.iter().map(to_node).collect();
-    // Items of a list do not say what they are.
+    // Items of a list lack `apiVersion` and `kind`.
     let version = resource.served.api_version();
     for object in &mut found {
         if let Node::Map(fields) = object {
@@ -233,7 +234,7 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Where a kind is served that is written as `Deployment`, `deployments` or `Certificate.cert-manager.io`.
+/// Returns the API resource of a kind in the form `Deployment`, `deployments` or `Certificate.cert-manager.io`.
 async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, ObjectError> {
     if let Some(known) = plan::named(kind) {
         let found = Resource::pinned(client, &known.group, &known.version, &known.kind).await?;
@@ -273,6 +274,6 @@ async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, Object
 }
 
 fn to_node(object: &kube::api::DynamicObject) -> Node {
-    // An object from JSON is JSON.
+    // An object that was parsed from JSON always serializes.
     Node::from(&serde_json::to_value(object).unwrap_or_default())
 }

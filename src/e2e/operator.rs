@@ -1,4 +1,4 @@
-//! The operators under test, in this process: as `ork run` runs them.
+//! Runs the operators under test in this process, as `ork run` does.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use crate::{
 
 /// The files do not change during a test.
 const POLL: Duration = Duration::from_hours(24);
-/// How long operators may take to stop.
+/// The timeout for stopping the operators.
 const STOP: Duration = Duration::from_secs(25);
-/// How long Events may take in the end.
+/// The timeout for sending the last Events.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 
-/// Why the operators do not run.
+/// The reason why the operators do not run.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OperatorError {
     #[error("the Katalog has errors")]
@@ -44,7 +44,7 @@ impl From<FileError> for OperatorError {
     }
 }
 
-/// Operators that run.
+/// Running operators.
 #[derive(Debug)]
 pub(super) struct Operator {
     stop: CancellationToken,
@@ -54,8 +54,8 @@ pub(super) struct Operator {
 }
 
 impl Operator {
-    /// Starts the operators of a Katalog file; what the file names as setup, definitions and custom resources is applied by
-    /// then. What was created is added to `applied`, also if they do not start.
+    /// Starts the operators of a Katalog file. When this returns, the setup, CRDs and custom resources in the file are
+    /// applied. The created objects are added to `applied`, even if the operators do not start.
     pub(super) async fn start(
         connection: &Connection,
         katalog: PathBuf,
@@ -97,7 +97,7 @@ impl Operator {
         }
     }
 
-    /// Adds what was applied since the last time.
+    /// Adds the objects applied since the last call.
     fn take_applied(&mut self, applied: &mut Vec<AppliedObject>) {
         while let Ok(notice) = self.notices.try_recv() {
             if let Notice::Applied(object) = notice {
@@ -106,7 +106,7 @@ impl Operator {
         }
     }
 
-    /// Stops the operators; false if some did not stop in time.
+    /// Stops the operators; returns false if some did not stop in time.
     pub(super) async fn stop(self) -> bool {
         self.stop.cancel();
         let ended = self.ended.await;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::{Case, Outcome, Ran, Report};
 use crate::junit;
 
-/// A document as it begins.
+/// Returns the line for the start of a document.
 pub fn begun_text(report: &Report) -> String {
     plain(&format!("{} ({})\n", report.name, report.file))
 }
 
-/// A document as it ends; what was created and stays is listed.
+/// Returns the summary at the end of a document, including the kept objects.
 pub fn finished_text(report: &Report) -> String {
     let kept = report
         .kept
@@ -26,7 +26,7 @@ pub fn finished_text(report: &Report) -> String {
     ))
 }
 
-/// A case, with its diff where it failed.
+/// Returns a case, with its diff if it failed.
 pub fn case_text(case: &Case) -> String {
     let place = if case.path.is_empty() {
         case.name.clone()
@@ -50,7 +50,7 @@ pub fn case_text(case: &Case) -> String {
     plain(&text)
 }
 
-/// What was printed after a failure.
+/// Returns the lines printed after a failure.
 pub(super) fn details_text(case: &Case) -> String {
     let mut text = String::new();
     for line in &case.details {
@@ -59,12 +59,12 @@ pub(super) fn details_text(case: &Case) -> String {
     plain(&text)
 }
 
-/// Text without control characters: what programs print goes to a terminal.
+/// Removes control characters, because the output of programs goes to a terminal.
 fn plain(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', " ")
 }
 
-/// For programs.
+/// Returns the results as JSON.
 pub fn to_json(ran: &Ran) -> Value {
     let reports: Vec<Value> = ran.reports.iter().map(report_json).collect();
     json!({ "passed": ran.is_passed(), "tests": reports })
@@ -88,7 +88,7 @@ fn report_json(report: &Report) -> Value {
     })
 }
 
-/// For CI: a suite a document, a case a step or an expectation.
+/// Returns the results as `JUnit` XML: one suite per document, one case per step or expectation.
 pub fn to_junit(ran: &Ran) -> String {
     let suites: Vec<junit::Suite> = ran.reports.iter().map(report_junit).collect();
     junit::write("ork e2e", &suites)

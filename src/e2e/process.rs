@@ -1,4 +1,4 @@
-//! Programs that a test runs.
+//! Runs the programs of a test.
 
 use std::{
     ffi::OsString,
@@ -14,21 +14,21 @@ use tokio::{
     time::Instant,
 };
 
-/// Most bytes of an output that are read.
+/// The maximum size of an output, in bytes.
 const MOST_OUTPUT: u64 = 8 << 20;
-/// The exit code of a program that a signal ended, as shells count. Source: POSIX, "Exit Status for Commands".
+/// The base of the exit code of a program that a signal ended, as in shells. Source: POSIX, "Exit Status for Commands".
 const SIGNALLED: i32 = 128;
 
-/// Where programs run.
+/// The environment of programs.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// The folder of the document.
     pub(super) folder: PathBuf,
-    /// Environment variables beside those of this process.
+    /// Environment variables in addition to those of this process.
     pub(super) variables: Vec<(OsString, OsString)>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProcessError {
     /// The program does not exist.
@@ -37,20 +37,20 @@ pub(super) enum ProcessError {
     /// The program cannot be started, or its output cannot be read.
     #[error("cannot run `{0}`: {1}")]
     Io(String, io::Error),
-    /// The program did not end in time.
+    /// The program timed out.
     #[error("`{0}` has not ended in time")]
     Late(String),
 }
 
 impl ProcessError {
-    /// Whether another try gives the same.
+    /// True if a retry would have the same result.
     pub(super) fn is_lasting(&self) -> bool {
         matches!(self, Self::Missing(_))
     }
 }
 
 impl Place {
-    /// A program with its arguments; it is ended when it is dropped.
+    /// Creates a command with its arguments. The program is killed when it is dropped.
     pub(super) fn command(&self, program: &str, args: &[OsString]) -> Command {
         let mut command = Command::new(program);
         command
@@ -60,13 +60,13 @@ impl Place {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C is for this process, which cleans up.
+            // Ctrl-C must reach only this process, which cleans up.
             .process_group(0)
             .kill_on_drop(true);
         command
     }
 
-    /// Runs a program to its end, until `deadline` at most.
+    /// Runs a program until it exits, until `deadline` at most.
     pub(super) async fn run(
         &self,
         program: &str,
@@ -98,7 +98,7 @@ impl Place {
 
 /// Starts a program.
 pub(super) fn spawn(command: &mut Command, program: &str) -> Result<Child, ProcessError> {
-    // A program is no task: what watches it is the call that it is made for.
+    // A program is not a task; the call that needs it supervises it.
     Command::spawn(command).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ProcessError::Missing(program.to_owned()),
         _ => ProcessError::Io(program.to_owned(), error),
@@ -112,7 +112,7 @@ async fn finish(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // A program that does not read to its end has closed the pipe; its exit code says more.
+            // A program that does not read all of its input closes the pipe; its exit code is more informative.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
     };
@@ -141,16 +141,16 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(signalled)
 }
 
-/// Ends a program with what it started.
+/// Kills a program and the processes that it started.
 async fn end_group(group: Option<u32>) {
     let Some(group) = group else { return };
-    // The shell's own `kill`: not every machine has one in a package.
+    // The shell's built-in `kill`, because not every machine has the program.
     let sent = Command::new("sh")
         .args(["-c", r#"kill -s KILL -- "-$0""#, &group.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // It may have ended by itself.
+    // The program may have exited itself.
     let _ = sent.await;
 }

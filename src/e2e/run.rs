@@ -1,4 +1,4 @@
-//! One E2E: what is prepared, what is expected, and what is cleaned up.
+//! Runs one E2E: preparation, expectations, cleanup.
 
 use std::path::{Path, PathBuf};
 
@@ -27,13 +27,13 @@ use super::{
 };
 use crate::{files::beside, meta};
 
-/// How long all calls of `onFailure` may take together.
+/// The timeout of all calls of `onFailure` together.
 const AFTERMATH: Duration = Duration::from_secs(30);
-/// Why a case was not run.
+/// The reason why a case was not run.
 const STOPPED: &str = "a step before it failed";
 const INTERRUPTED: &str = "interrupted";
 
-/// A document that runs.
+/// A running document.
 pub(super) struct Run<'a> {
     pub(super) suite: &'a Suite,
     pub(super) session: &'a Session,
@@ -44,7 +44,7 @@ pub(super) struct Run<'a> {
     pub(super) operator: Option<Operator>,
 }
 
-/// Runs a document, and cleans up behind it.
+/// Runs a document, and cleans up after it.
 pub(super) async fn run(suite: &Suite, session: &Session, options: &Options) -> Report {
     let document = &suite.loaded.document;
     let folder = suite
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         self.report.cases.push(case);
     }
 
-    /// Adds a step; false where it failed.
+    /// Adds a step; returns false if it failed.
     pub(super) fn step(
         &mut self,
         path: &str,
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         is_done
     }
 
-    /// Applies definitions and setup, and starts the operator; false where that failed.
+    /// Applies CRDs and setup, and starts the operator; returns false if that failed.
     async fn prepare(&mut self) -> bool {
         let spec = self.spec();
         if spec.crd.is_some() || !spec.crd_files.is_empty() {
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
         let Some(katalog) = &spec.katalog else {
             return true;
         };
-        // The operator would work on it.
+        // The operator would reconcile it.
         let began = Instant::now();
         if let Err(why) = self
             .or_stop(async |run: &mut Self, ()| run.refuse_existing().await, ())
@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
         self.step("spec.katalog", "the operator runs", began, result)
     }
 
-    /// Does something, unless the run is to end.
+    /// Awaits a future, unless the run is cancelled.
     async fn or_stop<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Self, T) -> Result<(), String>,
@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Checks the expectations, phase after phase.
+    /// Checks the expectations, phase by phase.
     async fn expectations(&mut self, is_ready: bool) {
         let (gates, _) = orkestra_core::e2e::gates(self.spec());
         let mut may_go_on = is_ready;
@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The first custom resource, as it is.
+    /// Returns the current state of the first custom resource.
     pub(super) async fn first_resource(&self) -> Node {
         let Some(first) = self.created.resources.first() else {
             return Node::Null;
@@ -277,7 +277,7 @@ impl<'a> Run<'a> {
         live.ok().flatten().unwrap_or_default()
     }
 
-    /// Applies the custom resources; false where that failed.
+    /// Applies the custom resources; returns false if that failed.
     async fn create(&mut self) -> bool {
         let spec = self.spec();
         if spec.cr.is_none() && spec.cr_files.is_empty() {
@@ -303,7 +303,7 @@ impl<'a> Run<'a> {
         self.step(path, "the custom resources are applied", began, result)
     }
 
-    /// Requests the deletion of the custom resources, if something is expected of that.
+    /// Requests the deletion of the custom resources, if an expectation depends on it.
     async fn delete(&mut self) -> bool {
         if !self
             .spec()
@@ -324,7 +324,7 @@ impl<'a> Run<'a> {
         self.delete_owners(&resources).await
     }
 
-    /// Prints what the document asks for after a failure.
+    /// Prints the output that the document requests after a failure.
     async fn aftermath(&mut self) {
         let Some(block) = &self.spec().on_failure else {
             return;
@@ -343,7 +343,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What the calls of `onFailure` print.
+    /// Returns the output of the calls of `onFailure`.
     pub(super) async fn print(&self, block: &OnFailure, path: &FieldPath) -> Vec<String> {
         let mut all = Vec::new();
         if let Some(kubectl) = &block.kubectl {
@@ -372,13 +372,13 @@ fn after(expected: &orkestra_core::api::e2e::Expectation) -> Phase {
     expected.after.unwrap_or_default()
 }
 
-/// An error with its causes.
+/// Returns an error with its causes.
 pub(super) fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // Many errors repeat their cause.
+        // Many errors contain the text of their cause.
         if !text.contains(&cause_text) {
             text.push_str(": ");
             text.push_str(&cause_text);
@@ -388,7 +388,7 @@ pub(super) fn told(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What an expectation of objects says where the cluster does not answer.
+/// Returns the message of an expectation of objects if the cluster does not respond.
 pub(super) fn told_of_objects(error: &ObjectError) -> String {
     told(error)
 }

@@ -1,4 +1,4 @@
-//! The cluster of a document: one that exists, or a control plane that is started once for all.
+//! The cluster of a document: an existing one, or a control plane that is started once for all documents.
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
@@ -14,22 +14,22 @@ use super::{
     ASSETS, Choice, ControlPlaneError, Kept, Options, Progress, control_plane::ControlPlane,
 };
 
-/// How long the first question to a cluster may take.
+/// The timeout of the first request to a cluster.
 const QUESTION: Duration = Duration::from_secs(10);
-/// What kind puts before the name of a cluster in a kubeconfig.
+/// The prefix that kind adds to the name of a cluster in a kubeconfig.
 const KIND: &str = "kind-";
 
-/// Why there is no cluster.
+/// The reason why there is no cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Nothing to start a cluster of.
+    /// There is neither a cluster to use nor binaries to start one.
     #[error(
         "no cluster `{0}`: `ork` does not create kind clusters. Create it with `kind create cluster --name {0}` and pass \
          `--cluster {0}`; or pass `--use-current` to use the cluster of your kubeconfig; or name a folder with etcd, \
          kube-apiserver and kube-controller-manager as `--assets` or in ${ASSETS} to start a control plane"
     )]
     NoCluster(String),
-    /// A cluster of its own needs binaries to start one of.
+    /// `freshCluster` needs binaries to start a separate cluster.
     #[error(
         "`freshCluster` needs a control plane that `ork` starts: leave out the flags that choose a cluster, and name a folder \
          with its binaries as `--assets` or in ${ASSETS}"
@@ -46,14 +46,14 @@ pub enum SessionError {
     Kubeconfig(String),
 }
 
-/// A cluster that is used.
+/// A cluster in use.
 #[derive(Clone)]
 pub(super) struct Session {
     pub(super) connection: Connection,
-    /// Environment variables of programs that use the cluster.
+    /// Environment variables for programs that use the cluster.
     pub(super) variables: Vec<(OsString, OsString)>,
     control_plane: Option<Arc<ControlPlane>>,
-    /// A kubeconfig of our own.
+    /// The folder of our own kubeconfig.
     _folder: Option<Arc<TempDir>>,
 }
 
@@ -73,7 +73,7 @@ impl<'o> Sessions<'o> {
         }
     }
 
-    /// The cluster of a document.
+    /// Returns the cluster of a document.
     pub(super) async fn of(&mut self, spec: &E2eSpec) -> Result<Session, SessionError> {
         let declared = spec.cluster.clone().unwrap_or_default();
         let cluster = match &self.options.cluster {
@@ -100,7 +100,7 @@ impl<'o> Sessions<'o> {
         }
     }
 
-    /// Leaves the cluster that is used, where another one is asked for.
+    /// Sets the current cluster aside and returns it, if the document requires a new one.
     pub(super) fn enter(&mut self, is_fresh: bool) -> Result<Option<Session>, SessionError> {
         if !is_fresh {
             return Ok(None);
@@ -112,7 +112,7 @@ impl<'o> Sessions<'o> {
         Ok(self.started.take())
     }
 
-    /// Goes back to the cluster that was left, and ends the other one.
+    /// Returns to the previous cluster, and stops the other one.
     pub(super) async fn leave(&mut self, before: Option<Session>) {
         if before.is_some() {
             let own = std::mem::replace(&mut self.started, before);
@@ -120,12 +120,12 @@ impl<'o> Sessions<'o> {
         }
     }
 
-    /// Ends what was started.
+    /// Stops everything that was started.
     pub(super) async fn end(self) {
         end(self.started).await;
     }
 
-    /// The control plane that was started last, if any.
+    /// Returns the control plane that was started last, if any.
     pub(super) fn into_kept(self) -> Option<Kept> {
         let control_plane = self.started?.control_plane?;
         Some(Kept {
@@ -168,7 +168,7 @@ impl<'o> Sessions<'o> {
         let connection = client::connect(&cluster).await?;
         connection.check(QUESTION).await?;
         let mut variables = environment(&cluster)?.0;
-        // The kubectl beside the servers is of their version.
+        // The kubectl next to the servers has their version.
         let path = std::env::var_os("PATH").unwrap_or_default();
         let assets = std::path::absolute(&assets).unwrap_or(assets);
         let folders = [assets].into_iter().chain(std::env::split_paths(&path));
@@ -186,7 +186,7 @@ impl<'o> Sessions<'o> {
     }
 }
 
-/// Ends the control plane of a session that nobody else uses.
+/// Stops the control plane of a session that is not shared.
 async fn end(session: Option<Session>) {
     let control_plane = session.and_then(|session| session.control_plane);
     if let Some(control_plane) = control_plane.and_then(Arc::into_inner) {
@@ -229,7 +229,7 @@ fn has_context(cluster: &ClusterOptions, name: &str) -> bool {
     })
 }
 
-/// The context of a kind cluster.
+/// Returns the context of a kind cluster.
 pub(crate) fn kind_context(name: &str) -> String {
     format!("{KIND}{name}")
 }

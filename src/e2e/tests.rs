@@ -30,7 +30,7 @@ use super::{
 };
 use crate::external;
 
-/// A folder with programs, which are found before those of the machine.
+/// A folder with programs that precede those of the machine in `PATH`.
 struct Programs(TempDir);
 
 impl Programs {
@@ -83,7 +83,7 @@ fn first(spec: &E2eSpec) -> Call<'_> {
     all.swap_remove(0)
 }
 
-/// Prints its arguments, and answers questions for Pods and Leases.
+/// Prints its arguments, and responds to requests for Pods and Leases.
 const KUBECTL: &str = r#"case "$*" in
   "get lease"*) printf 'web-7_0af3' ;;
   "get pods"*) printf 'web-9 web-2' ;;
@@ -161,14 +161,14 @@ async fn a_program_that_is_missing_is_not_waited_for() {
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
     let programs = Programs::new(&[]);
-    // The pipe is open as long as any of the processes runs.
+    // The pipe stays open as long as any of the processes runs.
     let spec = spec("commands: [{ run: 'mkfifo held; sleep 600 >held & cat held; sleep 600' }]");
     let ended = programs
         .run(&first(&spec), Duration::from_millis(300))
         .await;
     assert_eq!(ended.unwrap_err().to_string(), "`sh` has not ended in time");
-    // A reader of the pipe would wait for its writers: opening it for reading and writing shows that it exists, and a new
-    // writer is the only one.
+    // Opening the pipe for reading and writing never blocks, and fails unless it exists. If no process holds the pipe, this
+    // is the only writer, and the read ends when it is dropped.
     let held = programs.0.path().join("held");
     let read = tokio::time::timeout(
         LIMIT,

@@ -1,7 +1,7 @@
-//! Folders to artifacts: what is checked before a push, and what an artifact says of itself.
+//! Packs folders into artifacts: the checks before a push, and the summary of an artifact.
 //!
 //! ```text
-//!  folder ── pack ──► files ── validate, in place and on their own ──► Summary, Lifecycle ──► Artifact
+//!  folder ── pack ──► files ── validate, in place and separately ──► Summary, Lifecycle ──► Artifact
 //! ```
 
 mod summary;
@@ -24,59 +24,59 @@ use orkestra_registry::artifact::{
 
 use crate::files::{self, Validated};
 
-/// What is pushed.
+/// An artifact that is ready to be pushed.
 #[derive(Debug)]
 pub struct Prepared {
     /// Manifest, configuration and layers.
     pub artifact: Artifact,
-    /// What it declares.
+    /// Its summary.
     pub summary: Summary,
-    /// That it is going out of use.
+    /// Its deprecation, if any.
     pub lifecycle: Option<Lifecycle>,
-    /// Warnings of the check.
+    /// The warnings of the checks.
     pub validated: Validated,
 }
 
-/// Why a folder is not pushed.
+/// The reason why a folder is not pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Files cannot be read or be part of an artifact.
+    /// A file cannot be read, or cannot be part of an artifact.
     #[error(transparent)]
     Pack(#[from] PackError),
-    /// There is neither a Katalog nor a Motif, or both.
+    /// The folder contains neither a Katalog nor a Motif, or both.
     #[error("{} must have either katalog.yaml or motif.yaml, and has {found}", folder.display())]
     Kind {
         /// The folder.
         folder: PathBuf,
-        /// What it has of them.
+        /// The contents that were found.
         found: &'static str,
     },
     /// The documents have errors.
     #[error("the documents have errors")]
     Invalid(Box<Validated>),
-    /// A document needs something that is not in the folder.
+    /// A document needs a file outside the folder.
     #[error("a document needs files outside of the folder: {0}")]
     Outside(String),
-    /// The files cannot be checked on their own.
+    /// The files cannot be checked separately.
     #[error("cannot check the files in a folder of their own")]
     Alone(#[from] UnpackError),
-    /// There is no folder for temporary files.
+    /// A temporary folder cannot be created.
     #[error("cannot create a temporary folder")]
     Temporary(#[from] io::Error),
 }
 
-/// What the files of a folder declare.
+/// The declarations in a folder.
 pub struct Described {
-    /// What was checked.
+    /// The result of the checks.
     pub validated: Validated,
-    /// What is declared; none where the documents have errors.
+    /// The summary; `None` if the documents have errors.
     pub summary: Option<(Summary, Option<Lifecycle>)>,
 }
 
-/// Checks a folder and makes an artifact of it.
+/// Checks a folder and packs it into an artifact.
 ///
-/// Its documents must be valid, in place and in a folder that holds nothing but the files of the artifact: whoever pulls them has no
-/// others.
+/// Its documents must be valid in place, and in a folder with only the files of the artifact, because users who pull it have
+/// no others.
 ///
 /// # Errors
 /// [`Error`].
@@ -96,7 +96,7 @@ pub async fn prepare(folder: &Path) -> Result<Prepared, Error> {
     })
 }
 
-/// What a folder holds by its files.
+/// Returns the kind of a folder, by its files.
 fn kind(folder: &Path, packed: &[File]) -> Result<Kind, Error> {
     let has = |kind: &Kind| packed.iter().any(|file| file.name == kind.file());
     let found: Vec<Kind> = Kind::ALL.into_iter().filter(has).collect();
@@ -109,7 +109,7 @@ fn kind(folder: &Path, packed: &[File]) -> Result<Kind, Error> {
     }
 }
 
-/// Checks the documents of a folder and says what they declare.
+/// Checks the documents of a folder and returns their summary.
 pub async fn describe(folder: &Path, kind: Kind) -> Described {
     let validated = files::validate(&[folder.to_owned()]).await;
     if validated.problems.has_errors() {
@@ -136,7 +136,7 @@ fn motif(folder: &Path, validated: &Validated) -> Option<MotifDocument> {
     files::motifs(&sources).into_iter().next()
 }
 
-/// Checks the files in a folder that holds nothing else.
+/// Checks the files in a folder without any others.
 async fn check_alone(folder: &Path, packed: &[File], kind: Kind) -> Result<(), Error> {
     let fresh = tempfile::TempDir::new()?;
     let alone = fresh.path().join("files");
@@ -154,7 +154,7 @@ async fn check_alone(folder: &Path, packed: &[File], kind: Kind) -> Result<(), E
         let (temporary, own) = (alone.display().to_string(), folder.display().to_string());
         return Err(Error::Outside(message.replace(&temporary, &own)));
     }
-    // A path from the root is found from everywhere, here.
+    // On this machine an absolute path would be found from any folder.
     for katalog in &validated.katalogs {
         let spec = &katalog.document.spec;
         let named = Library::default()

@@ -1,4 +1,4 @@
-//! Compiled documents to what an artifact says of itself.
+//! Summarizes compiled documents for an artifact.
 
 use orkestra_core::{
     api::{lifecycle::Deprecation, motif::Info},
@@ -10,7 +10,7 @@ use orkestra_registry::artifact::{Declared, Kind, Lifecycle, Rule, Summary};
 
 use crate::{VERSION, files::Compiled};
 
-/// What the Katalogs of one file declare; none without a Katalog.
+/// Returns the summary of the Katalogs in one file; `None` without a Katalog.
 pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lifecycle>)> {
     let first = katalogs.first()?;
     let document = &first.document;
@@ -43,18 +43,18 @@ pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lif
     Some((summary, deprecation.map(lifecycle)))
 }
 
-/// What a Motif declares.
+/// Returns the summary of a Motif.
 pub(super) fn of_motif(motif: &MotifDocument) -> (Summary, Option<Lifecycle>) {
     let info = info(motif.spec.info.as_ref(), &motif.tree);
     let lifecycle = info.deprecation.as_ref().map(lifecycle);
     (summary(Kind::Motif, &motif.name, &info), lifecycle)
 }
 
-/// What a document says of itself: in its `spec`, else in its `metadata`.
+/// Returns the information in a document's `spec`, else in its `metadata`.
 fn info(info: Option<&Info>, document: &Tree) -> Info {
     let metadata = || {
         let metadata = document.get("metadata")?.to_json();
-        // Its shape was checked where the document was read.
+        // Its shape was checked when the document was read.
         serde_json::from_value(metadata).ok()
     };
     info.cloned().or_else(metadata).unwrap_or_default()
@@ -103,7 +103,7 @@ fn lifecycle(deprecation: &Deprecation) -> Lifecycle {
         ..
     } = deprecation.clone();
     let timeline = timeline.unwrap_or_default();
-    // Days were checked where the document was read.
+    // Dates were checked when the document was read.
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
     Lifecycle {
         message,

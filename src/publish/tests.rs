@@ -1,4 +1,4 @@
-//! What is pushed, and what is not.
+//! Folders that are pushed or rejected.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
-//! Packed folders, `.tar.gz`, read into memory within bounds.
+//! Reads `.tar.gz` archives into memory within limits.
 //!
-//! Whoever made an archive may mean harm: nothing is written anywhere, paths cannot leave the folder, links are
-//! refused, and what is unpacked is counted while it is unpacked, whatever the archive says of itself.
+//! An archive may be malicious: nothing is written to disk, paths cannot leave the folder, links are rejected, and the size
+//! is counted during unpacking, regardless of the sizes that the archive declares.
 
 use std::io::Read;
 
@@ -10,21 +10,21 @@ use tar::{Archive, EntryType};
 
 use crate::chart::File;
 
-/// What an archive may hold.
+/// The limits on an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all files together, unpacked.
+    /// The size of all files, unpacked, in bytes.
     pub bytes: u64,
-    /// Bytes of one file, unpacked.
+    /// The size of one file, unpacked, in bytes.
     pub file_bytes: u64,
-    /// Number of files.
+    /// The number of files.
     pub files: usize,
-    /// Folders within folders.
+    /// The nesting of folders.
     pub depth: usize,
 }
 
 impl Default for Limits {
-    /// 64 MiB, 8 MiB a file, 10,000 files, 32 levels.
+    /// 64 MiB, 8 MiB per file, 10,000 files, 32 levels.
     fn default() -> Limits {
         Limits {
             bytes: 64 << 20,
@@ -35,19 +35,19 @@ impl Default for Limits {
     }
 }
 
-/// Why an archive is not unpacked.
+/// The reason why an archive cannot be unpacked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// The bytes are no gzipped tar.
+    /// The bytes are not a gzipped tar.
     #[error("malformed archive: {0}")]
     Malformed(String),
-    /// A path leaves the folder, or is no path.
+    /// A path leaves the folder, or is not valid.
     #[error("archive entry {0:?} is not a valid relative path")]
     Path(String),
     /// A link or a device.
     #[error("archive entry {0:?} is not a regular file or a directory; links are refused")]
     Kind(String),
-    /// Two files of one path.
+    /// Two files with the same path.
     #[error("archive entry {0:?} appears twice")]
     Twice(String),
     /// The archive exceeds a limit.
@@ -55,7 +55,7 @@ pub enum ArchiveError {
     Limit(String),
 }
 
-/// The files of an archive, in its order, with normalised paths.
+/// Returns the files of an archive, in its order, with normalized paths.
 ///
 /// # Errors
 /// See [`ArchiveError`].
@@ -70,7 +70,7 @@ pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> 
             ArchiveError::Malformed(error.to_string())
         }
     };
-    // Headers and padding count as well; a tar needs no more than this for so many files.
+    // Headers and padding count as well; a tar with that many files needs no more than this.
     let overhead = (limits.files as u64 + 16).saturating_mul(4096);
     let source = Counted {
         inner: MultiGzDecoder::new(bytes),
@@ -128,7 +128,7 @@ fn too_much(what: &str, most: u64) -> ArchiveError {
     ArchiveError::Limit(format!("{most} {what}"))
 }
 
-/// The path without `.` and with `/` between its parts.
+/// Returns the path without `.` and with `/` as separator.
 fn normal_path(name: &str, limits: &Limits) -> Result<String, ArchiveError> {
     let wrong = || ArchiveError::Path(name.into());
     let unix = name.replace('\\', "/");
@@ -150,7 +150,7 @@ fn normal_path(name: &str, limits: &Limits) -> Result<String, ArchiveError> {
     Ok(parts.join("/"))
 }
 
-/// The source is longer than it may be.
+/// The source exceeds its limit.
 #[derive(Debug)]
 struct TooMuch;
 
@@ -162,7 +162,7 @@ impl std::fmt::Display for TooMuch {
 
 impl std::error::Error for TooMuch {}
 
-/// A reader that fails after so many bytes.
+/// A reader that fails after a number of bytes.
 struct Counted<R> {
     inner: R,
     left: u64,

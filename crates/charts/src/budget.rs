@@ -1,17 +1,17 @@
-//! What rendering one chart may cost.
+//! Limits on the cost of rendering a chart.
 
-/// What rendering a chart may cost, all of its templates together.
+/// The limits for rendering a chart, shared by all of its templates.
 ///
 /// The default ends the worst chart within a few seconds and 256 MiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Steps: one for each expression, statement and iteration, and for what functions go through.
+    /// Steps: one per expression, statement and iteration, and one per element that a function processes.
     pub steps: u64,
-    /// Bytes built, intermediate results and output alike.
+    /// Bytes built, both intermediate results and output.
     pub bytes: u64,
-    /// Bytes of one text, so also of one rendered file.
+    /// The maximum size of one text, and so of one rendered file, in bytes.
     pub text_bytes: u64,
-    /// Levels of nesting of statements, expressions and calls of templates, which bounds the stack.
+    /// The nesting of statements, expressions and calls of templates, which limits the stack.
     pub depth: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What a chart learns about the cluster.
+//! The information about the cluster that a chart can read.
 
 use orkestra_core::template::go::parse_version;
 
@@ -7,13 +7,13 @@ use orkestra_core::template::go::parse_version;
 pub struct Capabilities {
     /// The version of Kubernetes, with a `v`.
     pub kube_version: String,
-    /// Group-versions, such as `apps/v1`; also `apps/v1/Deployment` where the caller knows kinds.
+    /// Group-versions, such as `apps/v1`; also `apps/v1/Deployment` if the caller knows the kinds.
     pub api_versions: Vec<String>,
-    /// The version of helm that a chart sees.
+    /// The version of helm that a chart reads.
     pub helm_version: String,
 }
 
-/// The group-versions that helm 4.3 takes for served where no cluster is asked.
+/// The group-versions that helm 4.3 assumes without a cluster.
 const API_VERSIONS: [&str; 57] = [
     "v1",
     "admissionregistration.k8s.io/v1",
@@ -75,7 +75,7 @@ const API_VERSIONS: [&str; 57] = [
 ];
 
 impl Default for Capabilities {
-    /// What `helm template` of helm 4.3 takes where no cluster is asked.
+    /// The defaults of `helm template` of helm 4.3 without a cluster.
     fn default() -> Capabilities {
         Capabilities {
             kube_version: "v1.37.0".into(),
@@ -86,7 +86,7 @@ impl Default for Capabilities {
 }
 
 impl Capabilities {
-    /// The major and the minor version, as text.
+    /// Returns the major and the minor version, as text.
     pub(crate) fn numbers(&self) -> (String, String) {
         let version = parse_version(&self.kube_version);
         let part = |part: fn(&semver::Version) -> u64| {
@@ -98,7 +98,7 @@ impl Capabilities {
         (part(|version| version.major), part(|version| version.minor))
     }
 
-    /// The version without what the distributor adds: `v1.34.1` of `v1.34.1-gke.7`.
+    /// Returns the version without the distributor's suffix: `v1.34.1` for `v1.34.1-gke.7`.
     pub(crate) fn normal_version(&self) -> String {
         match parse_version(&self.kube_version) {
             Some(version) => format!("v{}.{}.{}", version.major, version.minor, version.patch),

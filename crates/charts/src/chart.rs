@@ -1,4 +1,4 @@
-//! A chart in memory, and how it is put together from files.
+//! A chart in memory, and its assembly from files.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::ignore::Rules;
 use crate::metadata::Metadata;
 use crate::values;
 
-/// Charts within charts within charts: so many levels, and no more.
+/// The maximum nesting of charts.
 const MOST_LEVELS: usize = 8;
 
-/// A file of a chart: its path from the chart's folder on, and its bytes.
+/// A file of a chart: its path relative to the chart's folder, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// The path, with `/` between its parts.
+    /// The path, with `/` as separator.
     pub path: String,
     /// The content.
     pub data: Vec<u8>,
@@ -34,12 +34,13 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// A chart from the files of its folder, by their paths in it. Dependencies are in `charts/`, as folders or packed.
+    /// Loads a chart from the files of its folder, by their relative paths. Dependencies are in `charts/`, as folders or
+    /// archives.
     ///
-    /// `.helmignore` leaves files out, as it does for helm.
+    /// `.helmignore` excludes files, as in helm.
     ///
     /// # Errors
-    /// `Chart.yaml` is missing or malformed; so is another file that has to be read, or a dependency.
+    /// `Chart.yaml`, another file that must be read, or a dependency is missing or malformed.
     pub fn from_files<P: Into<String>, D: Into<Vec<u8>>>(
         files: impl IntoIterator<Item = (P, D)>,
     ) -> Result<Chart, Error> {
@@ -55,28 +56,28 @@ impl Chart {
         Chart::load(files, &mut Limits::default(), 0)
     }
 
-    /// A chart from a packed folder, a `.tgz`.
+    /// Loads a chart from an archive, a `.tgz`.
     ///
     /// # Errors
-    /// As [`Chart::from_files`]; also what [`archive::unpack`] refuses.
+    /// The errors of [`Chart::from_files`] and of [`archive::unpack`].
     pub fn from_archive(bytes: &[u8], limits: &Limits) -> Result<Chart, Error> {
         let mut limits = limits.clone();
         Chart::load_archive(bytes, &mut limits, 0)
     }
 
-    /// What `Chart.yaml` says.
+    /// Returns the contents of `Chart.yaml`.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The default values.
+    /// Returns the default values.
     pub fn values(&self) -> &Node {
         &self.values
     }
 
     fn load_archive(bytes: &[u8], limits: &mut Limits, level: usize) -> Result<Chart, Error> {
         let unpacked = archive::unpack(bytes, limits)?;
-        // What charts hold of charts comes out of the same limits.
+        // Charts inside charts share the same limits.
         limits.bytes -= unpacked
             .iter()
             .map(|file| file.data.len() as u64)
@@ -164,7 +165,7 @@ impl Chart {
         Ok(chart)
     }
 
-    /// The definitions of kinds in `crds/`, with their paths from the chart's name on.
+    /// Collects the CRDs in `crds/`, with their paths starting with the chart's name.
     pub(crate) fn definitions(&self, path: &str, found: &mut Vec<File>) {
         let is_manifest = |name: &str| {
             [".yaml", ".yml", ".json"]
@@ -181,7 +182,7 @@ impl Chart {
     }
 }
 
-/// An error of a file within another.
+/// Returns an error of a file inside another.
 fn in_file(file: &str, error: &Error) -> Error {
     match error {
         Error::File {
@@ -195,7 +196,7 @@ fn in_file(file: &str, error: &Error) -> Error {
     }
 }
 
-/// The text of a file that has to be UTF-8; a byte order mark is dropped.
+/// Returns the text of a file that must be UTF-8; a byte order mark is dropped.
 fn text(path: &str, data: &[u8]) -> Result<String, Error> {
     let text = std::str::from_utf8(data).map_err(|_| Error::file(path, "the file is not UTF-8"))?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())

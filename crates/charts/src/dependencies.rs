@@ -1,4 +1,4 @@
-//! Which charts take part, with which values: aliases, conditions, tags, imports.
+//! Selects the charts to render and their values: aliases, conditions, tags, imports.
 //!
 //! Source: helm's `pkg/chart/v2/util/dependencies.go`.
 
@@ -14,21 +14,21 @@ use crate::values::{
     as_table, coalesce_globals, coalesce_tables, coalesce_values, deep_copy, table_at, value_at,
 };
 
-/// More charts than these take part in nothing that a human wrote; aliases multiply them.
+/// The maximum number of charts. No human writes more, but aliases multiply them.
 const MOST_CHARTS: usize = 500;
 
-/// A chart that takes part.
+/// A chart that is rendered.
 pub(crate) struct Member<'c> {
     pub(crate) chart: &'c Chart,
-    /// Its metadata, with its alias for a name.
+    /// Its metadata, with its alias as the name.
     pub(crate) metadata: Metadata,
-    /// Its default values, with what it imports.
+    /// Its default values, including the imported ones.
     pub(crate) defaults: Rc<Table>,
     pub(crate) dependencies: Vec<Member<'c>>,
 }
 
 impl<'c> Member<'c> {
-    /// The chart with all of its dependencies.
+    /// Returns the chart with all of its dependencies.
     pub(crate) fn of(chart: &'c Chart) -> Member<'c> {
         Member {
             chart,
@@ -38,10 +38,10 @@ impl<'c> Member<'c> {
         }
     }
 
-    /// Takes out what is disabled, and imports values.
+    /// Removes disabled charts, and imports values.
     ///
     /// # Errors
-    /// Values of a dependency that are no map; too many charts.
+    /// The values of a dependency are not a map; there are too many charts.
     pub(crate) fn resolve(&mut self, values: &Rc<Table>) -> Result<(), Error> {
         let mut count = 0;
         self.enable(values, "", &mut count)?;
@@ -66,7 +66,7 @@ impl<'c> Member<'c> {
             let mut dependencies = dependencies.filter(|dependency| is_met(dependency, member));
             dependencies.next().is_some()
         };
-        // What `Chart.yaml` does not name takes part as it is; then what it names, under each alias.
+        // Charts that `Chart.yaml` does not list are included unchanged; then those that it lists, under each alias.
         let mut taking_part: Vec<Member<'c>> = Vec::new();
         for member in &self.dependencies {
             if !declared(member) {
@@ -107,7 +107,7 @@ impl<'c> Member<'c> {
         Ok(())
     }
 
-    /// Puts what is imported from dependencies below the default values, from the innermost chart on.
+    /// Puts the values imported from dependencies below the default values, starting with the innermost chart.
     fn import(&mut self) -> Result<(), Error> {
         for member in &mut self.dependencies {
             member.import()?;
@@ -139,10 +139,10 @@ impl<'c> Member<'c> {
         Ok(())
     }
 
-    /// The values that the chart is rendered with, its dependencies' below their names.
+    /// Returns the values for rendering the chart, with those of its dependencies below their names.
     ///
     /// # Errors
-    /// Values of a dependency that are no map.
+    /// The values of a dependency are not a map.
     pub(crate) fn coalesced(&self, given: &Rc<Table>, merge: bool) -> Result<Rc<Table>, Error> {
         let values = deep_copy(given);
         self.coalesce(&values, merge)?;
@@ -182,7 +182,7 @@ fn is_met(dependency: &Dependency, member: &Member<'_>) -> bool {
     member.chart.metadata.name == dependency.name && fits == Some(true)
 }
 
-/// Whether tags and conditions let a dependency take part. A condition wins over tags.
+/// True if tags and conditions enable a dependency. A condition overrides tags.
 fn is_enabled(dependency: &Dependency, values: &Rc<Table>, path: &str) -> bool {
     let conditions = dependency
         .condition

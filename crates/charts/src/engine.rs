@@ -1,4 +1,4 @@
-//! What the templates of a chart run on: named templates, budget, clock, randomness.
+//! The environment of a chart's templates: named templates, budget, clock, randomness.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -16,19 +16,19 @@ use crate::objects;
 use crate::print;
 use crate::value::{Elem, Value};
 
-/// What missing values print as inside of a template, and what is taken out of its text.
+/// The text of missing values inside a template, which is removed from its output.
 const NO_VALUE: &str = "<no value>";
 
-/// A bound on nested lists and maps that a function goes through.
+/// The maximum nesting of lists and maps that a function processes.
 const MOST_LEVELS: u32 = 100;
 
-/// A compiled regular expression may take this many bytes.
+/// The maximum size of a compiled regular expression, in bytes.
 const REGEX_BYTES: usize = 1 << 20;
 
-/// How deep `include` and `tpl` may be nested, which bounds the stack.
+/// The maximum nesting of `include` and `tpl`, which limits the stack.
 const MOST_CALLS: u32 = 60;
 
-/// A named template: a definition of a unit, and the file that the unit is.
+/// A named template: a definition of a unit, and the unit's file.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     pub(crate) unit: Unit<&'static Function>,
@@ -36,7 +36,7 @@ pub(crate) struct Template {
     pub(crate) file: Rc<str>,
 }
 
-/// The evaluation of all the templates of a chart.
+/// The evaluation of all templates of a chart.
 pub(crate) struct Engine<'c> {
     budget: Steps,
     text_bytes: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Engine<'c> {
     entropy: &'c Entropy,
     now: Timestamp,
     regexes: HashMap<Rc<str>, Rc<Regex>>,
-    /// Where the failure was, the innermost template first.
+    /// The positions of the failure, the innermost template first.
     trace: Vec<Frame>,
     calls: u32,
 }
@@ -67,11 +67,11 @@ impl<'c> Engine<'c> {
         }
     }
 
-    /// Parses a file and adds what it defines: its own text under its name, and named templates. A definition replaces
-    /// an earlier one of its name unless it is blank.
+    /// Parses a file and adds its definitions: its own text under its name, and named templates. A definition replaces an
+    /// earlier one of its name unless it is blank.
     ///
     /// # Errors
-    /// The first problem of the syntax, and where.
+    /// The first syntax error, and its position.
     pub(crate) fn add(&mut self, file: &str, source: &str) -> Result<(), (Frame, String)> {
         self.define(file, file, source)
     }
@@ -100,24 +100,24 @@ impl<'c> Engine<'c> {
         Ok(())
     }
 
-    /// The text of a named template.
+    /// Returns the text of a named template.
     ///
     /// # Errors
-    /// What the template refuses; [`Engine::take_trace`] says where.
+    /// The failure of the template; [`Engine::take_trace`] returns its positions.
     pub(crate) fn render(&mut self, name: &str, dot: Value) -> Result<String, Failure> {
         let mut out = String::new();
         self.invoke(&mut out, name, dot)?;
         Ok(out.replace(NO_VALUE, ""))
     }
 
-    /// The text of a named template, with its missing values still in it: `include`.
+    /// Returns the text of a named template, including the text of missing values: `include`.
     pub(crate) fn render_raw(&mut self, name: &str, dot: Value) -> Result<String, Failure> {
         let mut out = String::new();
         self.invoke(&mut out, name, dot)?;
         Ok(out)
     }
 
-    /// The text of a template given as text: `tpl`. What it defines is known to it alone.
+    /// Returns the text of a template given as text: `tpl`. Only the template itself can use its definitions.
     pub(crate) fn render_source(&mut self, source: &str, dot: Value) -> Result<String, Failure> {
         self.steps(source.len() as u64)?;
         let templates = Rc::clone(&self.templates);
@@ -134,12 +134,12 @@ impl<'c> Engine<'c> {
         result
     }
 
-    /// Where the last failure was, the innermost place first.
+    /// Returns the positions of the last failure, the innermost first.
     pub(crate) fn take_trace(&mut self) -> Vec<Frame> {
         std::mem::take(&mut self.trace)
     }
 
-    /// The moment of the evaluation.
+    /// Returns the time of the evaluation.
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
@@ -151,12 +151,12 @@ impl<'c> Engine<'c> {
         Ok(self.entropy.draw(count))
     }
 
-    /// Takes steps from the budget.
+    /// Charges steps to the budget.
     pub(crate) fn steps(&mut self, steps: u64) -> Result<(), Failure> {
         self.budget.step(steps)
     }
 
-    /// Takes the bytes of a text that is about to be built.
+    /// Charges the bytes of a text that is about to be built.
     pub(crate) fn text(&mut self, bytes: usize) -> Result<(), Failure> {
         if bytes > self.text_bytes {
             let message = format!(
@@ -168,12 +168,12 @@ impl<'c> Engine<'c> {
         self.budget.take(bytes)
     }
 
-    /// Takes what a list of so many items takes.
+    /// Charges the size of a list with that many items.
     pub(crate) fn items(&mut self, count: usize) -> Result<(), Failure> {
         self.budget.items(count)
     }
 
-    /// Pays for going through a whole value, and refuses one that is nested too deeply or holds itself.
+    /// Charges for processing a whole value. Fails if it is nested too deeply or contains itself.
     pub(crate) fn whole(&mut self, value: &Value) -> Result<(), Failure> {
         let mut left = self.budget.steps;
         let before = left;
@@ -191,7 +191,7 @@ impl<'c> Engine<'c> {
         &mut self.budget
     }
 
-    /// The compiled form of a regular expression.
+    /// Returns a compiled regular expression.
     pub(crate) fn regex(&mut self, pattern: &str) -> Result<Rc<Regex>, Failure> {
         if let Some(known) = self.regexes.get(pattern) {
             return Ok(Rc::clone(known));
@@ -236,7 +236,7 @@ impl Machine for Engine<'_> {
     }
 
     fn fields(&mut self, mut base: Value, keys: &[Key]) -> Result<Value, Failure> {
-        // What a variable or parentheses hold may be missing: `(.Values.a).b`. A key on the way may not.
+        // The value of a variable or of parentheses may be missing: `(.Values.a).b`. An intermediate key may not.
         if base.is_nil() {
             return Ok(base);
         }
@@ -294,7 +294,7 @@ impl Machine for Engine<'_> {
 
     fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
         if out.len() + text.len() > self.text_bytes {
-            // Says so.
+            // Fails because the text is too long.
             self.text(out.len() + text.len())?;
         }
         self.budget.step(1)?;
@@ -379,7 +379,7 @@ fn not_iterable(value: &Value, engine: &mut Engine<'_>) -> Failure {
     }
 }
 
-/// The type of a list's elements where a function makes a list of a part of it.
+/// Returns a list that a function made from a part of another, with the same element type.
 pub(crate) fn part_of(elem: Elem, items: Vec<Value>) -> Value {
     Value::List(crate::value::Items::new(items), elem)
 }

@@ -1,11 +1,11 @@
-//! What goes wrong with charts.
+//! Errors of charts.
 
 use std::fmt;
 
-/// A place in a file of a chart.
+/// A position in a file of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The file, from the chart's name on: `pond/templates/pump.yaml`. `<tpl>` stands for a text given to `tpl`.
+    /// The file, starting with the chart's name: `pond/templates/pump.yaml`. `<tpl>` stands for a text given to `tpl`.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -14,7 +14,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The place of a byte of a file.
+    /// Returns the position of a byte of a file.
     pub(crate) fn new(file: &str, source: &str, offset: usize) -> Frame {
         let before = source.get(..offset).unwrap_or(source);
         let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -33,24 +33,24 @@ impl fmt::Display for Frame {
     }
 }
 
-/// Why a chart cannot be loaded or rendered.
+/// The reason why a chart cannot be loaded or rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// An archive is malformed, or leaves its bounds.
+    /// An archive is malformed, or exceeds its limits.
     #[error("{0}")]
     Archive(#[from] crate::archive::ArchiveError),
-    /// A file that a chart consists of is missing or malformed.
+    /// A file of a chart is missing or malformed.
     #[error("{file}: {message}")]
     File {
-        /// The file, from the chart's name on where that is known.
+        /// The file, starting with the chart's name if it is known.
         file: String,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
-    /// Values are no map, or not what the chart's schema asks for.
+    /// Values are not a map, or violate the chart's schema.
     #[error("{0}")]
     Values(String),
-    /// The chart asks for another version of Kubernetes.
+    /// The chart requires another version of Kubernetes.
     #[error("chart `{chart}` requires kubeVersion {wanted}, the cluster has {found}")]
     KubeVersion {
         /// The chart.
@@ -63,19 +63,19 @@ pub enum Error {
     /// A template is malformed or fails.
     #[error("{at}: {message}")]
     Template {
-        /// Where it failed.
+        /// The position.
         at: Frame,
-        /// Why.
+        /// The message.
         message: String,
-        /// Whether the budget ended it.
+        /// True if the budget was exhausted.
         budget: bool,
-        /// Which templates called it, the innermost first.
+        /// The calling templates, the innermost first.
         called_from: Vec<Frame>,
     },
 }
 
 impl Error {
-    /// An error of a file.
+    /// Creates an error of a file.
     pub(crate) fn file(file: impl Into<String>, message: impl fmt::Display) -> Error {
         Error::File {
             file: file.into(),

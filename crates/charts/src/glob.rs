@@ -32,17 +32,17 @@ impl Pattern {
         }
     }
 
-    /// Whether a path matches.
+    /// True if a path matches.
     ///
     /// # Errors
-    /// The budget is spent: alternatives can make matching slow.
+    /// The budget is exhausted: alternatives can make matching slow.
     pub(crate) fn matches(&self, path: &str, engine: &mut Engine<'_>) -> Result<bool, Failure> {
         let path: Vec<char> = path.chars().collect();
         let ends = self.ends(&path, vec![0], engine)?;
         Ok(ends.contains(&path.len()))
     }
 
-    /// Where matches that begin at one of `starts` can end.
+    /// Returns the positions where matches that begin at one of `starts` can end.
     fn ends(
         &self,
         path: &[char],
@@ -90,7 +90,7 @@ impl Pattern {
 }
 
 impl Part {
-    /// Whether it matches this one character.
+    /// True if it matches this one character.
     fn takes(&self, c: char) -> bool {
         match self {
             Part::One(wanted) => *wanted == c,
@@ -103,7 +103,7 @@ impl Part {
     }
 }
 
-/// Parts up to the end of the pattern, or of an alternative.
+/// Parses parts up to the end of the pattern, or of an alternative.
 fn parse(chars: &[char], at: &mut usize, depth: usize) -> Option<Vec<Part>> {
     let mut parts = Vec::new();
     while let Some(c) = chars.get(*at) {
@@ -145,7 +145,7 @@ fn parse(chars: &[char], at: &mut usize, depth: usize) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// `[…]`, whose bracket is read.
+/// Parses `[…]`, after its opening bracket.
 fn class(chars: &[char], at: &mut usize) -> Option<Part> {
     let negated = matches!(chars.get(*at), Some('!'));
     *at += usize::from(negated);

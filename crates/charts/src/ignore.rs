@@ -1,4 +1,4 @@
-//! `.helmignore`: files of a chart's folder that are no part of the chart.
+//! `.helmignore`: files in a chart's folder that are not part of the chart.
 //!
 //! Source: helm's `pkg/ignore`: rules as in `.gitignore`, without `**`.
 
@@ -12,14 +12,14 @@ pub(crate) struct Rules(Vec<Rule>);
 struct Rule {
     pattern: Vec<char>,
     negated: bool,
-    /// Whether it is about folders only.
+    /// True if it applies to folders only.
     folders: bool,
-    /// Whether the pattern is about the whole path, and not about the last name.
+    /// True if the pattern applies to the whole path instead of the last name.
     whole: bool,
 }
 
 impl Rules {
-    /// Reads the file.
+    /// Parses the file.
     pub(crate) fn parse(text: &str) -> Result<Rules, Error> {
         let lines = text.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -47,9 +47,9 @@ impl Rules {
         Ok(Rules(rules.collect::<Result<_, _>>()?))
     }
 
-    /// Whether a file is left out, by itself or with a folder that it is in.
+    /// True if a file is ignored, directly or by one of its folders.
     pub(crate) fn ignores(&self, path: &str) -> bool {
-        // Hidden files of templates are never part of a chart.
+        // Hidden files in `templates` are never part of a chart.
         if path
             .strip_prefix("templates/")
             .is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
@@ -88,9 +88,9 @@ impl Rule {
     }
 }
 
-/// Go's `filepath.Match`: `*` and `?` within a name, `[a-z]`, `[^a]`, `\` before a character.
+/// Implements Go's `filepath.Match`: `*` and `?` within a name, `[a-z]`, `[^a]`, `\` before a character.
 fn matches(pattern: &[char], name: &[char]) -> bool {
-    // Positions in the pattern after as much of the name as was read.
+    // The positions in the pattern after the part of the name read so far.
     let mut states = vec![0];
     let close = |states: &mut Vec<usize>| {
         let mut at = 0;
@@ -121,7 +121,7 @@ fn matches(pattern: &[char], name: &[char]) -> bool {
     states.contains(&pattern.len())
 }
 
-/// The length of a class that matches the character.
+/// Returns the length of a class that matches the character.
 fn class(pattern: &[char], c: char) -> Option<usize> {
     let negated = pattern.get(1) == Some(&'^');
     let mut at = if negated { 2 } else { 1 };

@@ -1,4 +1,4 @@
-//! Helm charts without helm: a chart in memory and values in, rendered documents out.
+//! Renders Helm charts without helm: input is a chart in memory and values, output the rendered documents.
 //!
 //! ```text
 //!  files ──► Chart ─┐
@@ -8,9 +8,9 @@
 //!  capabilities ────┘
 //! ```
 //!
-//! Nothing here reads a clock, a network or a disk: time and randomness are arguments. A chart is input of others, so
-//! whatever it holds ends in a result or in an [`Error`], within the [`Budget`] of steps, bytes and depth. What differs
-//! from helm is listed in `docs/charts.md`; what is the same is compared with helm's own output in the tests.
+//! Nothing here reads a clock, a network or a disk: time and randomness are arguments. A chart is untrusted input: it
+//! results in documents or in an [`Error`], within the [`Budget`] of steps, bytes and depth. The differences from helm are
+//! listed in `docs/charts.md`; everything else is compared with helm's own output in the tests.
 //!
 //! ```
 //! use orkestra_charts::{Budget, Capabilities, Chart, Release, render};

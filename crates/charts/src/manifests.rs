@@ -1,4 +1,4 @@
-//! Rendered files cut into documents, hooks apart from the rest, in the order of installation.
+//! Splits rendered files into documents and hooks, in installation order.
 
 use orkestra_core::value::Node;
 
@@ -8,17 +8,17 @@ use crate::yaml;
 /// One rendered document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The template that it comes from, from the chart's name on.
+    /// The template, starting with the chart's name.
     pub source: String,
     /// The text.
     pub text: String,
-    /// What the text is as YAML; null where there are only comments.
+    /// The text parsed as YAML; null if it contains only comments.
     pub object: Node,
-    /// The events that it is a hook of, such as `pre-install`; empty for what is no hook.
+    /// The events of a hook, such as `pre-install`; empty for other documents.
     pub hooks: Vec<String>,
 }
 
-/// The order in which kinds are installed. Others come after these, sorted by their names.
+/// The installation order of kinds. Other kinds follow, sorted by name.
 ///
 /// Source: helm's `InstallOrder`.
 const ORDER: [&str; 38] = [
@@ -76,7 +76,7 @@ const EVENTS: [&str; 10] = [
     "test-success",
 ];
 
-/// The documents of a file: a line that begins with `---` begins the next.
+/// Splits a file into documents: a line that begins with `---` begins the next.
 fn split(text: &str) -> Vec<&str> {
     let text = text.trim_start();
     let mut documents = Vec::new();
@@ -95,10 +95,10 @@ fn split(text: &str) -> Vec<&str> {
     documents.map(str::trim_start).collect()
 }
 
-/// Cuts rendered files, sorted by their paths, into documents and hooks.
+/// Splits rendered files, sorted by their paths, into documents and hooks.
 ///
 /// # Errors
-/// A document that is no YAML.
+/// A document is not valid YAML.
 pub(crate) fn sort(files: Vec<(String, String)>) -> Result<(Vec<Document>, Vec<Document>), Error> {
     let (mut documents, mut hooks) = (Vec::new(), Vec::new());
     for (source, text) in files {
@@ -112,7 +112,7 @@ pub(crate) fn sort(files: Vec<(String, String)>) -> Result<(Vec<Document>, Vec<D
             };
             match events(&document.object) {
                 None => documents.push(document),
-                // A hook of an event that is unknown is never run.
+                // A hook with an unknown event is never run.
                 Some(events) if events.iter().any(|event| !EVENTS.contains(&&**event)) => {}
                 Some(hooks_of) => hooks.push(Document {
                     hooks: hooks_of,
@@ -126,7 +126,7 @@ pub(crate) fn sort(files: Vec<(String, String)>) -> Result<(Vec<Document>, Vec<D
     Ok((documents, hooks))
 }
 
-/// The events that a document is a hook of, if it is one.
+/// Returns the events of a hook; `None` for other documents.
 fn events(object: &Node) -> Option<Vec<String>> {
     let annotations = object.get("metadata")?.get("annotations")?;
     let events = annotations.get("helm.sh/hook")?.as_str()?;
@@ -138,7 +138,7 @@ fn events(object: &Node) -> Option<Vec<String>> {
     )
 }
 
-/// The place of a document's kind in the order; kinds that are unknown come last, by name.
+/// Returns the position of a document's kind in the order; unknown kinds come last, by name.
 fn place(document: &Document) -> (usize, String) {
     let kind = document
         .object

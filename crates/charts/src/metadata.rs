@@ -9,16 +9,16 @@ use crate::error::Error;
 use crate::value::{Elem, Entries, Table, Value};
 use crate::yaml;
 
-/// What `Chart.yaml` says.
+/// The contents of `Chart.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// `v1` or `v2`; `v1` where the file says nothing.
+    /// `v1` or `v2`; the default is `v1`.
     pub api_version: String,
     /// The chart's name, or its alias as a dependency.
     pub name: String,
     /// The chart's version.
     pub version: String,
-    /// The version of what the chart installs.
+    /// The version of the application that the chart installs.
     pub app_version: String,
     /// A constraint on the version of Kubernetes; empty for none.
     pub kube_version: String,
@@ -28,7 +28,7 @@ pub struct Metadata {
     pub description: String,
     /// Whether the chart is no longer maintained.
     pub deprecated: bool,
-    /// The other charts that this needs.
+    /// The charts that this one needs.
     pub dependencies: Vec<Dependency>,
     home: String,
     icon: String,
@@ -47,13 +47,13 @@ pub struct Dependency {
     pub name: String,
     /// A constraint on its version.
     pub version: String,
-    /// Where it comes from.
+    /// The repository.
     pub repository: String,
     /// Paths in the values, separated by commas; the first that is a boolean decides.
     pub condition: String,
     /// Names in the values under `tags`.
     pub tags: Vec<String>,
-    /// The name that it has here instead of its own.
+    /// The name in this chart, in place of its own.
     pub alias: String,
     /// Values of the dependency that become values of the chart.
     pub(crate) imports: Vec<Import>,
@@ -129,7 +129,7 @@ impl Reader<'_> {
 }
 
 impl Metadata {
-    /// Reads the file.
+    /// Parses the file.
     pub(crate) fn read(file: &str, text: &str) -> Result<Metadata, Error> {
         let node = yaml::read(text).map_err(|error| Error::file(file, error))?;
         let reader = Reader { file, map: &node };
@@ -183,7 +183,7 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Adds the dependencies of a chart of version 1, which are in a file of their own.
+    /// Adds the dependencies of a version 1 chart, which are in a separate file.
     pub(crate) fn read_requirements(&mut self, file: &str, text: &str) -> Result<(), Error> {
         let node = yaml::read(text).map_err(|error| Error::file(file, error))?;
         let reader = Reader { file, map: &node };
@@ -236,7 +236,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// Whether only others use the chart.
+    /// True if only other charts use the chart.
     pub(crate) fn is_library(&self) -> bool {
         self.kind == "library"
     }
@@ -252,7 +252,7 @@ impl Metadata {
                 ("URL", text(url)),
             ])
         };
-        // A map without entries, as helm has a nil map there.
+        // A map without entries; helm has a nil map there.
         let annotations = self.annotations.iter().flatten();
         let annotations: Entries = annotations
             .map(|(key, value)| (key.as_str().into(), text(value)))
@@ -290,7 +290,7 @@ impl Metadata {
 }
 
 impl Dependency {
-    /// The name that the chart has in the values.
+    /// Returns the name of the chart in the values.
     pub(crate) fn local_name(&self) -> &str {
         if self.alias.is_empty() {
             &self.name

@@ -16,7 +16,7 @@ use crate::{functions, glob, yaml};
 /// The files of a chart by path.
 pub(crate) type Files = BTreeMap<Rc<str>, Rc<[u8]>>;
 
-/// A value that is no plain data.
+/// A value that is not plain data.
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
     /// `.Files`
@@ -31,12 +31,12 @@ pub(crate) enum Object {
     Time(Timestamp),
     /// `time.Duration`, in nanoseconds
     Duration(i64),
-    /// `*semver.Version` and the text that it was read from
+    /// `*semver.Version` and its original text
     Version(Rc<(Version, Box<str>)>),
 }
 
 impl Object {
-    /// The Go type.
+    /// Returns the Go type.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Object::Files(_) => "engine.files",
@@ -49,7 +49,7 @@ impl Object {
         }
     }
 
-    /// The Go kind.
+    /// Returns the Go kind.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Object::Files(_) => "map",
@@ -60,7 +60,7 @@ impl Object {
         }
     }
 
-    /// Whether a condition takes it for false.
+    /// True if a condition treats it as false.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Object::Files(files) => files.is_empty(),
@@ -70,7 +70,7 @@ impl Object {
         }
     }
 
-    /// Whether both are equal.
+    /// True if both are equal.
     pub(crate) fn same(&self, other: &Object) -> bool {
         match (self, other) {
             (Object::Time(a), Object::Time(b)) => a == b,
@@ -84,7 +84,7 @@ impl Object {
         }
     }
 
-    /// The value that its JSON reads as.
+    /// Returns the value of its JSON.
     pub(crate) fn data(&self) -> Option<Value> {
         Some(match self {
             Object::Files(files) => {
@@ -107,7 +107,7 @@ impl Object {
         })
     }
 
-    /// The text of a value that prints itself.
+    /// Returns the text of a value that formats itself.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
             Object::KubeVersion(capabilities) => Some(capabilities.normal_version()),
@@ -122,13 +122,13 @@ impl Object {
         }
     }
 
-    /// The value of a field, or of a method without arguments.
+    /// Returns the value of a field, or of a method without arguments.
     pub(crate) fn field(&self, name: &str, engine: &mut Engine<'_>) -> Result<Value, Failure> {
         let found = match self {
             Object::Capabilities(capabilities) => capability(capabilities, name),
             Object::KubeVersion(capabilities) => kube_version(capabilities, name),
             Object::Version(version) => version_part(version, name),
-            // A key of the map, as far as it is no method.
+            // A key of the map, unless it is a method.
             Object::Files(files) if !matches!(name, "AsConfig" | "AsSecrets") => {
                 let file = files.get(name);
                 Some(file.map_or(Value::Nil, |f| Value::Bytes(Rc::clone(f), Raw::Slice)))
@@ -141,7 +141,7 @@ impl Object {
         }
     }
 
-    /// The result of a method.
+    /// Calls a method.
     pub(crate) fn method(
         &self,
         name: &str,
@@ -270,7 +270,7 @@ fn files_method(
     }))
 }
 
-/// The files by their last names, as YAML.
+/// Returns the files by their last names, as YAML.
 fn as_data(
     files: &Files,
     engine: &mut Engine<'_>,
@@ -327,7 +327,7 @@ fn duration_method(nanos: i64, name: &str) -> Option<Value> {
     })
 }
 
-/// The keys and values that a `range` goes over, if it can.
+/// Returns the keys and values for a `range`, if the object supports it.
 pub(crate) fn items(object: &Object) -> Option<Vec<(Value, Value)>> {
     match object {
         Object::Files(files) => Some(
@@ -353,7 +353,7 @@ pub(crate) fn items(object: &Object) -> Option<Vec<(Value, Value)>> {
     }
 }
 
-/// The elements of a value that Go takes for a slice.
+/// Returns the elements of a value that Go treats as a slice.
 pub(crate) fn slice(value: &Value) -> Option<(Rc<Items>, Elem)> {
     match value {
         Value::List(items, elem) => Some((Rc::clone(items), *elem)),

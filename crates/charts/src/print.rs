@@ -6,7 +6,7 @@ use orkestra_core::value::{Key, Node};
 use crate::engine::Engine;
 use crate::value::{Raw, Value};
 
-/// The text of a value as `%v` has it; nil is `<nil>`.
+/// Formats a value with `%v`; nil is `<nil>`.
 pub(crate) fn text(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
     if let Value::Str(text) = value {
         engine.text(text.len())?;
@@ -15,7 +15,7 @@ pub(crate) fn text(value: &Value, engine: &mut Engine<'_>) -> Result<String, Fai
     sprintf("%v", std::slice::from_ref(value), engine)
 }
 
-/// The text of a format and its arguments.
+/// Formats arguments with a format.
 pub(crate) fn sprintf(
     format: &str,
     args: &[Value],
@@ -26,7 +26,7 @@ pub(crate) fn sprintf(
     go::sprintf(format, &args, engine.budget_mut())
 }
 
-/// The arguments as one text, with a line break where it is a line.
+/// Formats the arguments as one text, with a line break if it is a line.
 pub(crate) fn sprint(
     args: &[Value],
     line: bool,
@@ -37,7 +37,7 @@ pub(crate) fn sprint(
     go::sprint(&args, line, engine.budget_mut())
 }
 
-/// The arguments as the formatter takes them, with whether their integers are `int`.
+/// Converts the arguments for the formatter, with a flag that is true if their integers are `int`.
 fn nodes(args: &[Value], engine: &mut Engine<'_>) -> Result<Vec<(Node, bool)>, Failure> {
     let mut nodes = Vec::with_capacity(args.len());
     for arg in args {
@@ -47,7 +47,7 @@ fn nodes(args: &[Value], engine: &mut Engine<'_>) -> Result<Vec<(Node, bool)>, F
     Ok(nodes)
 }
 
-/// A value for the formatter: floats stay floats, and what prints itself is its text.
+/// Converts a value for the formatter: floats stay floats, and values that format themselves become text.
 fn node(value: &Value) -> Node {
     match value {
         Value::Float(n) => Node::Float(*n),

@@ -2,25 +2,25 @@
 
 use jiff::Timestamp;
 
-/// `.Release`, and where time and randomness come from.
+/// `.Release`, and the source of time and randomness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
     /// The name.
     pub name: String,
     /// The namespace.
     pub namespace: String,
-    /// Whether this is an upgrade, and no installation.
+    /// True for an upgrade, false for an installation.
     pub is_upgrade: bool,
     /// The revision, from 1.
     pub revision: i64,
-    /// The moment that `now` gives.
+    /// The result of `now`.
     pub now: Timestamp,
-    /// What `randAlphaNum`, `uuidv4` and `genCA` draw from: the same seed gives the same documents.
+    /// The source of `randAlphaNum`, `uuidv4` and `genCA`: the same seed results in the same documents.
     pub seed: [u8; 32],
 }
 
 impl Release {
-    /// The first revision of a release in the namespace `default`, at the epoch and with a constant seed.
+    /// Returns the first revision of a release in the namespace `default`, at the epoch and with a constant seed.
     pub fn new(name: &str) -> Release {
         Release {
             name: name.into(),

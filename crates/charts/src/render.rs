@@ -1,4 +1,4 @@
-//! From a chart and values to documents.
+//! Renders a chart and values to documents.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,24 +17,24 @@ use crate::value::{Elem, Entries, Table, Value};
 use crate::values::as_table;
 use crate::{Budget, Capabilities, Release, schema};
 
-/// What a chart gives.
+/// The result of rendering a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rendered {
-    /// The documents in the order of installation, hooks left out.
+    /// The documents in installation order, without hooks.
     pub documents: Vec<Document>,
     /// The hooks, in the same order.
     pub hooks: Vec<Document>,
-    /// The files of `crds/`, of the chart and of its dependencies, as they are. Templates are not rendered there.
+    /// The files in `crds/` of the chart and of its dependencies, unchanged. Templates in them are not rendered.
     pub definitions: Vec<File>,
     /// The text of the chart's own `NOTES.txt`.
     pub notes: Option<String>,
 }
 
-/// Renders a chart with values, which go over its own.
+/// Renders a chart with values, which override its own.
 ///
 /// # Errors
-/// A template that is malformed or fails, with its place; values that do not fit; another version of Kubernetes than
-/// the chart asks for; a spent budget.
+/// A template is malformed or fails, with its position; values are invalid; the chart requires another version of
+/// Kubernetes; the budget is exhausted.
 pub fn render(
     chart: &Chart,
     values: &Node,
@@ -83,8 +83,8 @@ pub fn render(
     Ok(rendered)
 }
 
-/// Parses all templates, then renders those that are no partials. Both in the order that helm has: what is nearer to the
-/// chart's folder replaces what is further away.
+/// Parses all templates, then renders all except partials. Both in helm's order: a definition nearer to the chart's folder
+/// replaces one further away.
 fn run(
     engine: &mut Engine<'_>,
     templates: &BTreeMap<String, Source<'_>>,
@@ -126,7 +126,7 @@ fn run(
     Ok(rendered)
 }
 
-/// A failure with its place.
+/// Returns a failure with its position.
 fn located(engine: &mut Engine<'_>, path: &str, failure: &Failure) -> Error {
     let mut trace = engine.take_trace().into_iter();
     let at = trace
@@ -140,20 +140,20 @@ fn located(engine: &mut Engine<'_>, path: &str, failure: &Failure) -> Error {
     }
 }
 
-/// A template and what it is rendered on.
+/// A template and its data.
 struct Source<'c> {
     text: &'c [u8],
     dot: Rc<Table>,
     base: String,
 }
 
-/// What all charts see.
+/// The data shared by all charts.
 struct Shared {
     release: Value,
     capabilities: Rc<Capabilities>,
 }
 
-/// Collects the templates of a chart and of its dependencies; returns what the chart's are rendered on.
+/// Collects the templates of a chart and of its dependencies; returns the data for the chart's own templates.
 fn collect<'c>(
     member: &Member<'c>,
     values: Option<&Rc<Table>>,
@@ -227,7 +227,7 @@ fn release_value(release: &Release) -> Value {
     ])
 }
 
-/// Refuses a chart that lacks charts which it names.
+/// Fails if a chart lacks charts that it lists as dependencies.
 fn check_dependencies(chart: &Chart) -> Result<(), Error> {
     let has = |name: &str| {
         chart

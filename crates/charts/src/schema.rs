@@ -1,7 +1,7 @@
-//! `values.schema.json`: what a chart says of its values.
+//! Checks values against `values.schema.json`.
 //!
-//! JSON Schema as charts write it. A keyword that could refuse values and is not known here is an error, so that nothing
-//! passes that helm would refuse.
+//! Supports the JSON Schema that charts use. An unknown keyword that could reject values is an error, so that values which
+//! helm would reject never pass.
 
 mod keywords;
 
@@ -15,15 +15,15 @@ use crate::value::{Elem, Table, Value};
 use crate::values::as_table;
 use keywords::{pattern, simple};
 
-/// How many keywords the check of one chart may look at.
+/// The maximum number of keywords that the check of one chart evaluates.
 const MOST_STEPS: usize = 1_000_000;
-/// How deep schemas and references may be nested.
+/// The maximum nesting of schemas and references.
 const MOST_LEVELS: usize = 100;
 
 /// Checks the values of a chart and of its dependencies.
 ///
 /// # Errors
-/// All that is wrong with the values of the first chart whose schema they do not fit.
+/// All errors in the values of the first chart whose schema they violate.
 pub(crate) fn check(member: &Member<'_>, values: &Rc<Table>) -> Result<(), Error> {
     if let Some(schema) = &member.chart.schema {
         let name = &member.metadata.name;
@@ -64,7 +64,7 @@ struct Checker<'s> {
 }
 
 impl<'s> Checker<'s> {
-    /// Adds what is wrong with a value.
+    /// Adds the errors in a value.
     fn check(
         &mut self,
         schema: &'s Node,
@@ -118,7 +118,7 @@ impl<'s> Checker<'s> {
         Ok(wrong.is_empty())
     }
 
-    /// Keywords that hold schemas; whether it is one.
+    /// Evaluates keywords that contain schemas; returns whether the keyword is one.
     fn nested(
         &mut self,
         keyword: &str,
@@ -225,7 +225,7 @@ impl<'s> Checker<'s> {
         Ok(true)
     }
 
-    /// Keywords about the keys of a map.
+    /// Evaluates keywords about the keys of a map.
     fn keys(
         &mut self,
         keyword: &str,
@@ -271,7 +271,7 @@ impl<'s> Checker<'s> {
         Ok(())
     }
 
-    /// The schema that a reference names, which has to be in the same file.
+    /// Returns the schema that a reference refers to, which must be in the same file.
     fn target(&self, reference: &Node) -> Result<&'s Node, String> {
         let text = reference.as_str().unwrap_or_default();
         let Some(pointer) = text.strip_prefix('#') else {
@@ -291,7 +291,7 @@ impl<'s> Checker<'s> {
     }
 }
 
-/// Where a keyword stands.
+/// The position of a keyword.
 struct At<'s, 'p> {
     schema: &'s Node,
     path: &'p str,

@@ -1,6 +1,6 @@
-//! Values of chart templates: what Go's templates know of a value and a Katalog's do not.
+//! Values of chart templates, with the properties that Go's templates distinguish and Katalogs do not.
 //!
-//! Maps are shared and changed in place (`set`, `merge`), `int`, `int64` and `float64` are three types, texts may hold
+//! Maps are shared and changed in place (`set`, `merge`), `int`, `int64` and `float64` are three types, texts may contain
 //! bytes that are not UTF-8, and some values are objects with methods.
 
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ pub(crate) type Entries = BTreeMap<Rc<str>, Value>;
 /// A value. Clones are cheap, and a clone of a map is the same map.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Value {
-    /// `nil`, and what is missing.
+    /// `nil`, and missing values.
     #[default]
     Nil,
     /// `bool`
@@ -37,18 +37,18 @@ pub(crate) enum Value {
     List(Rc<Items>, Elem),
     /// A map with string keys.
     Map(Rc<Table>, Elem),
-    /// Something with fields and methods of its own.
+    /// A value with its own fields and methods.
     Object(Object),
 }
 
 /// The elements of a slice.
 ///
-/// Values can be nested as deep as a template likes, so neither this nor [`Table`] is dropped by recursion.
+/// A template can nest values to any depth, so neither this nor [`Table`] is dropped recursively.
 #[derive(Debug, Default)]
 pub(crate) struct Items(Vec<Value>);
 
 impl Items {
-    /// A slice of these elements.
+    /// Creates a slice of these elements.
     pub(crate) fn new(items: Vec<Value>) -> Rc<Items> {
         Rc::new(Items(items))
     }
@@ -68,12 +68,12 @@ impl Drop for Items {
     }
 }
 
-/// The entries of a map, which all its clones share.
+/// The entries of a map, shared by all its clones.
 #[derive(Debug, Default)]
 pub(crate) struct Table(RefCell<Entries>);
 
 impl Table {
-    /// A map of these entries.
+    /// Creates a map of these entries.
     pub(crate) fn new(entries: Entries) -> Rc<Table> {
         Rc::new(Table(RefCell::new(entries)))
     }
@@ -93,7 +93,7 @@ impl Drop for Table {
     }
 }
 
-/// Drops values one after the other, without recursion.
+/// Drops values iteratively, without recursion.
 fn release(mut values: Vec<Value>) {
     while let Some(value) = values.pop() {
         match value {
@@ -112,7 +112,7 @@ fn release(mut values: Vec<Value>) {
     }
 }
 
-/// What raw bytes are to Go.
+/// The Go type of raw bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Raw {
     /// `string`
@@ -135,7 +135,7 @@ pub(crate) enum Elem {
 }
 
 impl Elem {
-    /// The Go type.
+    /// Returns the Go type.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Elem::Any => "interface {}",
@@ -147,12 +147,12 @@ impl Elem {
 }
 
 impl Value {
-    /// Text.
+    /// Creates a text.
     pub(crate) fn text(text: impl AsRef<str>) -> Value {
         Value::Str(Rc::from(text.as_ref()))
     }
 
-    /// Text of bytes, which need not be UTF-8.
+    /// Creates a text from bytes, which need not be UTF-8.
     pub(crate) fn bytes(bytes: &[u8]) -> Value {
         match std::str::from_utf8(bytes) {
             Ok(text) => Value::text(text),
@@ -160,29 +160,29 @@ impl Value {
         }
     }
 
-    /// A list of anything.
+    /// Creates a list of `interface {}`.
     pub(crate) fn list(items: Vec<Value>) -> Value {
         Value::List(Items::new(items), Elem::Any)
     }
 
-    /// A list of texts.
+    /// Creates a list of texts.
     pub(crate) fn texts<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> Value {
         let items = items.into_iter().map(Value::text).collect();
         Value::List(Items::new(items), Elem::Text)
     }
 
-    /// A map of anything.
+    /// Creates a map of `interface {}`.
     pub(crate) fn map(entries: Entries) -> Value {
         Value::Map(Table::new(entries), Elem::Any)
     }
 
-    /// A map of the given entries.
+    /// Creates a map of the given entries.
     pub(crate) fn object<const N: usize>(entries: [(&str, Value); N]) -> Value {
         let entries = entries.into_iter().map(|(key, value)| (key.into(), value));
         Value::map(entries.collect())
     }
 
-    /// A value as `sigs.k8s.io/yaml` reads it into `interface {}`: every number is a `float64`.
+    /// Converts a value as `sigs.k8s.io/yaml` does for `interface {}`: every number is a `float64`.
     pub(crate) fn from_node(node: &Node) -> Value {
         match node {
             Node::Null => Value::Nil,
@@ -202,7 +202,7 @@ impl Value {
         }
     }
 
-    /// The value as data, whole numbers as integers: what its JSON reads as. Objects are what their JSON is.
+    /// Converts the value to data, with whole numbers as integers, like its JSON. Objects become their JSON.
     pub(crate) fn to_node(&self) -> Node {
         match self {
             Value::Nil => Node::Null,
@@ -226,7 +226,7 @@ impl Value {
         }
     }
 
-    /// The text, if this is text in UTF-8.
+    /// Returns the text, if this is text in UTF-8.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Value::Str(text) => Some(text),
@@ -234,7 +234,7 @@ impl Value {
         }
     }
 
-    /// The entries, if this is a map.
+    /// Returns the entries, if this is a map.
     pub(crate) fn as_map(&self) -> Option<&Rc<Table>> {
         match self {
             Value::Map(map, _) => Some(map),
@@ -242,12 +242,12 @@ impl Value {
         }
     }
 
-    /// Whether this is nil.
+    /// True for nil.
     pub(crate) fn is_nil(&self) -> bool {
         matches!(self, Value::Nil)
     }
 
-    /// Whether a condition takes this for false, and `default` for missing.
+    /// True if a condition treats this as false, and `default` as missing.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Value::Nil => true,
@@ -262,7 +262,7 @@ impl Value {
         }
     }
 
-    /// The Go type, as `%T` and messages have it.
+    /// Returns the Go type, as in `%T` and messages.
     pub(crate) fn type_name(&self) -> String {
         match self {
             Value::Nil => "<nil>".into(),
@@ -278,7 +278,7 @@ impl Value {
         }
     }
 
-    /// The Go kind, as `kindOf` has it.
+    /// Returns the Go kind, as in `kindOf`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Nil => "invalid",
@@ -293,7 +293,7 @@ impl Value {
         }
     }
 
-    /// Whether Go's `reflect.DeepEqual` holds.
+    /// Implements Go's `reflect.DeepEqual`.
     pub(crate) fn deep_equal(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Nil, Value::Nil) => true,
@@ -317,7 +317,7 @@ impl Value {
         }
     }
 
-    /// A copy that shares no map with this.
+    /// Returns a copy that shares no map with this.
     pub(crate) fn deep_copy(&self) -> Value {
         match self {
             Value::List(items, elem) => {
@@ -333,8 +333,8 @@ impl Value {
         }
     }
 
-    /// How many values this holds, itself included, and how many bytes of text; stops counting at `most` values or
-    /// `depth` levels, where it returns nothing. Maps can hold themselves.
+    /// Returns the approximate size in bytes and subtracts the number of values, including this one, from `most`; `None` if
+    /// there are more than `most` values or `depth` levels. Maps can contain themselves.
     pub(crate) fn measure(&self, most: &mut u64, depth: u32) -> Option<u64> {
         *most = most.checked_sub(1)?;
         let deeper = depth.checked_sub(1)?;
@@ -353,7 +353,7 @@ impl Value {
     }
 }
 
-/// A number as the YAML of its JSON reads: an integer where it is whole and fits.
+/// Converts a number as the YAML of its JSON: to an integer if it is whole and fits.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "checked: whole and in range"

@@ -1,4 +1,4 @@
-//! Values: read, merged, and put over the defaults of charts.
+//! Reads and merges values, and applies them over the defaults of charts.
 
 use std::rc::Rc;
 
@@ -8,13 +8,13 @@ use crate::error::Error;
 use crate::value::{Elem, Entries, Table, Value};
 use crate::yaml;
 
-/// The key of the values that all charts share.
+/// The key of the values shared by all charts.
 pub(crate) const GLOBAL: &str = "global";
 
-/// Reads a values file: one YAML document or several, which are merged. An empty one has no values.
+/// Parses a values file: one YAML document, or several, which are merged. An empty one has no values.
 ///
 /// # Errors
-/// The text is malformed, or no map.
+/// The text is malformed, or not a map.
 pub fn read_values(text: &str) -> Result<Node, Error> {
     let mut values = Node::Map(Map::default());
     for document in documents(text) {
@@ -31,8 +31,7 @@ pub fn read_values(text: &str) -> Result<Node, Error> {
     Ok(values)
 }
 
-/// Puts values over others, as a later values file goes over an earlier one: maps are merged, everything else replaces,
-/// null too.
+/// Merges values over others, as with a later values file: maps are merged, everything else is replaced, also by null.
 pub fn merge_values(values: &mut Node, over: &Node) {
     let (Node::Map(below), Node::Map(over)) = (&mut *values, over) else {
         *values = over.clone();
@@ -51,7 +50,7 @@ pub fn merge_values(values: &mut Node, over: &Node) {
     }
 }
 
-/// The documents of a stream.
+/// Splits a stream into documents.
 fn documents(text: &str) -> Vec<&str> {
     let mut documents = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -69,19 +68,19 @@ fn documents(text: &str) -> Vec<&str> {
     documents
 }
 
-/// The entries of a value, if it is a map of anything.
+/// Returns the entries of a value, if it is a map of `interface {}`.
 pub(crate) fn as_table(value: &Value) -> Option<Rc<Table>> {
     value.as_map().cloned()
 }
 
-/// The map at a path with points between its keys.
+/// Returns the map at a dotted path.
 pub(crate) fn table_at(values: &Rc<Table>, path: &str) -> Option<Rc<Table>> {
     path.split('.').try_fold(Rc::clone(values), |table, key| {
         table.borrow().get(key).and_then(as_table)
     })
 }
 
-/// The value at a path, if it is no map.
+/// Returns the value at a path, unless it is a map.
 pub(crate) fn value_at(values: &Rc<Table>, path: &str) -> Option<Value> {
     let (table, key) = match path.rsplit_once('.') {
         Some((table, key)) => (table_at(values, table)?, key),
@@ -91,13 +90,13 @@ pub(crate) fn value_at(values: &Rc<Table>, path: &str) -> Option<Value> {
     found.filter(|value| value.as_map().is_none())
 }
 
-/// A copy that shares no map.
+/// Returns a copy that shares no map.
 pub(crate) fn deep_copy(values: &Rc<Table>) -> Rc<Table> {
     let copy = Value::Map(Rc::clone(values), Elem::Any).deep_copy();
     as_table(&copy).unwrap_or_default()
 }
 
-/// The entries, so that the map can be changed while they are gone through.
+/// Copies the entries, so that the map can be changed during the iteration.
 fn entries(values: &Rc<Table>) -> Vec<(Rc<str>, Value)> {
     values
         .borrow()
@@ -106,7 +105,7 @@ fn entries(values: &Rc<Table>) -> Vec<(Rc<str>, Value)> {
         .collect()
 }
 
-/// Puts the values of a table below those of another: what `over` has stays. With `merge`, nulls stay as well;
+/// Adds the values of a table as defaults of another: values in `over` are kept. With `merge`, nulls are kept as well;
 /// otherwise a null in `over` removes the default.
 ///
 /// Source: helm's `coalesceTablesFullKey`.
@@ -132,8 +131,7 @@ pub(crate) fn coalesce_tables(over: &Rc<Table>, below: &Rc<Table>, merge: bool) 
     }
 }
 
-/// Puts a chart's default values below those that it is given. `is_chart` says which keys are those of its
-/// dependencies.
+/// Adds a chart's default values below the given ones. `is_chart` is true for the keys of its dependencies.
 ///
 /// Source: helm's `coalesceValues`.
 pub(crate) fn coalesce_values(
@@ -177,7 +175,7 @@ pub(crate) fn without_nulls(values: &Rc<Table>) {
     }
 }
 
-/// Hands the global values of a chart on to one of its dependencies.
+/// Passes the global values of a chart to one of its dependencies.
 ///
 /// Source: helm's `coalesceGlobals`.
 pub(crate) fn coalesce_globals(dependency: &Rc<Table>, chart: &Rc<Table>) {
@@ -192,7 +190,7 @@ pub(crate) fn coalesce_globals(dependency: &Rc<Table>, chart: &Rc<Table>) {
         let known = to.borrow().get(&key).cloned();
         match (&value, known) {
             (Value::Map(table, _), known) => {
-                // The map of the dependency is filled below the chart's, in a map of its own.
+                // The dependency's map is filled from the chart's, in a copy.
                 let copy: Entries = entries(table).into_iter().collect();
                 let copy = Table::new(copy);
                 match known {

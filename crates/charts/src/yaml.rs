@@ -1,4 +1,4 @@
-//! YAML in, as `sigs.k8s.io/yaml` reads it, and out, as it prints.
+//! Reads YAML like `sigs.k8s.io/yaml`, and writes it like that.
 
 mod resolve;
 mod scalar;
@@ -14,14 +14,14 @@ pub(crate) use write::{write, write_pretty};
 
 use scalar::shortest;
 
-/// Nested lists and maps allowed.
+/// The maximum nesting of lists and maps.
 const MAX_DEPTH: usize = 64;
-/// Values that aliases may stand for, all together.
+/// The maximum number of values that aliases expand to, in total.
 const MAX_REPLAYED: usize = 100_000;
-/// The value of a text: one document; null where there is none.
+/// Parses a text with one document; null if there is none.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The error of the parser.
 pub(crate) fn read(text: &str) -> Result<Node, String> {
     let blank = |line: &str| {
         let line = line.trim();
@@ -49,7 +49,7 @@ pub(crate) fn read(text: &str) -> Result<Node, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A value whose keys may be of any type, as those of YAML are: `on: 1` has the key `true`.
+/// A value whose keys may be of any type, as in YAML: `on: 1` has the key `true`.
 struct Document(Node);
 
 impl<'de> Deserialize<'de> for Document {
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// A scalar as text, where only text can stand: `1.10` is `1.1`, `on` is `true`.
+/// Converts a scalar to text where only text is valid: `1.10` to `1.1`, `on` to `true`.
 ///
 /// Source: sigs.k8s.io/yaml, `convertToJSONableObject`.
 pub(crate) fn scalar_text(node: &Node) -> Option<String> {

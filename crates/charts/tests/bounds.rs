@@ -1,4 +1,4 @@
-//! What hostile charts and archives cost: an error within the bounds, never a crash.
+//! Malicious charts and archives: an error within the limits, never a crash.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use orkestra_core::value::Node;
 
 const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
 
-/// The longest that the worst input may take, in a debug build on a busy machine.
+/// The maximum time for the worst input, in a debug build on a busy machine.
 const LONGEST: Duration = Duration::from_mins(1);
 
 fn rendered(files: &[(&str, &str)]) -> Result<Rendered, Error> {
@@ -36,7 +36,7 @@ fn rendered_within(files: &[(&str, &str)], budget: &Budget) -> Result<Rendered, 
     )
 }
 
-/// A packed folder of these entries, written byte for byte: the path is not checked, as an attacker's would not be.
+/// Returns an archive of these entries, written byte for byte: paths are not checked, as in an attacker's archive.
 fn packed(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
     let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     for (path, kind, data) in entries {
@@ -159,7 +159,7 @@ fn an_archive_costs_no_more_than_its_limits() {
             .collect::<Vec<_>>(),
     ));
     limit(&packed(&[("a/b/c/d", FILE, b"")]));
-    // A gigabyte of zeros in a megabyte: the header says that one file is that long.
+    // A gigabyte of zeros in a megabyte; the header declares one file of that length.
     let mut zeros = GzEncoder::new(Vec::new(), Compression::best());
     let mut header = tar::Header::new_ustar();
     header.set_path("c/zeros").unwrap();
@@ -180,7 +180,7 @@ fn an_archive_costs_no_more_than_its_limits() {
     }
 }
 
-/// Templates that would take for ever, or all memory, or the stack.
+/// Templates that would take unlimited time, memory or stack.
 const BOMBS: &[(&str, &str)] = &[
     ("loop", r"{{ range until 1000000000 }}x{{ end }}"),
     (
@@ -269,7 +269,7 @@ fn hostile_templates_end_within_the_budget() {
         let result = rendered(&[("templates/a.yaml", source), ("values.yaml", values)]);
         let took = start.elapsed();
         assert!(took < LONGEST, "{name}: {took:?}");
-        // What YAML refuses is a value in Helm's charts: an error under a key.
+        // In Helm's charts, a YAML error is a value: an error under a key.
         if *name == "YAML aliases" {
             continue;
         }
@@ -292,7 +292,7 @@ fn what_is_nested_deeply_and_never_printed_is_let_go_without_recursion() {
 
 #[test]
 fn the_deepest_nesting_that_is_allowed_fits_on_the_stack_of_a_test() {
-    // Levels of statements, of parentheses and of templates, each as deep as it goes.
+    // The maximum nesting of statements, of parentheses and of templates.
     let ifs = format!("{}x{}", "{{ if true }}".repeat(95), "{{ end }}".repeat(95));
     assert!(rendered(&[("templates/a.yaml", &ifs)]).is_ok());
     let deep = format!(

@@ -1,8 +1,8 @@
-//! Charts rendered by helm and here: equal as YAML, in the same order. What helm refuses is refused; such a case says
-//! `fails`, so that a mistake in a case does not pass for an agreement.
+//! Compares charts rendered by helm and here: the documents must be equal as YAML, in the same order. A chart that helm
+//! rejects must be rejected; such a case says `fails`, so that a mistake in a case does not count as agreement.
 //!
-//! `cases/*.txt` hold the charts, `helm.json` what helm gives for them. With `HELM` set to the path of helm, the committed
-//! results are compared with those of that helm, and with `UPDATE=1` they are written: `make helm-cases`.
+//! `cases/*.txt` contain the charts, `helm.json` the output of helm. With `HELM` set to the path of helm, the committed
+//! results are compared with its output, and with `UPDATE=1` they are written: `make helm-cases`.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
 struct Case {
     name: String,
     options: Vec<String>,
-    /// Whether both refuse it.
+    /// True if both reject it.
     fails: bool,
     files: BTreeMap<String, String>,
 }
@@ -89,7 +89,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Documents in order, each with its source; those without content are left out.
+/// Returns the documents in order, each with its source; documents without content are omitted.
 fn sources(documents: impl IntoIterator<Item = (String, Node)>) -> Value {
     let documents = documents
         .into_iter()
@@ -99,7 +99,7 @@ fn sources(documents: impl IntoIterator<Item = (String, Node)>) -> Value {
         .collect()
 }
 
-/// What this crate gives: the documents, or the error.
+/// Returns the output of this crate: the documents, or the error.
 fn ours(case: &Case) -> Result<Value, String> {
     let mut release = Release::new("rel");
     let mut capabilities = Capabilities::default();
@@ -172,7 +172,7 @@ fn yaml(text: &str) -> Node {
     serde_saphyr::from_str_with_options(text, options).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// What helm gives.
+/// Returns the output of helm.
 fn helms(helm: &str, case: &Case) -> Value {
     let folder = env::temp_dir().join(format!(
         "orkestra-helm-{}-{}",
@@ -221,7 +221,7 @@ fn helms(helm: &str, case: &Case) -> Value {
     json!({"documents": sources(documents)})
 }
 
-/// Cases that differ, each with what `docs/charts.md` says of it.
+/// Cases with different output, each described in `docs/charts.md`.
 const DIFFERENCES: &[&str] = &["printf-go-syntax"];
 
 #[test]
@@ -291,7 +291,7 @@ fn charts_render_as_with_helm() {
     );
 }
 
-/// The first documents, and within them the first values, that differ.
+/// Returns the first documents that differ, and the first values in them.
 fn difference(
     name: &str,
     ours: &Result<Value, String>,

@@ -1,13 +1,13 @@
-//! The index of a registry's folder: what was pushed there, for `ork list` and `ork search`.
+//! The index of a registry's folder, for `ork list` and `ork search`: the artifacts that were pushed there.
 //!
 //! ```text
-//!  push ──► entry-HASH     a tag of its own for each push: nobody else writes it
-//!       └─► latest         all entries, merged; written again until nothing is missing
-//!  list ◄── latest, and every entry- tag that it does not name yet
+//!  push ──► entry-HASH     a separate tag for each push, with only one writer
+//!       └─► latest         all entries, merged; rewritten until none is missing
+//!  list ◄── latest, and every entry- tag that is not in it yet
 //! ```
 //!
-//! A registry has no conditional write, so a list under one tag can lose what two write at once. The tags cannot: an entry that was
-//! lost from `latest` is found by its tag, and the next push merges it.
+//! A registry has no conditional write, so concurrent writes to a list under one tag can lose entries. Separate tags cannot
+//! be lost: an entry that is missing from `latest` is found by its tag, and the next push merges it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,28 +24,28 @@ use super::{
     referrers::{ATTEMPTS, pause},
 };
 
-/// Type of the artifact and of its layer.
+/// The type of the artifact and of its layer.
 pub const INDEX: &str = "application/vnd.orkestra.index.v1+json";
-/// Name of the repository, beside the artifacts.
+/// The name of the repository, next to the artifacts.
 const NAME: &str = "index";
-/// Tag of the merged list.
+/// The tag of the merged list.
 const LATEST: &str = "latest";
-/// What the tags of entries begin with.
+/// The prefix of the tags of entries.
 const ENTRY: &str = "entry-";
-/// Longest list, in bytes.
+/// The maximum length of a list, in bytes.
 const MOST_BYTES: usize = 16 << 20;
-/// Most entries that one reading merges.
+/// The maximum number of entries that one read merges.
 const MOST_MISSING: usize = 500;
 
-/// What was pushed to a folder of a registry.
+/// The artifacts that were pushed to a folder of a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Catalogue {
-    /// When the list was last written.
+    /// The time of the last write.
     pub updated_at: Option<Timestamp>,
     /// Artifacts, by name.
     pub patterns: Vec<Pattern>,
-    /// Tags of the entries that are merged in it.
+    /// The tags of the merged entries.
     pub entries: BTreeSet<String>,
 }
 
@@ -55,33 +55,33 @@ pub struct Catalogue {
 pub struct Pattern {
     /// The last part of its repository's path.
     pub name: String,
-    /// What it is.
+    /// The kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// The highest version in semantic versioning; where there is none, the tag that was pushed last.
+    /// The highest version in semantic versioning; without any, the most recently pushed tag.
     pub latest_version: String,
-    /// What it is for.
+    /// The description.
     #[serde(default)]
     pub description: String,
-    /// Words to find it by.
+    /// Search terms.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Who wrote it.
+    /// The author.
     #[serde(default)]
     pub author: String,
-    /// Whether that version is deprecated.
+    /// True if that version is deprecated.
     #[serde(default)]
     pub deprecated: bool,
     /// All tags that were pushed.
     #[serde(default)]
     pub versions: BTreeSet<String>,
-    /// When that version was pushed.
+    /// The time of the push of that version.
     #[serde(default)]
     pub pushed_at: Option<Timestamp>,
 }
 
 impl Pattern {
-    /// Whether a text is in its name, description, author or tags, in any case.
+    /// True if a text is in its name, description, author or tags, in any case.
     pub fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         let fields = [&self.name, &self.description, &self.author];
@@ -89,7 +89,7 @@ impl Pattern {
         all.any(|field| field.to_lowercase().contains(&text))
     }
 
-    /// What decides which of two is the latest.
+    /// Returns the order by which the latest of two is chosen.
     fn rank(&self) -> (Option<Version>, Option<Timestamp>, &str) {
         let version = self.latest_version.trim_start_matches('v');
         (
@@ -109,7 +109,7 @@ impl Pattern {
 }
 
 impl Catalogue {
-    /// Takes in what another one lists. The order of merging makes no difference.
+    /// Merges another catalogue. The order of merging does not matter.
     pub fn merge(&mut self, other: Self) {
         let mut all: BTreeMap<String, Pattern> = self
             .patterns
@@ -131,10 +131,10 @@ impl Catalogue {
 }
 
 impl Client {
-    /// What was pushed to a folder.
+    /// Returns the artifacts that were pushed to a folder.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the folder has no index.
+    /// [`Error::NotFound`] if the folder has no index.
     pub async fn catalogue(&self, folder: &Repository) -> Result<Catalogue, Error> {
         let index = place(folder)?;
         let (mut catalogue, _) = self.merged(&index).await?;
@@ -145,7 +145,7 @@ impl Client {
     /// Adds an artifact to the index of its folder.
     ///
     /// # Errors
-    /// [`Error::Contended`] where others write all the time; the artifact is listed even then.
+    /// [`Error::Contended`] if others keep writing; the artifact is listed even then.
     pub async fn list_artifact(
         &self,
         folder: &Repository,
@@ -185,12 +185,12 @@ impl Client {
         Err(Error::Contended(format!("{index}:{LATEST}"), ATTEMPTS))
     }
 
-    /// The merged list, and the digest of its manifest.
+    /// Returns the merged list, and the digest of its manifest.
     async fn merged(&self, index: &Repository) -> Result<(Catalogue, Digest), Error> {
         self.read_catalogue(index, LATEST).await
     }
 
-    /// Takes in entries that the list does not have yet; false where there are none.
+    /// Merges entries that the list does not have yet; returns false if there are none.
     async fn merge_missing(
         &self,
         index: &Repository,
@@ -209,7 +209,7 @@ impl Client {
         for tag in &missing {
             let mut entry = match self.read_catalogue(index, tag).await {
                 Ok((entry, _)) => entry,
-                // Some registries list a tag a moment before it can be read; who writes it comes back for it.
+                // Some registries list a tag shortly before it can be read; its writer will merge it.
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => return Err(error),
             };
@@ -285,7 +285,7 @@ fn tagged(repository: &Repository, tag: &str) -> Reference {
     }
 }
 
-/// The tag of an entry: the same artifact under the same name and tag has the same one.
+/// Returns the tag of an entry. The same artifact under the same name and tag always has the same one.
 fn entry_tag(pattern: &Pattern, digest: &Digest) -> String {
     let text = format!("{}\n{}\n{digest}", pattern.name, pattern.latest_version);
     let hash = Digest::of(text.as_bytes()).hex();

@@ -1,4 +1,4 @@
-//! A client of registries: schemes, credentials, and what answers mean.
+//! A client of registries: schemes, credentials, and the meaning of responses.
 
 use std::{
     collections::HashMap,
@@ -22,21 +22,22 @@ use super::{
     transport::{self, Call, Closed, Home, Limits, Shared, Transport},
 };
 
-/// Most bytes of an answer that says why a request failed, and of a token server's.
+/// The maximum size of an error response and of a token server's response, in bytes.
 const MOST_ANSWER: usize = 256 * 1024;
 
-/// How registries are called.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether every registry is called over plain HTTP. One on a loopback address is, where it does not speak TLS.
+    /// Uses plain HTTP for every registry. A registry on a loopback address is called over plain HTTP anyway if it does not
+    /// speak TLS.
     pub plain_http: bool,
-    /// Certificates that are trusted beside those of the machine.
+    /// Trusted certificates in addition to those of the machine.
     pub roots: Vec<CertificateDer<'static>>,
     /// Credentials.
     pub keychain: Keychain,
-    /// How long answers may take.
+    /// The limits on the duration of responses.
     pub limits: Limits,
-    /// Which addresses are not the public internet's: a registry elsewhere cannot lead there.
+    /// Identifies addresses that are not on the public internet: a registry elsewhere cannot redirect there.
     pub closed: Closed,
 }
 
@@ -52,18 +53,18 @@ struct Inner {
     homes: Mutex<HashMap<Box<str>, Home>>,
 }
 
-/// What a request is permitted to do with a repository.
+/// The access to a repository that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Nothing: the registry itself is asked.
+    /// None: the request is for the registry itself.
     None,
-    /// Reads.
+    /// Read access.
     Pull,
-    /// Reads and writes.
+    /// Read and write access.
     Push,
 }
 
-/// A request: where, and what messages call it.
+/// The target of a request, and its name in messages.
 pub(crate) struct Ask<'a> {
     pub(crate) host: &'a str,
     pub(crate) scope: String,
@@ -87,7 +88,7 @@ impl<'a> Ask<'a> {
 }
 
 impl Client {
-    /// A client.
+    /// Creates a client.
     pub fn new(options: Options) -> Self {
         let Options {
             plain_http,
@@ -105,10 +106,10 @@ impl Client {
         }))
     }
 
-    /// Checks that the registry takes this client's credentials.
+    /// Checks that the registry accepts this client's credentials.
     ///
     /// # Errors
-    /// [`Error::Unauthorized`] where it does not.
+    /// [`Error::Unauthorized`] if it does not.
     pub async fn ping(&self, host: &str) -> Result<(), Error> {
         let repository = Repository {
             host: host.into(),
@@ -127,13 +128,13 @@ impl Client {
         &self.0.transport
     }
 
-    /// The address of a path below `/v2/` of a repository.
+    /// Returns the URL of a path below `/v2/` of a repository.
     pub(crate) async fn url(&self, repository: &Repository, rest: &str) -> Result<Uri, Error> {
         let home = self.home(&repository.host).await?;
         home.url(&format!("/v2/{}/{rest}", repository.path))
     }
 
-    /// How a registry is reached. One on a loopback address may speak plain HTTP; whether it does is found out once.
+    /// Returns the base URL of a registry. One on a loopback address may speak plain HTTP, which is detected once.
     async fn home(&self, host: &str) -> Result<Home, Error> {
         let homes = || self.0.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = homes().get(host) {
@@ -163,7 +164,7 @@ impl Client {
         Ok(found)
     }
 
-    /// Whether what listens there does not speak TLS. A certificate that is not trusted is no reason to do without.
+    /// Returns true if the server does not speak TLS. An untrusted certificate does not permit plain HTTP.
     async fn speaks_plainly(&self, home: &Home) -> Result<bool, Error> {
         let call = Call::new(Method::GET, home.url("/v2/")?);
         match self.0.transport.send(home, call, None).await {
@@ -173,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, with credentials where the registry asks for them.
+    /// Sends a request, with credentials if the registry requests them.
     pub(crate) async fn ask(&self, ask: &Ask<'_>, call: Call) -> Result<Response<Incoming>, Error> {
         let home = self.home(ask.host).await?;
         let held = self.0.tokens.get(ask.host, &ask.scope);
@@ -194,7 +195,7 @@ impl Client {
         self.0.transport.send(&home, call, Some(&fresh)).await
     }
 
-    /// What answers a challenge; none where there are no credentials for it.
+    /// Returns the authorization for a challenge; `None` without suitable credentials.
     async fn authorize(
         &self,
         ask: &Ask<'_>,
@@ -223,7 +224,7 @@ impl Client {
         Ok(value)
     }
 
-    /// A token of the server that the registry names.
+    /// Requests a token from the server that the registry names.
     async fn token(
         &self,
         ask: &Ask<'_>,
@@ -241,7 +242,8 @@ impl Client {
             })?;
         let (call, authorization) = auth::token_call(&realm, service, &ask.scope, credential)?;
         let url = call.url.clone();
-        // Judged as a place that the registry leads to, but sent what is for it: the token server is its own home.
+        // The address is restricted like any place that the registry leads to, but the server receives the credentials meant
+        // for it, so it has its own base URL.
         let server = self.0.transport.server(home, &realm).await?;
         let response = self
             .0
@@ -268,7 +270,7 @@ impl Client {
         }
     }
 
-    /// The answer if its status is one of these, else what it means.
+    /// Returns the response if it has one of these statuses, else its error.
     pub(crate) async fn expect(
         &self,
         ask: &Ask<'_>,
@@ -285,7 +287,7 @@ impl Client {
             .path_and_query("/")
             .build()
             .unwrap_or_default();
-        // What an answer says of its failure is a help and no more.
+        // The body of an error response only adds detail.
         let body = self
             .0
             .transport
@@ -305,7 +307,7 @@ impl Client {
     }
 }
 
-/// Whether a host is this machine. Source: RFC 6761, section 6.3.
+/// True if a host is this machine. Source: RFC 6761, section 6.3.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = super::resolve::literal(host);
     host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())
@@ -337,7 +339,7 @@ struct Failure {
     message: String,
 }
 
-/// `: CODE: message` of the first error in an answer. Source: OCI distribution specification, "Error Codes".
+/// Returns `: CODE: message` of the first error in a response. Source: OCI distribution specification, "Error Codes".
 fn detail(body: &Bytes) -> String {
     let failures = serde_json::from_slice::<Failures>(body).ok();
     let first = failures.and_then(|failures| failures.errors.into_iter().next());

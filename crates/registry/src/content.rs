@@ -1,4 +1,4 @@
-//! Manifests, blobs and tags: reading and writing.
+//! Reads and writes manifests, blobs and tags.
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -13,39 +13,39 @@ use super::{
     transport::Call,
 };
 
-/// Size of the pieces that a large blob is sent in, in bytes.
+/// The size of the chunks of a large upload, in bytes.
 const PIECE: usize = 8 << 20;
-/// Most bytes of one page of tags.
+/// The maximum size of a page of tags, in bytes.
 const MOST_PAGE: usize = 4 << 20;
-/// Most tags of a repository that are read.
+/// The maximum number of tags read from a repository.
 const MOST_TAGS: usize = 100_000;
 
 const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// What a registry says of a manifest without sending it.
+/// The state of a manifest, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It is the one that was known.
+    /// It is unchanged.
     Unchanged,
     /// It has this digest.
     Is(Digest),
 }
 
-/// What writing a manifest came to.
+/// The result of writing a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Its digest.
     pub digest: Digest,
-    /// Whether the registry lists it as a referrer of its subject by itself.
+    /// True if the registry itself lists it as a referrer of its subject.
     pub is_listed: bool,
 }
 
 impl Client {
-    /// Asks for the digest of a manifest, with one small request.
+    /// Requests the digest of a manifest, with one small request.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none.
+    /// [`Error::NotFound`] if there is none.
     pub async fn look(&self, reference: &Reference, known: Option<&Digest>) -> Result<Seen, Error> {
         let ask = Ask::new(&reference.repository, Access::Pull, reference.to_string());
         let url = self
@@ -63,7 +63,7 @@ impl Client {
         }
         let digest = match claimed(response.headers(), &ask.what)? {
             Some(digest) => digest,
-            // The header is optional: then the content says it.
+            // The header is optional. Without it the digest is computed from the content.
             None => self.fetch(reference).await?.digest,
         };
         if known == Some(&digest) {
@@ -72,10 +72,10 @@ impl Client {
         Ok(Seen::Is(digest))
     }
 
-    /// Reads a manifest or an index, whose digest is checked where the reference or the registry names one.
+    /// Reads a manifest or an index. Its digest is checked if the reference or the registry specifies one.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Mismatch`]; [`Error::Malformed`] as of [`manifest::parse`].
+    /// [`Error::NotFound`]; [`Error::Mismatch`]; [`Error::Malformed`] as for [`manifest::parse`].
     pub async fn fetch(&self, reference: &Reference) -> Result<Fetched, Error> {
         let what = reference.to_string();
         let ask = Ask::new(&reference.repository, Access::Pull, &what);
@@ -114,7 +114,7 @@ impl Client {
     /// Writes a manifest or an index under a tag or its digest.
     ///
     /// # Errors
-    /// As the registry answers; [`Error::Mismatch`] where it read something else.
+    /// Errors of the registry; [`Error::Mismatch`] if it received different content.
     pub async fn put_manifest(
         &self,
         reference: &Reference,
@@ -144,11 +144,11 @@ impl Client {
         }
     }
 
-    /// Reads a blob of at most `most` bytes; every piece goes to `each`, and the digest is checked at the end: nothing may be
-    /// concluded from the pieces before that.
+    /// Reads a blob of at most `most` bytes. Every chunk is passed to `each`, and the digest is checked at the end: the
+    /// chunks must not be trusted before that.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where it is larger than it may or says to be; [`Error::Mismatch`].
+    /// [`Error::Malformed`] if it is larger than permitted or declared; [`Error::Mismatch`].
     pub async fn stream_blob(
         &self,
         repository: &Repository,
@@ -198,7 +198,7 @@ impl Client {
     /// Reads a whole blob of at most `most` bytes.
     ///
     /// # Errors
-    /// As of [`Client::stream_blob`].
+    /// The errors of [`Client::stream_blob`].
     pub async fn fetch_blob(
         &self,
         repository: &Repository,
@@ -211,10 +211,11 @@ impl Client {
         Ok(all.freeze())
     }
 
-    /// Writes a blob, unless the registry has it; false where it had it. `sent` is called with the bytes that were sent so far.
+    /// Writes a blob, unless the registry has it; returns false if it had. `sent` is called with the number of bytes sent so
+    /// far.
     ///
     /// # Errors
-    /// As the registry answers.
+    /// Errors of the registry.
     pub async fn push_blob(
         &self,
         repository: &Repository,
@@ -234,7 +235,7 @@ impl Client {
         let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
         let mut place = place::location(&url, response.headers())?;
         let mut start = 0;
-        // What fits into one piece goes with the last request.
+        // The last request sends the final chunk.
         while content.len() - start > PIECE {
             let end = start + PIECE;
             let range = format!("{start}-{}", end - 1);
@@ -262,10 +263,10 @@ impl Client {
         Ok(true)
     }
 
-    /// All tags of a repository, in the registry's order.
+    /// Returns all tags of a repository, in the registry's order.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such repository; [`Error::Malformed`] where there is no end of them.
+    /// [`Error::NotFound`] if the repository does not exist; [`Error::Malformed`] if the list does not end.
     pub async fn tags(&self, repository: &Repository) -> Result<Vec<String>, Error> {
         let ask = Ask::new(
             repository,
@@ -292,7 +293,7 @@ impl Client {
                 return Err(malformed(format!("there are more than {MOST_TAGS}")));
             }
             match next {
-                // A page without tags that leads to another one could lead on for ever.
+                // Pages without tags that refer to further pages could continue forever.
                 Some(next) if !is_empty => url = next,
                 _ => return Ok(tags),
             }
@@ -309,7 +310,7 @@ struct Tags {
     tags: Option<Vec<String>>,
 }
 
-/// The URL of the next page. Source: RFC 5988; OCI distribution specification, "Listing Tags".
+/// Returns the URL of the next page. Source: RFC 5988; OCI distribution specification, "Listing Tags".
 pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
     let links = headers.get_all(header::LINK).iter();
     let link = links.filter_map(|link| link.to_str().ok()).find(|link| {
@@ -321,7 +322,7 @@ pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, target.parse().ok()?);
     let next = place::location(asked, &headers).ok()?;
-    // Pages of one list are of one registry.
+    // All pages of a list must be from the same registry.
     (place::place(&next) == place::place(asked)).then_some(next)
 }
 
@@ -334,7 +335,7 @@ fn with_digest(place: &Uri, digest: &Digest) -> Result<Uri, Error> {
     })
 }
 
-/// What the registry says that the digest is.
+/// Returns the digest in the response's headers.
 fn claimed(headers: &HeaderMap, what: &str) -> Result<Option<Digest>, Error> {
     let Some(value) = headers.get("docker-content-digest") else {
         return Ok(None);
@@ -351,7 +352,7 @@ fn text_header(headers: &HeaderMap, name: &header::HeaderName) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-/// The same error about a thing that a person knows.
+/// Replaces the subject of an error with a name that users know.
 pub(crate) fn named(error: Error, what: &str) -> Error {
     match error {
         Error::Malformed { why, .. } => Error::Malformed {
@@ -362,7 +363,7 @@ pub(crate) fn named(error: Error, what: &str) -> Error {
     }
 }
 
-/// An empty configuration, as `oras` writes it: its descriptor and its content.
+/// Returns an empty configuration, as `oras` writes it: its descriptor and its content.
 pub fn empty_config() -> (Descriptor, Bytes) {
     let content = Bytes::from_static(b"{}");
     (Descriptor::of(media::EMPTY, &content), content)

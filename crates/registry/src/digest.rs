@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 digest of some content.
 ///
-/// Source: OCI image specification, "Digests". SHA-512 is optional there; nothing writes it, and it is not accepted.
+/// Source: OCI image specification, "Digests". SHA-512 is optional there; no known tool writes it, and it is not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -17,17 +17,17 @@ pub struct Digest([u8; 32]);
 pub struct NotADigest(String);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Computes the digest of these bytes.
     pub fn of(content: &[u8]) -> Self {
         Self(Sha256::digest(content).into())
     }
 
-    /// The digest in hexadecimal digits, without the algorithm.
+    /// Returns the digest in hexadecimal digits, without the algorithm.
     pub fn hex(&self) -> String {
         hex(&self.0)
     }
 
-    /// The tag under which the referrers of this digest are listed by registries without the referrers API.
+    /// Returns the tag under which registries without the referrers API list the referrers of this digest.
     ///
     /// Source: OCI distribution specification, "Referrers Tag Schema".
     pub fn fallback_tag(&self) -> String {
@@ -35,17 +35,17 @@ impl Digest {
     }
 }
 
-/// Computes a digest piece by piece.
+/// Computes a digest incrementally.
 #[derive(Default)]
 pub(crate) struct Hasher(Sha256);
 
 impl Hasher {
-    /// Adds a piece.
+    /// Adds a chunk.
     pub(crate) fn update(&mut self, piece: &[u8]) {
         self.0.update(piece);
     }
 
-    /// The digest of all pieces.
+    /// Returns the digest of all chunks.
     pub(crate) fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }

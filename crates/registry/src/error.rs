@@ -1,13 +1,13 @@
-//! Why a request to a registry failed.
+//! Errors of requests to registries.
 
 use http::StatusCode;
 
 use super::Digest;
 
-/// Why something of a registry could not be read or written. No message holds a credential.
+/// The reason why an operation on a registry failed. No message contains a credential.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The registry did not answer: a name without an address, a refused connection, a broken TLS handshake.
+    /// The registry did not respond: a name without an address, a refused connection, a broken TLS handshake.
     #[error("cannot reach {host}: {why}")]
     Unreachable {
         /// Scheme, host and port.
@@ -15,7 +15,7 @@ pub enum Error {
         /// The innermost cause.
         why: String,
     },
-    /// It took longer than it may.
+    /// The request timed out.
     #[error("{host} did not answer completely within {seconds} s")]
     TimedOut {
         /// Scheme, host and port.
@@ -23,12 +23,12 @@ pub enum Error {
         /// The limit.
         seconds: u64,
     },
-    /// A place that must not be called.
+    /// The address must not be called.
     #[error("{host} is not called: {why}")]
     Refused {
         /// Scheme, host and port.
         host: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// Credentials are missing, wrong, or do not permit this.
@@ -36,45 +36,45 @@ pub enum Error {
     Unauthorized {
         /// Host of the registry.
         host: String,
-        /// What was asked for.
+        /// The subject of the request.
         what: String,
-        /// What the registry says, and what to do.
+        /// The registry's message, and the fix.
         why: String,
     },
-    /// There is no such thing.
+    /// The object does not exist.
     #[error("{0} was not found")]
     NotFound(String),
-    /// Any other answer that is not a success.
+    /// Any other unsuccessful response.
     #[error("{host} answered {status} to {what}{detail}")]
     Status {
         /// Host of the registry.
         host: String,
-        /// What was asked for.
+        /// The subject of the request.
         what: String,
-        /// The answer.
+        /// The status.
         status: StatusCode,
-        /// What the registry says of it, after `: `; or nothing.
+        /// The registry's message, after `: `; may be empty.
         detail: String,
     },
-    /// An answer breaks the protocol or a bound.
+    /// A response violates the protocol or a limit.
     #[error("{what} is not valid: {why}")]
     Malformed {
-        /// What was read.
+        /// The subject of the request.
         what: String,
-        /// What is wrong.
+        /// The violation.
         why: String,
     },
-    /// Content is not what its digest says.
+    /// Content does not match its digest.
     #[error("{what} has the digest {actual}, expected {expected}")]
     Mismatch {
-        /// What was read.
+        /// The subject of the request.
         what: String,
-        /// The digest that it must have.
+        /// The expected digest.
         expected: Digest,
-        /// The digest of what came.
+        /// The digest of the received content.
         actual: Digest,
     },
-    /// Others changed the same tag each time in between.
+    /// Others changed the same tag between all attempts.
     #[error("{0} was changed by others during each of {1} attempts; try again")]
     Contended(String, u32),
     /// The configuration of credentials cannot be read or written.
@@ -82,18 +82,18 @@ pub enum Error {
     Configuration {
         /// The file or the helper.
         file: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
 
 impl Error {
-    /// Whether the registry could not be reached, as opposed to what it answered.
+    /// True if the registry could not be reached, as opposed to an error response.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::TimedOut { .. })
     }
 
-    /// Whether the thing does not exist.
+    /// True if the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound(_))
     }

@@ -1,15 +1,15 @@
-//! OCI registries: references, a client with bounds on everything, the artifacts of Katalogs and Motifs, their signatures.
+//! OCI registries: references, a client with limits on everything, artifacts of Katalogs and Motifs, and their signatures.
 //!
 //! ```text
 //!  Reference ──► Client ── fetch, stream_blob ──► Manifest, layers ── artifact ──► files, Summary
 //!                  │                                  │
-//!                  └── referrers, `.sig` tag ─────────┴── signature ──► Verdict     pure
+//!                  └── referrers, `.sig` tag ─────────┴── signature ──► Verdict     no I/O
 //! ```
 //!
-//! Guarantees: an answer is read up to a bound, in bytes and in time, whatever the other side does. Content that has a digest is
-//! checked against it before it is used. Credentials go to the registry that they are for, and to the token server that it
-//! names. A registry cannot lead to an address of a kind that it has none of itself: one of the internet not into a private
-//! network, none to link-local addresses.
+//! Guarantees: every response is limited in bytes and in time, regardless of the server. Content with a digest is checked
+//! against it before use. Credentials are sent only to their registry and to the token server that it names. A registry
+//! cannot lead to an address of a kind that it does not have itself: a registry on the internet cannot lead into a private
+//! network, and no registry to link-local addresses.
 
 pub mod artifact;
 mod auth;

@@ -1,4 +1,4 @@
-//! Manifests and indexes of manifests.
+//! Manifests and indexes.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Digest, Error};
 
-/// Most bytes of a manifest or an index. Source: OCI distribution specification, "Pushing Manifests" (registries take at
-/// least that much).
+/// The maximum size of a manifest or an index, in bytes. Source: OCI distribution specification, "Pushing Manifests"
+/// (registries accept at least that much).
 pub const MOST_MANIFEST: usize = 4 << 20;
-/// Most layers of an artifact that is read.
+/// The maximum number of layers of an artifact.
 pub const MOST_LAYERS: usize = 512;
-/// Most manifests of an index that are looked at.
+/// The maximum number of manifests read from an index.
 pub const MOST_LISTED: usize = 1024;
 
 /// Media types of the image specification.
@@ -24,21 +24,21 @@ pub mod media {
     pub const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
     /// Docker's list of manifests, which has the same fields.
     pub const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-    /// `{}`, where a manifest has no configuration.
+    /// `{}`, for a manifest without a configuration.
     pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 }
 
-/// What a blob is and how to find it.
+/// The type, digest and size of a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// What the content is.
+    /// The media type of the content.
     pub media_type: String,
     /// Its digest.
     pub digest: Digest,
-    /// Its bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// What a referrer is, in lists of them.
+    /// The type of a referrer, in lists of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// Further information.
@@ -62,7 +62,7 @@ impl Descriptor {
         }
     }
 
-    /// One annotation.
+    /// Returns an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(key).map(String::as_str)
     }
@@ -74,10 +74,10 @@ impl Descriptor {
 pub struct Manifest {
     /// Always 2.
     pub schema_version: u32,
-    /// What the manifest is; empty where it does not say.
+    /// The media type of the manifest; empty if not declared.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub media_type: String,
-    /// What the artifact is.
+    /// The type of the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// The configuration.
@@ -103,10 +103,10 @@ pub struct Manifest {
 pub struct Index {
     /// Always 2.
     pub schema_version: u32,
-    /// What the index is; empty where it does not say.
+    /// The media type of the index; empty if not declared.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub media_type: String,
-    /// What the index is for.
+    /// The type of the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// The manifests.
@@ -121,7 +121,7 @@ pub struct Index {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Annotations; Go's clients write `null` for none.
+/// Deserializes annotations; Go's clients write `null` for none.
 fn annotations<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -130,7 +130,7 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 #[expect(clippy::large_enum_variant, reason = "one at a time is held")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -140,30 +140,30 @@ pub enum Content {
     Index(Index),
 }
 
-/// A manifest or an index, as it was read.
+/// A manifest or an index as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Its bytes, which have the digest.
+    /// The bytes, which match the digest.
     pub bytes: bytes::Bytes,
-    /// What the registry says it is, which agrees with what it says itself.
+    /// The media type from the registry, which agrees with the one in the content.
     pub media_type: String,
     /// The digest of the bytes.
     pub digest: Digest,
-    /// What it holds.
+    /// The parsed content.
     pub content: Content,
 }
 
 impl Fetched {
-    /// Describes it.
+    /// Returns its descriptor.
     pub fn descriptor(&self) -> Descriptor {
         Descriptor::of(&self.media_type, &self.bytes)
     }
 }
 
-/// Parses a manifest or an index whose digest was checked. `media_type` is what the registry says it is.
+/// Parses a manifest or an index whose digest was checked. `media_type` is the type from the registry.
 ///
 /// # Errors
-/// [`Error::Malformed`] where it is not JSON of that form, says that it is something else, or is too large.
+/// [`Error::Malformed`] if it is not JSON of that form, declares another type, or is too large.
 pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
     let media_type = essence(media_type);
     let wrong = |why: String| Error::Malformed {
@@ -221,7 +221,7 @@ pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
     if listed > most {
         return Err(wrong(format!("it lists {listed} parts, more than {most}")));
     }
-    // A text can be both at once, and which one a client sees would depend on a header that no digest covers.
+    // A text can be both at once, and a header that no digest covers would determine which one a client sees.
     // Source: CVE-2021-41190.
     let Both {
         layers,
@@ -236,7 +236,7 @@ pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
     Ok(content)
 }
 
-/// Fields that tell manifests from indexes.
+/// The fields that distinguish manifests from indexes.
 #[derive(Deserialize)]
 struct Both {
     layers: Option<serde::de::IgnoredAny>,
@@ -244,12 +244,12 @@ struct Both {
     config: Option<serde::de::IgnoredAny>,
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 pub(crate) fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// At most 120 characters of what somebody else wrote.
+/// Truncates untrusted text to 120 characters.
 pub(crate) fn short(text: &str) -> String {
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(120).map(printable).collect()

@@ -1,4 +1,4 @@
-//! Addresses in answers, and how messages call them.
+//! URLs in responses, and their names in messages.
 
 use http::{
     HeaderMap, Uri, header,
@@ -7,7 +7,7 @@ use http::{
 
 use super::Error;
 
-/// Where an answer points to: absolute, or relative to what was asked.
+/// Returns the `Location` of a response: absolute, or relative to the request.
 pub(crate) fn location(asked: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
     let wrong = |why: &str| Error::Malformed {
         what: format!("the Location of an answer of {}", place(asked)),
@@ -38,7 +38,7 @@ pub(crate) fn location(asked: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
     Uri::from_parts(parts).map_err(|_| wrong("it is not a URL"))
 }
 
-/// Scheme, host and port: what messages name of a URL.
+/// Returns the scheme, host and port, which messages show of a URL.
 pub(crate) fn place(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("https");
     let authority = url.authority().map(Authority::as_str).unwrap_or_default();

@@ -4,16 +4,16 @@ use std::{fmt, str::FromStr};
 
 use super::Digest;
 
-/// The registry's folder for Katalogs, where `ORK_REGISTRY` names no other.
+/// The default folder for Katalogs, unless `ORK_REGISTRY` names another.
 pub const DEFAULT_KATALOGS: &str = "ghcr.io/orkspace/orkestra-registry/patterns/katalogs";
-/// The registry's folder for Motifs, where `ORK_MOTIFS_REGISTRY` names no other.
+/// The default folder for Motifs, unless `ORK_MOTIFS_REGISTRY` names another.
 pub const DEFAULT_MOTIFS: &str = "ghcr.io/orkspace/orkestra-registry/patterns/motifs";
-/// The tag of a reference that names none.
+/// The default tag.
 pub const LATEST: &str = "latest";
 
-/// Longest path of a repository, in characters. Source: OCI distribution specification, "Pulling manifests".
+/// The maximum length of a repository's path, in characters. Source: OCI distribution specification, "Pulling manifests".
 const MOST_PATH: usize = 255;
-/// Longest tag, in characters. Source: as above.
+/// The maximum length of a tag, in characters. Source: as above.
 const MOST_TAG: usize = 128;
 
 /// A folder of a registry: host and path, without a tag.
@@ -28,11 +28,11 @@ pub struct Repository {
 /// A reference to an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
-    /// Where it is.
+    /// The repository.
     pub repository: Repository,
-    /// Its tag; none where only a digest is given.
+    /// The tag; `None` if only a digest is given.
     pub tag: Option<Box<str>>,
-    /// The digest that it must have.
+    /// The required digest.
     pub digest: Option<Digest>,
 }
 
@@ -47,10 +47,10 @@ pub struct BadReference {
 }
 
 impl Reference {
-    /// Parses a reference. A text without a host is a short name below `base`, which is host and path.
+    /// Parses a reference. A text without a host is a short name below `base`, which consists of host and path.
     ///
     /// # Errors
-    /// [`BadReference`], with what is wrong.
+    /// [`BadReference`], with the reason.
     pub fn parse(text: &str, base: &str) -> Result<Self, BadReference> {
         Self::read(text.trim(), base).map_err(|why| BadReference {
             text: text.chars().take(300).collect(),
@@ -69,7 +69,7 @@ impl Reference {
             None => (rest, None),
         };
         let after_slash = rest.rfind('/').map_or(0, |at| at + 1);
-        // The colon of a port stands before the first slash.
+        // The colon of a port precedes the first slash.
         let (path, mut tag) = match rest[after_slash..].rfind(':') {
             Some(at) if after_slash > 0 || !is_host(rest, is_whole) => {
                 let at = after_slash + at;
@@ -106,7 +106,7 @@ impl Reference {
         })
     }
 
-    /// The tag or, before it, the digest: what a request for the manifest names.
+    /// Returns the identifier of the manifest in a request: the digest if there is one, else the tag.
     pub fn selector(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),
@@ -114,7 +114,7 @@ impl Reference {
         }
     }
 
-    /// The same repository under this digest alone.
+    /// Returns a reference to this digest in the same repository, without a tag.
     #[must_use]
     pub fn at(&self, digest: Digest) -> Self {
         Self {
@@ -124,10 +124,10 @@ impl Reference {
         }
     }
 
-    /// The same repository under this tag alone.
+    /// Returns a reference to this tag in the same repository, without a digest.
     ///
     /// # Errors
-    /// [`BadReference`] where the tag has a wrong form.
+    /// [`BadReference`] if the tag is not valid.
     pub fn tagged(&self, tag: &str) -> Result<Self, BadReference> {
         check_tag(tag).map_err(|why| BadReference {
             text: tag.to_owned(),
@@ -145,7 +145,7 @@ impl Repository {
     /// Parses host and path.
     ///
     /// # Errors
-    /// [`BadReference`], with what is wrong.
+    /// [`BadReference`], with the reason.
     pub fn parse(text: &str) -> Result<Self, BadReference> {
         let path = text.trim().trim_end_matches('/');
         let path = path.strip_prefix("oci://").unwrap_or(path);
@@ -174,7 +174,7 @@ impl Repository {
             .map_err(|why| format!("below the registry `{base}` {why}"))
     }
 
-    /// The folder that this one is in, and its name there; none for a path of one part.
+    /// Returns the parent folder, and the name in it; `None` for a path of one part.
     pub fn parent(&self) -> Option<(Self, &str)> {
         let (folder, name) = self.path.rsplit_once('/')?;
         let parent = Self {
@@ -184,10 +184,10 @@ impl Repository {
         Some((parent, name))
     }
 
-    /// The folder `name` in this one.
+    /// Returns the subfolder `name`.
     ///
     /// # Errors
-    /// [`BadReference`] where the name has a wrong form.
+    /// [`BadReference`] if the name is not valid.
     pub fn child(&self, name: &str) -> Result<Self, BadReference> {
         let path = format!("{}/{name}", self.path);
         check_path(&path).map_err(|why| BadReference {
@@ -201,7 +201,7 @@ impl Repository {
     }
 }
 
-/// Whether the first part of a path is a host, as docker decides it: it has a dot or a port, or is `localhost`.
+/// True if the first part of a path is a host, by docker's rule: it contains a dot or a port, or is `localhost`.
 fn is_host(path: &str, is_whole: bool) -> bool {
     let Some((first, _)) = path.split_once('/') else {
         return is_whole;
@@ -291,7 +291,7 @@ impl fmt::Display for Repository {
     }
 }
 
-/// `oci://host/path:tag@sha256:…`, which can be parsed again.
+/// Prints `oci://host/path:tag@sha256:…`, which can be parsed again.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "oci://{}", self.repository)?;

@@ -1,7 +1,7 @@
-//! Manifests that refer to another one: the referrers API, and the tag that stands in for it.
+//! Manifests that refer to another one: the referrers API, and the tag that replaces it.
 //!
 //! Source: OCI distribution specification, "Listing Referrers" and "Referrers Tag Schema". The tags of single referrers,
-//! `sha256-HEX.ork-HEX`, are our own: see [`Client::attach`].
+//! `sha256-HEX.ork-HEX`, are specific to Orkestra: see [`Client::attach`].
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,18 +17,18 @@ use super::{
     transport::Call,
 };
 
-/// How often a list is written again that others write at the same time.
+/// The maximum number of attempts to write a list that others write concurrently.
 pub(crate) const ATTEMPTS: u32 = 12;
-/// How many digits of its digest are in the tag of a referrer.
+/// The number of digits of its digest in the tag of a referrer.
 const CLAIM: usize = 16;
-/// Longest pause before the second attempt; it doubles up to a second.
+/// The maximum delay before the second attempt; it doubles up to a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// What refers to a manifest, at most 1024 descriptors: what the API lists and what the tag lists, each once.
+    /// Returns the referrers of a manifest, at most 1024: those from the API and from the tag, without duplicates.
     ///
     /// # Errors
-    /// As the registry answers; [`Error::Malformed`] where a list breaks the format or its bounds.
+    /// Errors of the registry; [`Error::Malformed`] if a list violates the format or its limits.
     pub async fn referrers(
         &self,
         repository: &Repository,
@@ -46,7 +46,7 @@ impl Client {
         Ok(listed)
     }
 
-    /// What the API lists; none where the registry has no such API.
+    /// Returns the list from the API; `None` if the registry does not have it.
     async fn referrers_api(
         &self,
         repository: &Repository,
@@ -59,7 +59,7 @@ impl Client {
         loop {
             let call = Call::new(Method::GET, url.clone()).header(header::ACCEPT, media::INDEX);
             let response = self.ask(&ask, call).await?;
-            // What a registry without the API answers is not fixed.
+            // The response of a registry without the API is not specified.
             let lacking = [
                 StatusCode::NOT_FOUND,
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -94,7 +94,7 @@ impl Client {
         }
     }
 
-    /// The list under the tag, and its digest.
+    /// Returns the list under the tag, and its digest.
     async fn fallback(
         &self,
         repository: &Repository,
@@ -114,10 +114,10 @@ impl Client {
         }
     }
 
-    /// Writes a manifest that refers to another one, so that it is listed among its referrers.
+    /// Writes a manifest that refers to another one and adds it to the list of referrers.
     ///
     /// # Errors
-    /// As the registry answers; [`Error::Contended`] where others change the list all the time.
+    /// Errors of the registry; [`Error::Contended`] if others keep changing the list.
     pub async fn attach(
         &self,
         repository: &Repository,
@@ -141,11 +141,11 @@ impl Client {
         Ok(entry)
     }
 
-    /// Adds every referrer that has a tag of its own to the list under the fallback tag.
+    /// Adds every referrer with its own tag to the list under the fallback tag.
     ///
-    /// A registry has no conditional write: two that write the list at once can lose an entry. Each of them wrote the tag of its own
-    /// entry before, and ends only when it has read a list with all entries that have such a tag. So does the last one that
-    /// writes, and nothing is lost.
+    /// A registry has no conditional write: concurrent writes of the list can lose an entry. Each writer first writes the
+    /// tag of its own entry, and finishes only after it has read a list with all entries that have such a tag. This includes
+    /// the last writer, so nothing is lost.
     async fn list(
         &self,
         repository: &Repository,
@@ -180,7 +180,7 @@ impl Client {
         Err(Error::Contended(reference.to_string(), ATTEMPTS))
     }
 
-    /// The referrers that have a tag of their own and are not in the list.
+    /// Returns the referrers that have their own tag and are not in the list.
     async fn missing(
         &self,
         repository: &Repository,
@@ -208,7 +208,7 @@ impl Client {
             claim.tag = Some(tag.clone().into());
             let fetched = match self.fetch(&claim).await {
                 Ok(fetched) => fetched,
-                // Some registries list a tag a moment before it can be read; who writes it comes back for it.
+                // Some registries list a tag shortly before it can be read; its writer will merge it.
                 Err(error) if error.is_not_found() => continue,
                 Err(error) => return Err(error),
             };
@@ -226,7 +226,7 @@ impl Client {
         Ok(missing)
     }
 
-    /// Whether a tag still leads to the manifest that was read.
+    /// True if a tag still refers to the manifest that was read.
     async fn is_still(&self, reference: &Reference, known: Option<Digest>) -> Result<bool, Error> {
         match self.look(reference, known.as_ref()).await {
             Ok(super::Seen::Unchanged) => Ok(true),
@@ -237,7 +237,7 @@ impl Client {
     }
 }
 
-/// What the list says of a referrer.
+/// Returns the list entry of a referrer.
 fn entry(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     let mut entry = Descriptor::of(media::MANIFEST, bytes);
     let type_ = manifest.artifact_type.clone();
@@ -246,12 +246,12 @@ fn entry(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     entry
 }
 
-/// What the tags of single referrers begin with; digits of the referrer's digest follow.
+/// Returns the prefix of the tags of single referrers; digits of the referrer's digest follow.
 fn claim_prefix(subject: &Digest) -> String {
     format!("{}.ork-", subject.fallback_tag())
 }
 
-/// Waits a random while before a list is read again, so that writers do not stay in step.
+/// Waits a random time before a list is read again, so that writers do not stay in step.
 pub(crate) async fn pause(attempt: u32) {
     let most = FIRST_PAUSE * 2_u32.pow(attempt.min(6));
     let share = rand::rng().random_range(0.2..1.0);

@@ -1,4 +1,4 @@
-//! Names to addresses, and which of them another place than the registry may have.
+//! Resolves names to addresses, and restricts the addresses of places other than the registry.
 
 use std::{
     collections::BTreeSet,
@@ -15,11 +15,11 @@ use tower::Service;
 
 use super::transport::Closed;
 
-/// Kinds of addresses that are not the public internet's, as [`Closed`] names them.
+/// Kinds of addresses that are not on the public internet, as named by [`Closed`].
 pub(crate) type Kinds = BTreeSet<&'static str>;
 
-/// Looks names up. A guarded one gives no address of a kind that is closed and not among the permitted ones; as the
-/// connection is made to what is given, a name cannot lead elsewhere later.
+/// A resolver. A guarded one returns no closed address unless its kind is permitted. The connection uses the returned
+/// address, so a name cannot resolve to another one later.
 #[derive(Clone)]
 pub(crate) struct Resolve(Option<(Closed, Kinds)>);
 
@@ -57,9 +57,9 @@ impl Service<Name> for Resolve {
     }
 }
 
-/// Whether a place that is not the registry's own may have this address.
+/// Checks that a place other than the registry may have this address.
 pub(crate) fn judge(address: IpAddr, closed: Closed, permitted: &Kinds) -> Result<(), String> {
-    // An IPv4 address that is written as an IPv6 one is an IPv4 one.
+    // An IPv4-mapped IPv6 address counts as IPv4.
     match closed(address.to_canonical()) {
         Some(kind) if !permitted.contains(kind) => {
             Err(format!("the registry leads there, and {address} is {kind}"))
@@ -68,7 +68,7 @@ pub(crate) fn judge(address: IpAddr, closed: Closed, permitted: &Kinds) -> Resul
     }
 }
 
-/// The kinds of closed addresses that a registry itself has: what it leads to may have them too.
+/// Returns the kinds of closed addresses of a registry; the places that it leads to may have them too.
 pub(crate) async fn kinds(authority: &Authority, closed: Closed) -> Kinds {
     if let Some(address) = literal(authority.host()) {
         return closed(address.to_canonical()).into_iter().collect();
@@ -82,7 +82,7 @@ pub(crate) async fn kinds(authority: &Authority, closed: Closed) -> Kinds {
     }
 }
 
-/// The address that a host of a URL is; none for a name.
+/// Returns the address in the host of a URL; `None` for a name.
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[')
         .trim_end_matches(']')

@@ -1,8 +1,8 @@
-//! Requests over HTTP: who may be called, for how long, and how much is read.
+//! HTTP requests: permitted servers, timeouts and limits on sizes.
 //!
 //! ```text
 //!  Call ── to the registry itself ──► its own connections, with credentials
-//!    ▲  └─ to another place ────────► guarded connections: no credentials, no address of a kind that the registry has none of
+//!    ▲  └─ to another place ────────► guarded connections: no credentials, restricted kinds of addresses
 //!    └──── a redirect, at most five ◄──┘
 //! ```
 
@@ -34,22 +34,22 @@ use super::{
     resolve::{self, Kinds, Resolve},
 };
 
-/// Most redirects of one request.
+/// The maximum number of redirects of a request.
 const MOST_REDIRECTS: usize = 5;
-/// Most bytes of an answer's head.
+/// The maximum size of a response's head, in bytes.
 const MOST_HEAD: usize = 64 * 1024;
-/// How long an idle connection is kept.
+/// The time for which an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Says what kind of address this is if it is not one of the public internet, to complete "which is …".
+/// Returns the kind of an address that is not on the public internet, in the form that completes "which is …".
 pub type Closed = fn(IpAddr) -> Option<&'static str>;
 
-/// How long an answer may take.
+/// Limits on the duration of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A connection and the head of an answer; also what a body takes beside its size.
+    /// The time for a connection and the head of a response. A body has the same time in addition to the time for its size.
     pub patience: Duration,
-    /// Slowest rate of a body, in bytes a second.
+    /// The minimum rate of a body, in bytes per second.
     pub slowest: u64,
 }
 
@@ -63,13 +63,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How long a body of at most so many bytes may take.
+    /// Returns the time for a body of at most that many bytes.
     fn body(&self, bytes: usize) -> Duration {
         self.patience + Duration::from_secs(bytes as u64 / self.slowest.max(1))
     }
 }
 
-/// What a registry is called with.
+/// A request to a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -109,7 +109,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// The address of a path of the registry.
+    /// Returns the URL of a path of the registry.
     pub(crate) fn url(&self, path: &str) -> Result<Uri, Error> {
         let built = Uri::builder()
             .scheme(self.scheme.clone())
@@ -127,7 +127,7 @@ impl Home {
     }
 }
 
-/// A server beside a registry.
+/// A server other than the registry.
 pub(crate) struct Server {
     own: Home,
     connections: Connections,
@@ -141,12 +141,12 @@ pub(crate) struct Transport {
     pub(crate) limits: Limits,
     closed: Closed,
     open: Connections,
-    /// Connections to places that are not a registry's own, by the kinds of closed addresses that they may reach.
+    /// Connections to places other than the registry, by the kinds of closed addresses that are permitted.
     guarded: Mutex<HashMap<Kinds, Connections>>,
 }
 
 impl Transport {
-    /// Trusts what the machine trusts, and `roots`.
+    /// Creates a transport that trusts the machine's certificates and `roots`.
     pub(crate) fn new(roots: &[CertificateDer<'static>], limits: Limits, closed: Closed) -> Self {
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -163,7 +163,8 @@ impl Transport {
         }
     }
 
-    /// A server that a registry names, such as the one for its tokens: judged as a place that the registry leads to.
+    /// Resolves a server that a registry names, such as its token server, with the restrictions on places that a registry
+    /// leads to.
     pub(crate) async fn server(&self, home: &Home, url: &Uri) -> Result<Server, Error> {
         let own = Home {
             scheme: url.scheme().cloned().unwrap_or(Scheme::HTTPS),
@@ -180,7 +181,7 @@ impl Transport {
         Ok(Server { own, connections })
     }
 
-    /// Sends a request to such a server, with credentials that are meant for it. Redirects are not followed.
+    /// Sends a request to such a server, with the credentials meant for it. Does not follow redirects.
     pub(crate) async fn send_to(
         &self,
         server: &Server,
@@ -191,7 +192,7 @@ impl Transport {
         self.exchange(&server.connections, &call, credentials).await
     }
 
-    /// Sends a request of the registry at `home`, and follows redirects of GET and HEAD.
+    /// Sends a request to the registry at `home`. Follows redirects of GET and HEAD.
     pub(crate) async fn send(
         &self,
         home: &Home,
@@ -221,7 +222,7 @@ impl Transport {
         })
     }
 
-    /// One request, one answer.
+    /// Sends one request and returns its response.
     async fn exchange(
         &self,
         connections: &Connections,
@@ -249,7 +250,7 @@ impl Transport {
         })
     }
 
-    /// Connections to a place that is not the registry's own.
+    /// Returns connections to a place other than the registry.
     async fn guarded(&self, home: &Home, url: &Uri) -> Result<Connections, Error> {
         let refused = |why: String| Error::Refused {
             host: place(url),
@@ -274,7 +275,7 @@ impl Transport {
         Ok(connections.clone())
     }
 
-    /// Reads a body piece by piece, at most `most` bytes, each piece going to `each`.
+    /// Reads a body of at most `most` bytes and passes every chunk to `each`.
     pub(crate) async fn read(
         &self,
         response: Response<Incoming>,
@@ -311,7 +312,7 @@ impl Transport {
         }
     }
 
-    /// Reads a whole body, at most `most` bytes.
+    /// Reads a whole body of at most `most` bytes.
     pub(crate) async fn collect(
         &self,
         response: Response<Incoming>,
@@ -350,7 +351,7 @@ fn timed_out(url: &Uri, within: Duration) -> Error {
     }
 }
 
-/// The cause that says most: the last one.
+/// Returns the most specific cause: the last one.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut next = error.source();
@@ -361,12 +362,12 @@ fn innermost(error: &dyn std::error::Error) -> String {
     said
 }
 
-/// Whether a server speaks something else than TLS: the handshake failed, and not for its certificate.
+/// True if a server does not speak TLS: the handshake failed for another reason than its certificate.
 pub(crate) fn is_not_tls(error: &Error) -> bool {
     let Error::Unreachable { why, .. } = error else {
         return false;
     };
-    // `rustls` gives the kinds as text alone once hyper has wrapped them.
+    // `rustls` errors are only available as text after hyper has wrapped them.
     [
         "InvalidContentType",
         "corrupt message",

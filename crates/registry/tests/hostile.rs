@@ -20,19 +20,19 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What is done with a connection after the head of a request was read.
+/// The action on a connection after the head of a request was read.
 enum Act {
     /// Sends this and closes.
     Send(Vec<u8>),
-    /// Sends this, then zeros until the other side has enough.
+    /// Sends this, then zeros until the client closes the connection.
     Endless(String),
     /// Sends this, then a byte every 50 ms.
     Drip(String),
-    /// Says nothing.
+    /// Sends nothing.
     Silence,
 }
 
-/// A server that answers by a function of the request's head, and keeps the heads.
+/// A server that responds with a function of the request's head, and stores the heads.
 struct Server {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -48,7 +48,7 @@ impl Server {
             while let Ok((stream, _)) = listener.accept().await {
                 let (answer, seen) = (answer.clone(), seen.clone());
                 tokio::spawn(async move {
-                    // That the client hangs up is what it should do.
+                    // The client is expected to close the connection.
                     let _ = serve(stream, &*answer, &seen).await;
                 });
             }
@@ -159,7 +159,7 @@ fn client(keychain: Keychain) -> Client {
     })
 }
 
-/// How fetching a manifest fails; it must be soon.
+/// Returns the error of fetching a manifest, which must occur soon.
 async fn fails(act: impl Fn(&str) -> Act + Send + Sync + 'static) -> Error {
     let server = Server::start(act).await;
     let start = Instant::now();
@@ -443,7 +443,7 @@ async fn a_registry_on_this_machine_may_speak_plain_http_and_no_other_may() {
         closed,
     });
     client.fetch(&server.reference()).await.unwrap();
-    // The same server under a name that is not known to be this machine.
+    // The same server under a name that is not recognized as this machine.
     let named: Reference = format!("localhost.:{}/a/b:v1", server.address.port())
         .parse()
         .unwrap();

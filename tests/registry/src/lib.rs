@@ -1,6 +1,6 @@
-//! Genuine registries and tools on loopback, for the tests beside.
+//! Real registries and tools on loopback, for the tests in this crate.
 //!
-//! The tools are those of `hack/registry`, which builds what is missing: no test is left out because one is not there.
+//! The tools are those of `hack/registry`, which builds missing ones: no test is skipped because a tool is missing.
 
 mod process;
 mod registry;

@@ -1,4 +1,4 @@
-//! Commands, and the folder that they run in.
+//! Commands and their working folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,10 +9,10 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 
-/// The folder with `registry`, `oras` and `cosign`, which are built if need be.
+/// Returns the folder with `registry`, `oras` and `cosign`, which are built if necessary.
 ///
 /// # Errors
-/// When the build fails.
+/// The build fails.
 pub fn tools() -> Result<&'static Path> {
     static TOOLS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = TOOLS.get_or_init(|| build().map_err(|error| format!("{error:#}")));
@@ -34,15 +34,15 @@ fn build() -> Result<PathBuf> {
     ))
 }
 
-/// The repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The `ork` that was built beside the tests.
+/// Returns the `ork` that was built with the tests.
 ///
 /// # Errors
-/// When there is none.
+/// There is none.
 pub fn ork() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.ancestors().nth(2).context("the test has no folder")?;
@@ -55,14 +55,14 @@ pub fn ork() -> Result<PathBuf> {
     Ok(ork)
 }
 
-/// A folder of its own, with docker's configuration in it.
+/// A temporary folder with docker's configuration in it.
 #[derive(Debug)]
 pub struct Workspace {
     folder: TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     /// Its exit code.
@@ -74,10 +74,10 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The output of a command that must succeed.
+    /// Returns the output of a command that must succeed.
     ///
     /// # Errors
-    /// When it did not.
+    /// The command failed.
     pub fn ok(self) -> Result<String> {
         ensure!(
             self.code == 0,
@@ -89,18 +89,18 @@ impl Ran {
         Ok(self.out)
     }
 
-    /// The output as JSON.
+    /// Returns the output as JSON.
     ///
     /// # Errors
-    /// When the command failed or printed something else.
+    /// The command failed or printed something else.
     pub fn json(self) -> Result<serde_json::Value> {
         Ok(serde_json::from_str(&self.ok()?)?)
     }
 
-    /// What a command said that must fail with this code.
+    /// Returns the error output of a command that must fail with this code.
     ///
     /// # Errors
-    /// When it ended otherwise.
+    /// The command exited with another code.
     pub fn fails(self, code: i32) -> Result<String> {
         ensure!(
             self.code == code,
@@ -114,10 +114,10 @@ impl Ran {
 }
 
 impl Workspace {
-    /// A new folder.
+    /// Creates a folder.
     ///
     /// # Errors
-    /// When there is no place for it.
+    /// The folder cannot be created.
     pub fn new() -> Result<Self> {
         Ok(Self {
             folder: TempDir::new()?,
@@ -125,12 +125,12 @@ impl Workspace {
         })
     }
 
-    /// A path in it.
+    /// Returns a path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Sets a variable of later commands.
+    /// Sets an environment variable of later commands.
     pub fn set(&mut self, name: &str, value: &str) {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
@@ -138,7 +138,7 @@ impl Workspace {
     /// Writes a file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.path(name);
         if let Some(parent) = path.parent() {
@@ -148,26 +148,26 @@ impl Workspace {
         Ok(path)
     }
 
-    /// Runs `ork` with arguments between spaces.
+    /// Runs `ork` with arguments separated by spaces.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// It cannot be started.
     pub fn ork(&self, line: &str) -> Result<Ran> {
         self.run(&mut Command::new(ork()?), line, None)
     }
 
-    /// The same with a text on standard input.
+    /// Runs `ork` with a text on standard input.
     ///
     /// # Errors
-    /// As of [`Workspace::ork`].
+    /// The errors of [`Workspace::ork`].
     pub fn ork_with(&self, line: &str, input: &str) -> Result<Ran> {
         self.run(&mut Command::new(ork()?), line, Some(input))
     }
 
-    /// Runs one of the tools with arguments between spaces.
+    /// Runs one of the tools with arguments separated by spaces.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// It cannot be started.
     pub fn tool(&self, name: &str, line: &str) -> Result<Ran> {
         self.run(&mut Command::new(tools()?.join(name)), line, None)
     }
@@ -175,7 +175,7 @@ impl Workspace {
     /// Runs a shell script.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// It cannot be started.
     pub fn shell(&self, script: &str) -> Result<Ran> {
         let mut command = Command::new("bash");
         command.args(["-euo", "pipefail", "-c", script]);
@@ -201,7 +201,7 @@ impl Workspace {
             .stderr(std::process::Stdio::piped());
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that reads nothing may have ended.
+            // A command that does not read its input may have exited.
             let _ = stdin.write_all(input.unwrap_or_default().as_bytes());
         }
         let Output {

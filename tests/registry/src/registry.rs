@@ -14,14 +14,14 @@ use crate::{process::tools, token::TokenServer};
 /// bcrypt of `pass:word`.
 const PASSWORD_HASH: &str = "$2a$05$CEhzsdnQxNjrvY0WJocnQe.c3TC1J.cI6GrVpsfAkZWh4/I.0g1Ei";
 
-/// Who may use a registry.
+/// The access control of a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody, over plain HTTP.
+    /// Anonymous access over plain HTTP.
     Anonymous,
     /// The user `u` with the password `pass:word`, over TLS.
     Password,
-    /// Who has a token of a token server, which gives everybody one to pull and `u` one to push; over plain HTTP.
+    /// Tokens from a token server, over plain HTTP: everybody gets a token to pull, only `u` gets one to push.
     Token,
 }
 
@@ -36,10 +36,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Starts a registry and waits until it answers.
+    /// Starts a registry and waits until it responds.
     ///
     /// # Errors
-    /// When it does not.
+    /// The registry does not respond.
     pub async fn start(access: Access) -> Result<Self> {
         let folder = TempDir::new()?;
         let port = free_port()?;
@@ -99,18 +99,18 @@ impl Registry {
         })
     }
 
-    /// The certificate to trust, where it speaks TLS.
+    /// Returns the path of the certificate to trust, for a registry with TLS.
     pub fn authority(&self) -> String {
         self.folder.path().join("ca.crt").display().to_string()
     }
 
-    /// How many tokens were given.
+    /// Returns the number of issued tokens.
     pub fn tokens(&self) -> usize {
         self.token.as_ref().map_or(0, TokenServer::given)
     }
 }
 
-/// An authority and a certificate of it for the loopback address.
+/// Creates a certificate authority and its certificate for the loopback address.
 fn certificates(folder: &TempDir) -> Result<()> {
     let mut authority = CertificateParams::default();
     let mut name = DistinguishedName::new();

@@ -1,4 +1,4 @@
-//! A token server: everybody may pull, the user `u` may push.
+//! A token server: everybody has permission to pull, the user `u` to push.
 //!
 //! Source: distribution's documentation, "Token Authentication Implementation".
 
@@ -29,7 +29,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A running token server; it ends with the value.
+/// A running token server; it stops when this is dropped.
 #[derive(Debug)]
 pub(crate) struct TokenServer {
     pub(crate) address: SocketAddr,
@@ -67,7 +67,7 @@ impl TokenServer {
             while let Ok((stream, _)) = listener.accept().await {
                 let (signer, counter) = (signer.clone(), counter.clone());
                 tokio::spawn(async move {
-                    // A client that hangs up gets no token.
+                    // A client that closes the connection gets no token.
                     if serve(stream, &signer).await.is_ok_and(|is_given| is_given) {
                         counter.fetch_add(1, Ordering::Relaxed);
                     }
@@ -92,7 +92,7 @@ impl Drop for TokenServer {
     }
 }
 
-/// Answers one request; whether it gave a token.
+/// Responds to one request; returns whether it issued a token.
 async fn serve(mut stream: TcpStream, signer: &Signer) -> Result<bool> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -124,7 +124,7 @@ async fn serve(mut stream: TcpStream, signer: &Signer) -> Result<bool> {
     Ok(!has_wrong)
 }
 
-/// The scopes of a request: repository and actions.
+/// Returns the scopes of a request: repository and actions.
 fn scopes(head: &str) -> Vec<(String, Vec<String>)> {
     let target = head.split(' ').nth(1).unwrap_or_default();
     let query = target.split_once('?').map_or("", |(_, query)| query);

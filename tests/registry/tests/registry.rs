@@ -1,4 +1,4 @@
-//! `ork` with genuine registries, and with the tools of others: both ways.
+//! Tests `ork` with real registries, and its interoperability with other tools.
 
 #[path = "registry/access.rs"]
 mod access;
@@ -14,7 +14,7 @@ mod transfer;
 use anyhow::Result;
 use orkestra_registry_tests::Workspace;
 
-/// A Katalog with its files, in the folder `shop` of a new workspace.
+/// Creates a workspace with a Katalog and its files in the folder `shop`.
 fn workspace() -> Result<Workspace> {
     let workspace = Workspace::new()?;
     workspace.write("shop/katalog.yaml", KATALOG)?;

@@ -1,4 +1,4 @@
-//! Hashes, random texts, keys and certificates. Everything random comes from the caller's source.
+//! Hashes, random texts, keys and certificates. All randomness is from the caller's source.
 
 use orkestra_core::template::go::Failure;
 use rcgen::{
@@ -100,7 +100,7 @@ fn hashed(algorithm: &'static ring::digest::Algorithm, args: &[Value]) -> Result
     Ok(Value::text(hex(digest(algorithm, bytes).as_ref())))
 }
 
-/// A text of random characters, all of those that are wanted equally likely.
+/// Returns a text of random characters, each of the permitted ones equally likely.
 fn random(
     engine: &mut Engine<'_>,
     args: &[Value],
@@ -118,7 +118,7 @@ fn random(
     Ok(Value::text(text))
 }
 
-/// A key pair of 32 random bytes.
+/// Returns a key pair from 32 random bytes.
 fn key(engine: &mut Engine<'_>) -> Result<KeyPair, Failure> {
     let seed = engine.random(32)?;
     let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(failed)?;
@@ -134,7 +134,7 @@ fn key(engine: &mut Engine<'_>) -> Result<KeyPair, Failure> {
     KeyPair::try_from(der).map_err(failed)
 }
 
-/// A certificate of a common name and some days from now.
+/// Returns the parameters of a certificate with a common name and a validity in days from now.
 fn params(
     engine: &mut Engine<'_>,
     name: &Value,
@@ -166,7 +166,7 @@ fn params(
     Ok(params)
 }
 
-/// The addresses and the names that a certificate is for.
+/// Adds the addresses and the names of a certificate.
 fn names(
     engine: &mut Engine<'_>,
     params: &mut CertificateParams,

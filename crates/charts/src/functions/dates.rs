@@ -1,4 +1,4 @@
-//! Moments and durations. The local time zone is UTC.
+//! Times and durations. The local time zone is UTC.
 
 use jiff::{SignedDuration, Timestamp};
 use orkestra_core::template::go::{self, Failure};
@@ -91,7 +91,7 @@ fn time_value(time: Timestamp) -> Value {
     Value::Object(Object::Time(time))
 }
 
-/// The moment that a value is; the present where it is none.
+/// Converts a value to a time; the present if it is not a time.
 fn moment(engine: &Engine<'_>, value: &Value) -> Timestamp {
     match value {
         Value::Object(Object::Time(time)) => *time,
@@ -105,7 +105,7 @@ fn format(engine: &mut Engine<'_>, layout: &str, value: &Value) -> Result<Value,
     go::format_time(time, layout, engine.budget_mut()).map(Value::text)
 }
 
-/// A time zone: UTC by any of its names.
+/// Checks a time zone: UTC by any of its names.
 fn zone(value: &Value) -> Result<(), Failure> {
     let zone = string(value)?;
     if matches!(&*zone, "" | "UTC" | "Local" | "Etc/UTC" | "GMT") {
@@ -121,7 +121,7 @@ fn in_zone(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     format(engine, &string(&args[0])?, &args[1])
 }
 
-/// A duration in Go's form: `1h30m`, `-2.5s`.
+/// Parses a duration in Go's form: `1h30m`, `-2.5s`.
 fn parse_duration(text: &str) -> Option<i64> {
     let (sign, mut rest) = match text.as_bytes().first()? {
         b'-' => (-1.0, &text[1..]),
@@ -160,7 +160,7 @@ fn in_range(nanos: f64) -> Option<i64> {
     (nanos.abs() < 9.2e18).then(|| nanos.round() as i64)
 }
 
-/// A value as a duration, in nanoseconds: numbers are seconds.
+/// Converts a value to a duration, in nanoseconds. Numbers are seconds.
 fn duration(value: &Value) -> Option<i64> {
     match value {
         Value::Object(Object::Duration(nanos)) => Some(*nanos),
@@ -243,7 +243,7 @@ fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     ))
 }
 
-/// A text as a moment. Layouts are those of dates and of RFC 3339.
+/// Parses a text as a time. The layout is a date or RFC 3339.
 fn to_date(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let (layout, text) = (string(&args[0])?, string(&args[1])?);
     let strptime = match &*layout {

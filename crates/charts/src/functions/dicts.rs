@@ -1,4 +1,4 @@
-//! Maps, which some functions change in place.
+//! Maps. Some functions change them in place.
 
 use std::rc::Rc;
 
@@ -78,7 +78,7 @@ pub(super) static TABLE: &[Function] = &[
     variadic("dig", 3, dig),
 ];
 
-/// The entries with the keys of the arguments, or without them.
+/// Returns the entries with, or without, the keys in the arguments.
 fn part(engine: &mut Engine<'_>, args: &[Value], with: bool) -> Result<Value, Failure> {
     let map = table(&args[0])?.borrow();
     engine.items(map.len())?;
@@ -104,8 +104,8 @@ fn merged(engine: &mut Engine<'_>, args: &[Value], overwrite: bool) -> Result<Va
     Ok(args[0].clone())
 }
 
-/// Merges a map into another, as mergo does: what is empty in the target is filled, or whatever the source has
-/// overwrites. Maps that were not there before are shared with the source.
+/// Merges a map into another, as mergo does: either fills the empty values of the target, or overwrites them with those of
+/// the source. New maps are shared with the source.
 fn merge(
     target: &Rc<Table>,
     source: &Rc<Table>,
@@ -115,7 +115,7 @@ fn merge(
     if Rc::ptr_eq(target, source) {
         return Ok(());
     }
-    // The source may lie within the target.
+    // The source may be part of the target.
     let entries: Vec<_> = source
         .borrow()
         .iter()
@@ -125,7 +125,7 @@ fn merge(
     for (key, value) in entries {
         let known = target.borrow().get(&key).cloned();
         match (known, &value) {
-            // A nil overwrites and never fills.
+            // A nil overwrites but never fills.
             (_, Value::Nil) if !overwrite => {}
             (Some(Value::Map(inner, _)), Value::Map(source, _)) => {
                 merge(&inner, source, overwrite, engine)?;

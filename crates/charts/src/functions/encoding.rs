@@ -67,7 +67,7 @@ pub(super) static TABLE: &[Function] = &[
     }),
 ];
 
-/// Base 64 with the standard alphabet and padding.
+/// Encodes in base 64 with the standard alphabet and padding.
 pub(crate) fn base64_text(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
@@ -119,7 +119,7 @@ enum Form {
     Raw,
 }
 
-/// JSON as Go's encoding/json prints it: keys sorted, and `<`, `>` and `&` escaped but in the raw form.
+/// Writes JSON as Go's encoding/json does: keys sorted, and `<`, `>` and `&` escaped except in the raw form.
 fn json(engine: &mut Engine<'_>, value: &Value, form: Form) -> Result<Value, Failure> {
     engine.whole(value)?;
     let mut out = String::new();
@@ -157,7 +157,7 @@ fn write_json(
             match exponent.parse::<i32>() {
                 Ok(exponent) if !(-6..21).contains(&exponent) => {
                     let sign = if exponent < 0 { '-' } else { '+' };
-                    // One digit of the exponent, where one is enough: e-7 and e+21.
+                    // One digit of the exponent where that is enough: e-7 and e+21.
                     out.push_str(&format!("{mantissa}e{sign}{}", exponent.abs()));
                 }
                 _ => out.push_str(&format!("{n}")),

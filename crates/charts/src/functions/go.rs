@@ -1,4 +1,4 @@
-//! The functions of Go's text/template, but for `and` and `or`, which the walker knows.
+//! The functions of Go's text/template, except for `and` and `or`, which the walker implements.
 
 use std::cmp::Ordering;
 
@@ -81,7 +81,7 @@ fn len(value: &Value) -> Result<Value, Failure> {
     })
 }
 
-/// The position that an index names; `most` itself is allowed for ends of slices.
+/// Returns the position of an index; `most` itself is valid for the end of a slice.
 fn position(index: &Value, most: usize) -> Result<usize, Failure> {
     let number = match index {
         Value::Int(n) | Value::Int64(n) => *n,
@@ -146,7 +146,7 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(value)
 }
 
-/// Sprig's `slice`, which hides Go's: a part of a list.
+/// Sprig's `slice`, which hides Go's: returns a part of a list.
 fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let Some((items, elem)) = crate::objects::slice(&args[0]) else {
         let kind = args[0].kind();
@@ -167,7 +167,7 @@ fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(part_of(elem, part.to_vec()))
 }
 
-/// What Go's templates take for one kind when they compare.
+/// The kinds that Go's templates distinguish in comparisons.
 #[derive(PartialEq)]
 enum Basic<'v> {
     Bool(bool),
@@ -200,7 +200,7 @@ fn equal(a: &Value, b: &Value, engine: &mut Engine<'_>) -> Result<bool, Failure>
         (Basic::Float(a), Basic::Float(b)) => Ok(a == b),
         (Basic::Text(a), Basic::Text(b)) => Ok(a == b),
         (Basic::Nil, Basic::Nil) => Ok(true),
-        // A missing value is a nil interface, which compares with everything and equals nothing else.
+        // A missing value is a nil interface, which is comparable with everything and equal to nothing else.
         (Basic::Nil, _) | (_, Basic::Nil) => Ok(false),
         (Basic::Other, Basic::Other) => match (a, b) {
             (Value::Object(a), Value::Object(b)) => Ok(a.same(b)),
@@ -229,7 +229,7 @@ fn ordered(args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Failure
     Ok(Value::Bool(order.is_some_and(holds)))
 }
 
-/// The arguments as one text, each character escaped.
+/// Joins the arguments into one text, with each character escaped.
 fn escaped(
     engine: &mut Engine<'_>,
     args: &[Value],
@@ -240,7 +240,7 @@ fn escaped(
         [only] => print::text(only, engine)?,
         args => print::sprint(args, false, engine)?,
     };
-    // An escape takes at most ten bytes a character.
+    // An escape takes at most ten bytes per character.
     engine.text(text.len().saturating_mul(10))?;
     let mut out = String::new();
     text.chars().for_each(|c| escape(c, &mut out));

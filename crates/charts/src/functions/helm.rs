@@ -82,7 +82,7 @@ fn from_json(engine: &mut Engine<'_>, text: &Value, list: bool) -> Result<Value,
     parsed(read, list, engine)
 }
 
-/// What was read, or its error in the place where Helm's charts look for it.
+/// Returns the parsed value, or the error in the form that Helm's charts expect.
 fn parsed(
     read: Result<Node, String>,
     list: bool,
@@ -121,7 +121,7 @@ fn parsed(
     })
 }
 
-/// The text of a value as `toString` has it.
+/// Converts a value to text, as `toString` does.
 pub(super) fn to_string(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     match arg(args, 0) {
         Value::Str(text) => Ok(Value::Str(text.clone())),

@@ -1,4 +1,4 @@
-//! Lists. None is changed in place.
+//! Lists. No function changes them in place.
 
 use orkestra_core::template::go::Failure;
 
@@ -6,7 +6,7 @@ use super::{Function, Run, function, int, slice, variadic};
 use crate::engine::Engine;
 use crate::value::{Elem, Items, Value};
 
-/// The table, where what has a `must` in its name is the same function: here all of them report their errors.
+/// The table. A function with `must` in its name is the same function, because all of them report their errors here.
 macro_rules! table {
     ($($name:literal $must:literal $arity:ident($count:literal) $run:expr,)*) => {
         pub(super) static TABLE: &[Function] = &[
@@ -123,7 +123,7 @@ fn concat(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::list(all))
 }
 
-/// Whether a list has an item.
+/// True if a list contains an item.
 fn is_in(items: &[Value], wanted: &Value, engine: &mut Engine<'_>) -> Result<bool, Failure> {
     engine.whole(wanted)?;
     engine.steps(items.len() as u64)?;

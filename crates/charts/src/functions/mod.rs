@@ -1,7 +1,7 @@
 //! The functions that chart templates call: Go's, Sprig's and Helm's.
 //!
-//! One file a family, one table a file. Arguments are checked as Go's templates check them: a function that takes a
-//! string takes nothing else. Functions build nothing before the budget has paid for it.
+//! One file per family, one table per file. Arguments are checked like those in Go's templates: a function that takes a
+//! string accepts nothing else. Functions charge the budget before they build anything.
 
 #![allow(
     clippy::unnecessary_wraps,
@@ -40,7 +40,7 @@ use crate::value::{Elem, Items, Raw, Table, Value};
 pub(crate) use encoding::base64_text;
 pub(crate) use regexes::as_rust_regex;
 
-/// What a function is given.
+/// The implementation of a function.
 type Run = fn(&mut Engine<'_>, &[Value]) -> Result<Value, Failure>;
 
 /// A function.
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// A function of so many arguments.
+/// A function with a fixed number of arguments.
 const fn function(name: &'static str, count: usize, run: Run) -> Function {
     Function {
         name,
@@ -68,7 +68,7 @@ const fn function(name: &'static str, count: usize, run: Run) -> Function {
     }
 }
 
-/// A function of at least so many arguments.
+/// A function with a minimum number of arguments.
 const fn variadic(name: &'static str, least: usize, run: Run) -> Function {
     Function {
         name,
@@ -102,7 +102,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::n
     all.map(|function| (function.name, function)).collect()
 });
 
-/// The function of a name.
+/// Finds a function by name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name).copied()
 }
@@ -136,7 +136,7 @@ pub(crate) fn call(
     engine.steps(2 + bytes as u64 / 16)?;
     run(engine, args).map_err(|failure| {
         let message = failure.message();
-        // A failure inside of a template that was called is reported as it is.
+        // A failure inside a called template is reported unchanged.
         if matches!(*name, "include" | "tpl" | "fail" | "required")
             || message.starts_with("error calling")
         {
@@ -146,12 +146,12 @@ pub(crate) fn call(
     })
 }
 
-/// An argument; nil where there is none.
+/// Returns an argument; nil if there is none.
 fn arg(args: &[Value], position: usize) -> &Value {
     args.get(position).unwrap_or(&Value::Nil)
 }
 
-/// A wrong type of an argument.
+/// Returns the error for an argument of a wrong type.
 fn wrong(expected: &str, value: &Value) -> Failure {
     let found = match value {
         Value::Nil => "interface {}".to_owned(),
@@ -162,7 +162,7 @@ fn wrong(expected: &str, value: &Value) -> Failure {
     ))
 }
 
-/// A `string`; bytes that are not UTF-8 are replaced.
+/// Returns a `string`; invalid UTF-8 is replaced.
 pub(crate) fn string(value: &Value) -> Result<Cow<'_, str>, Failure> {
     match value {
         Value::Str(text) => Ok(Cow::Borrowed(text)),
@@ -171,7 +171,7 @@ pub(crate) fn string(value: &Value) -> Result<Cow<'_, str>, Failure> {
     }
 }
 
-/// The bytes of a `string`.
+/// Returns the bytes of a `string`.
 fn string_bytes(value: &Value) -> Result<&[u8], Failure> {
     match value {
         Value::Str(text) => Ok(text.as_bytes()),
@@ -180,7 +180,7 @@ fn string_bytes(value: &Value) -> Result<&[u8], Failure> {
     }
 }
 
-/// An `int`.
+/// Returns an `int`.
 fn int(value: &Value) -> Result<i64, Failure> {
     match value {
         Value::Int(n) => Ok(*n),
@@ -188,7 +188,7 @@ fn int(value: &Value) -> Result<i64, Failure> {
     }
 }
 
-/// A `bool`.
+/// Returns a `bool`.
 fn boolean(value: &Value) -> Result<bool, Failure> {
     match value {
         Value::Bool(b) => Ok(*b),
@@ -196,7 +196,7 @@ fn boolean(value: &Value) -> Result<bool, Failure> {
     }
 }
 
-/// A map.
+/// Returns a map.
 fn table(value: &Value) -> Result<&Rc<Table>, Failure> {
     match value {
         Value::Map(map, _) => Ok(map),
@@ -204,13 +204,13 @@ fn table(value: &Value) -> Result<&Rc<Table>, Failure> {
     }
 }
 
-/// A slice, for a function that says `Cannot … on type …` of others.
+/// Returns a slice, for a function whose error for other types is `Cannot … on type …`.
 fn slice(what: &str, value: &Value) -> Result<(Rc<Items>, Elem), Failure> {
     objects::slice(value)
         .ok_or_else(|| Failure::refused(format!("Cannot {what} on type {}", value.kind())))
 }
 
-/// A value as text, as Sprig's `toString` has it.
+/// Converts a value to text, as Sprig's `toString` does.
 fn strval(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
     match value {
         Value::Bytes(bytes, _) => Ok(String::from_utf8_lossy(bytes).into_owned()),
@@ -218,7 +218,7 @@ fn strval(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
     }
 }
 
-/// A value as texts, as Sprig's `join` has it: the items of a list that are not nil, or the value alone.
+/// Converts a value to texts, as Sprig's `join` does: the items of a list that are not nil, or the value alone.
 fn strings_of(value: &Value, engine: &mut Engine<'_>) -> Result<Vec<String>, Failure> {
     match objects::slice(value) {
         Some((items, _)) => {
@@ -234,13 +234,13 @@ fn strings_of(value: &Value, engine: &mut Engine<'_>) -> Result<Vec<String>, Fai
     }
 }
 
-/// A text that was built, paid for.
+/// Charges for a text and returns it.
 fn built(text: String, engine: &mut Engine<'_>) -> Result<Value, Failure> {
     engine.text(text.len())?;
     Ok(Value::text(text))
 }
 
-/// The names of all functions, sorted.
+/// Returns the names of all functions, sorted.
 pub fn function_names() -> Vec<&'static str> {
     let mut names: Vec<&str> = BY_NAME.keys().copied().chain(["and", "or"]).collect();
     names.sort_unstable();

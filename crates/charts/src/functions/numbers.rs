@@ -100,7 +100,7 @@ pub(super) static TABLE: &[Function] = &[
             return Err(Failure::refused("invalid argument to Intn"));
         }
         let drawn = engine.random(16)?;
-        // 128 bits over a range of at most 64: no value is noticeably more likely.
+        // 128 bits over a range of at most 64, so the bias is negligible.
         let drawn = drawn
             .iter()
             .fold(0u128, |n, byte| n << 8 | u128::from(*byte));
@@ -109,7 +109,7 @@ pub(super) static TABLE: &[Function] = &[
     }),
 ];
 
-/// A value as `int64`, as github.com/spf13/cast converts it: 0 where it cannot.
+/// Converts a value to `int64`, as github.com/spf13/cast does; 0 if that is impossible.
 #[expect(clippy::cast_possible_truncation, reason = "as Go converts")]
 pub(super) fn to_i64(value: &Value) -> i64 {
     match value {
@@ -121,7 +121,7 @@ pub(super) fn to_i64(value: &Value) -> i64 {
     }
 }
 
-/// A text as an integer: only zeros may follow a point, a prefix or a leading zero chooses the base.
+/// Parses an integer. Only zeros may follow a point; a prefix or a leading zero selects the base.
 fn parse_i64(text: &str) -> Option<i64> {
     let whole = match text.split_once('.') {
         Some((whole, decimals)) if decimals.bytes().all(|b| b == b'0') => whole,
@@ -149,7 +149,7 @@ fn parse_i64(text: &str) -> Option<i64> {
     i64::try_from(if negative { -n } else { n }).ok()
 }
 
-/// A value as `float64`, as github.com/spf13/cast converts it: 0 where it cannot.
+/// Converts a value to `float64`, as github.com/spf13/cast does; 0 if that is impossible.
 #[expect(clippy::cast_precision_loss, reason = "as Go converts")]
 pub(super) fn to_f64(value: &Value) -> f64 {
     match value {
@@ -180,7 +180,7 @@ fn folded(args: &[Value], step: fn(f64, f64) -> f64) -> f64 {
     numbers.reduce(|a, b| rounded(step(a, b))).unwrap_or(0.0)
 }
 
-/// The result that decimal arithmetic gives: without the noise of binary fractions in the last digits.
+/// Rounds to the result of decimal arithmetic, without the noise of binary fractions in the last digits.
 fn rounded(n: f64) -> f64 {
     format!("{n:.15e}").parse().unwrap_or(n)
 }
@@ -204,7 +204,7 @@ fn round(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     ))
 }
 
-/// The numbers from `start` up to `end`, or down to it.
+/// Returns the numbers from `start` up or down to `end`.
 fn sequence(engine: &mut Engine<'_>, start: i64, end: i64, step: i64) -> Result<Vec<i64>, Failure> {
     let downwards = end < start;
     if downwards == (step >= 0) || step == 0 {

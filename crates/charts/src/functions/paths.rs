@@ -132,7 +132,7 @@ fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(value)
 }
 
-/// A text with its `%` escapes resolved.
+/// Resolves the `%` escapes of a text.
 fn unescaped(text: &str) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -147,7 +147,7 @@ fn unescaped(text: &str) -> Result<Vec<u8>, Failure> {
     Ok(out)
 }
 
-/// A path or a fragment with escapes where it needs them.
+/// Escapes a path or a fragment where necessary.
 fn escaped(text: &str, allowed: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

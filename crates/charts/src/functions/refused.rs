@@ -1,10 +1,10 @@
-//! Functions that Helm has and that fail here, each with its reason.
+//! Functions of Helm that fail here, each with the reason.
 
 use orkestra_core::template::go::Failure;
 
 use super::{Function, variadic};
 
-/// A function that fails when it is called. A chart that does not reach the call renders.
+/// A function that fails when it is called. A chart renders if it does not reach the call.
 macro_rules! refused {
     ($($name:literal: $reason:literal,)*) => {
         pub(super) static TABLE: &[Function] = &[

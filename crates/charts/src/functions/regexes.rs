@@ -1,4 +1,4 @@
-//! Regular expressions in RE2's syntax, and Go's way to write replacements.
+//! Regular expressions in RE2's syntax, with Go's syntax for replacements.
 
 use orkestra_core::template::go::Failure;
 use regex::{Captures, Regex};
@@ -7,7 +7,7 @@ use super::{Function, built, function, int, string};
 use crate::engine::Engine;
 use crate::value::Value;
 
-/// The table; what has `must` in its name is the same function.
+/// The table. A function with `must` in its name is the same function.
 macro_rules! table {
     ($($name:literal $must:literal $count:literal $run:ident,)*) => {
         pub(super) static TABLE: &[Function] = &[
@@ -35,8 +35,8 @@ table! {
     "regexSplit" "mustRegexSplit" 3 split,
 }
 
-/// The expression in this crate's syntax, which differs from Go's in few places: `\z`, `\Q…\E`, `\C` and the
-/// meaning of `\d`, `\s`, `\w` and `\b`, which are of ASCII in Go.
+/// Translates an expression to this crate's syntax, which differs from Go's in few places: `\z`, `\Q…\E`, `\C` and the
+/// meaning of `\d`, `\s`, `\w` and `\b`, which are ASCII-only in Go.
 pub(crate) fn as_rust_regex(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -71,7 +71,7 @@ pub(crate) fn as_rust_regex(pattern: &str) -> String {
                 None => out.push('\\'),
             },
             '[' if in_class => {
-                // A bracket in a class is a character to Go, but for named classes.
+                // In Go, a bracket in a class is a literal, except in named classes.
                 let named = chars.as_str().starts_with(':');
                 out.push_str(if named { "[" } else { r"\[" });
                 if named {
@@ -88,7 +88,7 @@ pub(crate) fn as_rust_regex(pattern: &str) -> String {
                 out.push('[');
                 let rest = chars.as_str();
                 let negated = rest.starts_with('^');
-                // A bracket that closes nothing yet is a character.
+                // A bracket in the first position of a class is a literal.
                 let literal = rest.strip_prefix('^').unwrap_or(rest).starts_with(']');
                 if negated {
                     chars.next();
@@ -110,7 +110,7 @@ pub(crate) fn as_rust_regex(pattern: &str) -> String {
     out
 }
 
-/// The expression and the text, paid for.
+/// Charges for the expression and the text, and returns them.
 fn prepared<'a>(
     engine: &mut Engine<'_>,
     args: &'a [Value],
@@ -118,7 +118,7 @@ fn prepared<'a>(
     let pattern = string(&args[0])?;
     let regex = engine.regex(&pattern)?;
     let text = string(&args[1])?;
-    // A byte of the text may visit as many states as the expression has.
+    // Each byte of the text may visit as many states as the expression has.
     engine.steps((text.len() as u64).saturating_mul(1 + pattern.len() as u64 / 8))?;
     Ok((regex, text))
 }
@@ -178,7 +178,7 @@ fn replaced(
     built(out, engine)
 }
 
-/// A replacement: `$1`, `${1}`, `$name`, `${name}`, `$$`. A name is as long as it can be.
+/// Expands a replacement: `$1`, `${1}`, `$name`, `${name}`, `$$`. A name is as long as possible.
 ///
 /// Source: Go's package regexp, `Expand`.
 fn expand(template: &str, found: &Captures<'_>, out: &mut String) {

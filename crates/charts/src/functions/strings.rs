@@ -1,4 +1,4 @@
-//! Texts: cut, padded, compared and put together.
+//! Texts: substrings, padding, comparison and joining.
 
 use orkestra_core::template::go::Failure;
 
@@ -131,7 +131,7 @@ pub(super) static TABLE: &[Function] = &[
     function("hello", 0, |_, _| Ok(Value::text("Hello!"))),
 ];
 
-/// White space as Go's `unicode.IsSpace` has it.
+/// White space as defined by Go's `unicode.IsSpace`.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace()
 }
@@ -158,7 +158,7 @@ fn indent(engine: &mut Engine<'_>, args: &[Value], before: &str) -> Result<Value
     Ok(Value::text(format!("{before}{pad}{indented}")))
 }
 
-/// The parts of a text, at most `count` of them.
+/// Splits a text into at most `count` parts.
 fn split(
     engine: &mut Engine<'_>,
     text: &str,
@@ -170,7 +170,7 @@ fn split(
         separator => text.matches(separator).count() + 1,
     })?;
     engine.text(text.len())?;
-    // Without a separator, Go splits into characters.
+    // Without a separator, Go splits by characters.
     let all = || match separator {
         "" => text.chars().map(String::from).collect::<Vec<_>>(),
         separator => text.split(separator).map(str::to_owned).collect(),
@@ -191,7 +191,7 @@ fn split(
     })
 }
 
-/// The parts under `_0`, `_1` and so on.
+/// Returns the parts under `_0`, `_1` and so on.
 fn numbered(parts: Vec<String>) -> Value {
     let parts = parts.into_iter().enumerate();
     let entries = parts.map(|(at, part)| (format!("_{at}").into(), Value::text(part)));

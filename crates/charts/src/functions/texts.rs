@@ -1,4 +1,4 @@
-//! Texts: their case, their words, their lines.
+//! Texts: case, words, lines.
 
 use orkestra_core::template::go::Failure;
 
@@ -76,7 +76,7 @@ pub(super) static TABLE: &[Function] = &[
     }),
 ];
 
-/// Each letter behind something that is no letter, in upper case.
+/// Converts each letter after a character that is not a letter to upper case.
 ///
 /// Source: Go's `strings.Title`.
 fn title(text: &str) -> String {
@@ -99,7 +99,7 @@ fn title(text: &str) -> String {
     out
 }
 
-/// The text with the first letter of each word changed.
+/// Changes the first letter of each word.
 fn each_word(text: &str, change: fn(char) -> String) -> String {
     let mut starts = true;
     let mut out = String::with_capacity(text.len());
@@ -130,7 +130,7 @@ fn is_connector(c: char) -> bool {
     c == '-' || c == '_' || is_space(c)
 }
 
-/// `PascalCase`.
+/// Converts to `PascalCase`.
 ///
 /// Source: github.com/huandu/xstrings, `ToPascalCase`.
 fn pascal(text: &str) -> String {
@@ -167,7 +167,7 @@ fn pascal(text: &str) -> String {
     out
 }
 
-/// What a word of an identifier consists of.
+/// The kinds of words in an identifier.
 #[derive(Clone, Copy, PartialEq)]
 enum Word {
     Number,
@@ -182,7 +182,7 @@ fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation() && !"$+<=>^`|~".contains(c)
 }
 
-/// The words of an identifier: `HTTPStatus2` is `HTTP`, `Status`, `2`.
+/// Splits an identifier into words: `HTTPStatus2` into `HTTP`, `Status`, `2`.
 ///
 /// Source: github.com/huandu/xstrings, `nextWord`.
 fn words(text: &str) -> Vec<(Word, String)> {
@@ -219,7 +219,7 @@ fn words(text: &str) -> Vec<(Word, String)> {
     words
 }
 
-/// The words of an identifier in lower case, with a connector between them.
+/// Joins the words of an identifier in lower case with a connector.
 ///
 /// Source: github.com/huandu/xstrings, `camelCaseToLowerCase`.
 fn connected(text: &str, connector: char) -> String {
@@ -254,7 +254,7 @@ fn connected(text: &str, connector: char) -> String {
             }
             (Word::Connector | Word::Punctuation, _) => {}
             (_, Some((Word::Number, _))) if words.get(at + 1).is_none() => {}
-            // A number before another word that does not begin in lower case belongs to the word before it.
+            // A number belongs to the previous word, unless the next word begins in lower case.
             (_, Some((Word::Number, _))) if words[at + 1].0 != Word::Letters => {
                 write(&mut out, &words[at]);
                 at += 1;
@@ -270,9 +270,9 @@ fn connected(text: &str, connector: char) -> String {
     out
 }
 
-/// Lines of at most `width` bytes, broken at spaces, or within words that are longer.
+/// Wraps lines at `width` bytes, at spaces, or within longer words.
 ///
-/// Source: github.com/Masterminds/goutils, `WrapCustom`; `wrap` leaves long words whole.
+/// Source: github.com/Masterminds/goutils, `WrapCustom`; `wrap` keeps long words whole.
 fn wrap(
     engine: &mut Engine<'_>,
     width: i64,
@@ -311,7 +311,7 @@ fn wrap(
     Ok(Value::bytes(&out))
 }
 
-/// The text cut to a width, with an ellipsis where something is missing.
+/// Truncates a text to a width, with an ellipsis in place of removed text.
 ///
 /// Source: github.com/Masterminds/goutils, `AbbreviateFull`.
 fn abbreviated(offset: i64, width: i64, text: &str) -> String {

@@ -1,4 +1,4 @@
-//! TOML out.
+//! TOML output.
 
 use orkestra_core::template::go::Failure;
 use orkestra_core::value::{Map, Node};
@@ -26,7 +26,7 @@ fn to_toml(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     built(out, engine)
 }
 
-/// The value with its floats as floats.
+/// Returns the value with its floats as floats.
 fn exact(value: &Value) -> Node {
     match value {
         Value::Float(n) => Node::Float(*n),
@@ -42,7 +42,7 @@ fn exact(value: &Value) -> Node {
     }
 }
 
-/// A list that is written as tables: `[[name]]`.
+/// Returns a list that is written as tables: `[[name]]`.
 fn tables(node: &Node) -> Option<&[Node]> {
     let items = node.as_list().filter(|items| !items.is_empty())?;
     items

@@ -1,4 +1,4 @@
-//! Versions and constraints on them.
+//! Versions and version constraints.
 
 use std::rc::Rc;
 

@@ -1,11 +1,11 @@
-//! Keywords that hold no schemas.
+//! Keywords that contain no schemas.
 
 use orkestra_core::value::Node;
 
-/// A compiled pattern may take this many bytes.
+/// The maximum size of a compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 18;
 
-/// Keywords that refuse nothing.
+/// Keywords that reject nothing.
 const ANNOTATIONS: [&str; 22] = [
     "$anchor",
     "$comment",
@@ -31,7 +31,7 @@ const ANNOTATIONS: [&str; 22] = [
     "writeOnly",
 ];
 
-/// A pattern of the schema.
+/// Compiles a pattern of the schema.
 ///
 /// # Errors
 /// It is malformed or too large.
@@ -55,7 +55,7 @@ fn number(node: &Node) -> Option<f64> {
     }
 }
 
-/// Keywords without schemas: what is wrong, or empty text; nothing for other keywords.
+/// Evaluates a keyword without schemas: returns an error, or an empty text; `None` for other keywords.
 #[expect(clippy::too_many_lines, reason = "one line or two a keyword")]
 pub(super) fn simple(keyword: &str, rule: &Node, value: &Node) -> Result<Option<String>, String> {
     let holds = |holds: bool, problem: String| if holds { String::new() } else { problem };

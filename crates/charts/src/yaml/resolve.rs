@@ -1,6 +1,6 @@
-//! Which plain texts YAML reads as something else than text.
+//! Determines the plain scalars that YAML does not parse as text.
 
-/// Whether a plain text would read as something else than text.
+/// True if a plain scalar would be parsed as something other than text.
 ///
 /// Source: yaml.v2, `resolve` and `isBase60Float`.
 pub(super) fn is_other(text: &str) -> bool {
@@ -56,7 +56,7 @@ fn yaml_float(text: &str) -> bool {
     is_mantissa && is_exponent
 }
 
-/// What Go's `ParseFloat` takes, of texts that begin with a point.
+/// Go's `ParseFloat`, for texts that begin with a point.
 fn go_float(text: &str) -> bool {
     yaml_float(&text.replace('_', "")) && !text.contains('_')
 }
@@ -80,7 +80,7 @@ fn is_base_60(text: &str) -> bool {
     is_first && others && count > 0 && fraction
 }
 
-/// Whether a text is one of the timestamps that yaml.v2 knows.
+/// True if a text is one of the timestamps that yaml.v2 recognizes.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let year = bytes.len() > 4 && bytes[..4].iter().all(u8::is_ascii_digit) && bytes[4] == b'-';

@@ -1,11 +1,11 @@
-//! Scalars as yaml.v2 writes them: which quotes they need, and where long lines break.
+//! Writes scalars like yaml.v2: quotes and line folding.
 
 use super::resolve::is_other;
 
 /// Longer lines are folded.
 const WIDTH: usize = 80;
 
-/// A float as yaml.v2 writes it after it was JSON: digits for what fits in 64 bits, else Go's `%g`.
+/// Writes a float like yaml.v2 after a JSON round trip: digits if it fits in 64 bits, else Go's `%g`.
 pub(super) fn float(n: f64) -> String {
     const MOST: f64 = 18_446_744_073_709_551_615.0;
     if n.fract() == 0.0 && (0.0..MOST).contains(&n) {
@@ -14,7 +14,7 @@ pub(super) fn float(n: f64) -> String {
     shortest(n)
 }
 
-/// A float as Go's `%g` has it.
+/// Writes a float with Go's `%g`.
 pub(super) fn shortest(n: f64) -> String {
     let text = format!("{n:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -27,7 +27,7 @@ pub(super) fn shortest(n: f64) -> String {
     }
 }
 
-/// A text that may go over lines: its lines are indented by `indent`, the first begins at `column`.
+/// Writes a text that may have several lines, indented by `indent`; the first begins at `column`.
 pub(super) fn scalar(text: &str, indent: usize, column: usize) -> String {
     let look = Look::at(text);
     if text.contains('\n') && look.block_allowed {
@@ -46,7 +46,7 @@ pub(super) fn scalar(text: &str, indent: usize, column: usize) -> String {
     double(text, Some((indent, column)))
 }
 
-/// A text in one line, as keys are.
+/// Writes a text on one line, as for keys.
 pub(super) fn inline(text: &str) -> String {
     let look = Look::at(text);
     if text.contains('\n') || is_other(text) {
@@ -61,7 +61,7 @@ pub(super) fn inline(text: &str) -> String {
     double(text, None)
 }
 
-/// What a text looks like to the emitter.
+/// The emitter's analysis of a text.
 ///
 /// Source: yaml.v2, `yaml_emitter_analyze_scalar`.
 struct Look {
@@ -122,7 +122,7 @@ fn is_printable(c: char) -> bool {
         && c != '\u{feff}'
 }
 
-/// Text with line breaks where it is too long: a single space between words may become one.
+/// Folds text that is too long: a single space between words may become a line break.
 fn folded(text: &str, indent: usize, column: usize, quoted: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -149,7 +149,7 @@ fn folded(text: &str, indent: usize, column: usize, quoted: bool) -> String {
     out
 }
 
-/// `|`, with its lines.
+/// Writes `|` and the lines.
 fn literal(text: &str, indent: usize) -> String {
     let mut out = String::from("|");
     if text.starts_with([' ', '\n']) {
@@ -177,7 +177,7 @@ fn literal(text: &str, indent: usize) -> String {
     out
 }
 
-/// A text between double quotes, folded where lines may break.
+/// Writes a text in double quotes, folded where lines may break.
 fn double(text: &str, place: Option<(usize, usize)>) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::from("\"");

@@ -1,4 +1,4 @@
-//! Values as YAML: where lines begin, and what stands behind keys and dashes.
+//! Writes values as YAML: line starts, and the content after keys and dashes.
 
 use orkestra_core::template::go::Failure;
 use orkestra_core::value::Node;
@@ -7,21 +7,21 @@ use super::scalar::{float, inline, scalar};
 use crate::engine::Engine;
 use crate::value::Value;
 
-/// Keys beyond this length are written in the form with a question mark.
+/// The maximum length of a simple key; longer ones are written with a question mark.
 const LONGEST_KEY: usize = 128;
 
-/// The text of a value, without a line break at its end.
+/// Writes a value, without a final line break.
 ///
 /// # Errors
-/// The budget is spent.
+/// The budget is exhausted.
 pub(crate) fn write(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
     write_with(value, engine, false)
 }
 
-/// The same with the items of lists indented: `toYamlPretty`.
+/// Writes a value with the items of lists indented: `toYamlPretty`.
 ///
 /// # Errors
-/// The budget is spent.
+/// The budget is exhausted.
 pub(crate) fn write_pretty(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
     write_with(value, engine, true)
 }
@@ -42,19 +42,19 @@ fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<St
     Ok(out)
 }
 
-/// Where a value stands.
+/// The position of a value.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Root,
-    /// Behind `key:`
+    /// After `key:`
     Key,
-    /// Behind `- `
+    /// After `- `
     Item,
 }
 
 struct Writer<'w, 'c> {
     out: String,
-    /// Whether the items of a list stand deeper than its key.
+    /// True if the items of a list are indented relative to its key.
     pretty: bool,
     engine: &'w mut Engine<'c>,
 }
@@ -68,12 +68,12 @@ impl Writer<'_, '_> {
                     self.push("\n")?;
                 }
                 for (at, (key, value)) in map.iter().enumerate() {
-                    // The first key of an item stands behind its dash.
+                    // The first key of an item is on the line of its dash.
                     if at > 0 || place != Place::Item {
                         self.spaces(indent)?;
                     }
                     self.key(key, indent)?;
-                    // The items of a list stand below the key, in its column.
+                    // The items of a list start in the column of the key.
                     let deeper = match value {
                         Node::List(_) if !self.pretty => indent,
                         _ => indent + 2,
@@ -152,7 +152,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Whether a value starts with keys or dashes.
+/// True if a value starts with keys or dashes.
 fn is_block(node: &Node) -> bool {
     match node {
         Node::Map(map) => !map.is_empty(),

@@ -1,4 +1,4 @@
-//! Rules of an E2E that a schema cannot say.
+//! Rules for an E2E that a schema cannot express.
 
 mod spellings;
 
@@ -16,7 +16,7 @@ fn error(found: &mut Diagnostics, code: Code, at: &FieldPath, message: impl Into
     found.push(Diagnostic::error(code, at.clone(), message));
 }
 
-/// What is wrong with what an E2E declares.
+/// Reports problems in the spec of an E2E.
 pub(super) fn check(spec: &E2eSpec, found: &mut Diagnostics) {
     let at = FieldPath::root().field("spec");
     check_inputs(spec, &at, found);
@@ -106,7 +106,7 @@ fn check_wait(objects: &[SetupWait], at: &FieldPath, found: &mut Diagnostics) {
     }
 }
 
-/// What is wrong with expectations.
+/// Reports problems in expectations.
 pub(super) fn check_expectations(expect: &[Expectation], at: &FieldPath, found: &mut Diagnostics) {
     for (index, expected) in expect.iter().enumerate() {
         let at = at.index(index);
@@ -165,7 +165,7 @@ fn check_commands(commands: &[Command], at: &FieldPath, found: &mut Diagnostics)
     }
 }
 
-/// Paths of fields, and what excludes each other.
+/// Checks field paths and mutually exclusive fields.
 pub(super) fn check_resources(
     resources: &[ExpectedResource],
     at: &FieldPath,
@@ -194,7 +194,7 @@ fn check_assertions(assertions: &Assertions, at: &FieldPath, found: &mut Diagnos
     }
 }
 
-/// Says that of some fields exactly one must be given.
+/// Reports unless exactly one of some fields is given.
 fn check_one(given: &[(&str, bool)], at: &FieldPath, found: &mut Diagnostics) {
     let names: Vec<String> = given.iter().map(|(name, _)| format!("`{name}`")).collect();
     let names = names.join(", ");
@@ -227,7 +227,7 @@ fn check_pod(pod: &PodChoice, at: &FieldPath, found: &mut Diagnostics) {
     check_one(&given, at, found);
 }
 
-/// `jq` and `yq` read one output, so only one of them can.
+/// `jq` and `yq` filter the same output, so only one is valid.
 fn check_filters(
     (jq, yq): (&Option<String>, &Option<String>),
     at: &FieldPath,
@@ -292,7 +292,7 @@ fn check_forward(forward: &PortForward, at: &FieldPath, found: &mut Diagnostics)
     check_filters((&forward.jq, &forward.yq), at, found);
 }
 
-/// The calls that change something.
+/// Checks the calls that change something.
 fn check_writes(block: &Kubectl, at: &FieldPath, found: &mut Diagnostics) {
     for (index, apply) in block.apply.iter().enumerate() {
         let given = [

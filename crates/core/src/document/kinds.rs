@@ -1,4 +1,4 @@
-//! The kinds of documents, and how each is read.
+//! The kinds of documents and how to read each.
 
 use std::sync::LazyLock;
 
@@ -17,9 +17,9 @@ use crate::tree::Tree;
 pub enum DocumentKind {
     /// Operators.
     Katalog,
-    /// A part of operators.
+    /// A reusable part of a Katalog.
     Motif,
-    /// Katalogs put together.
+    /// A composition of Katalogs.
     Komposer,
     /// Tests against a cluster.
     E2e,
@@ -28,7 +28,7 @@ pub enum DocumentKind {
 }
 
 impl DocumentKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [DocumentKind; 5] = [
         DocumentKind::Katalog,
         DocumentKind::Motif,
@@ -37,7 +37,7 @@ impl DocumentKind {
         DocumentKind::Simulate,
     ];
 
-    /// What documents write as their `kind`.
+    /// Returns the `kind` in documents.
     pub fn name(self) -> &'static str {
         match self {
             DocumentKind::Katalog => "Katalog",
@@ -48,7 +48,7 @@ impl DocumentKind {
         }
     }
 
-    /// Whether documents of the kind do something.
+    /// True if documents of the kind have an effect.
     pub fn is_supported(self) -> bool {
         matches!(
             self,
@@ -59,12 +59,12 @@ impl DocumentKind {
         )
     }
 
-    /// The kind of that name.
+    /// Returns the kind of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The shape of whole documents of the kind; none of kinds that are not checked.
+    /// Returns the shape of whole documents of the kind; `None` for kinds that are not checked.
     pub fn shape(self) -> Option<&'static Shape> {
         static KOMPOSER: LazyLock<Shape> = LazyLock::new(komposer::document_shape);
         match self {
@@ -76,14 +76,14 @@ impl DocumentKind {
         }
     }
 
-    /// The kind that a document says it is.
+    /// Returns the kind that a document declares.
     pub fn of(source: &Source) -> Option<Self> {
         Self::parse(source.tree.get("kind")?.as_str()?)
     }
 }
 
-/// Moves everything in a document of a kind to its present spelling and place; gives the blocks that may stand beside
-/// `spec`. None for kinds that are not even checked.
+/// Moves everything in a document of a kind to its present spelling and place; returns the blocks that are permitted next to
+/// `spec`. `None` for kinds that are not checked.
 pub(crate) fn normalise_as(
     kind: DocumentKind,
     tree: &mut Tree,
@@ -115,7 +115,7 @@ pub(crate) fn normalise_as(
     }
 }
 
-/// What a document of some kind declares.
+/// The contents of a document of some kind.
 pub(crate) trait Readable: DeserializeOwned {
     /// The kind.
     const KIND: DocumentKind;
@@ -123,9 +123,9 @@ pub(crate) trait Readable: DeserializeOwned {
     fn shape() -> &'static Shape;
     /// Moves everything to its present spelling and place.
     fn normalise(tree: &mut Tree, found: &mut Diagnostics);
-    /// Rules that a shape cannot say, on what is written.
+    /// Rules that a shape cannot express, on the tree.
     fn check_tree(_: &Tree, _: &mut Diagnostics) {}
-    /// Rules that a shape cannot say, on what was read.
+    /// Rules that a shape cannot express, on the typed value.
     fn check(&self, _: &mut Diagnostics) {}
 }
 

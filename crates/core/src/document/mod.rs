@@ -1,11 +1,11 @@
-//! Files and streams to typed documents.
+//! Reads files and streams into typed documents.
 //!
 //! ```text
-//! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in today's spelling
-//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its place
+//! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in the present spelling
+//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its position
 //! ```
 //!
-//! Objects from a cluster take the same way without positions: [`Source::from_object`].
+//! Objects from a cluster follow the same steps without positions: [`Source::from_object`].
 
 mod advice;
 pub mod aliases;

@@ -1,4 +1,4 @@
-//! Rules of a Simulate that a schema cannot say.
+//! Rules for a Simulate that a schema cannot express.
 
 use jiff::Timestamp;
 
@@ -7,14 +7,14 @@ use crate::api::SimulateSpec;
 use crate::api::simulate::{DEFAULT_CYCLES, OpRule, Outcome, OutcomeResult};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 
-/// Kinds that can fail for good.
+/// Kinds that can fail permanently.
 const FAILING: [&str; 3] = ["Deployment", "Job", "Pod"];
 
 fn error(found: &mut Diagnostics, code: Code, at: &FieldPath, message: impl Into<String>) {
     found.push(Diagnostic::error(code, at.clone(), message));
 }
 
-/// What is wrong with what a Simulate declares.
+/// Reports problems in the spec of a Simulate.
 pub(super) fn check(spec: &SimulateSpec, found: &mut Diagnostics) {
     let at = FieldPath::root().field("spec");
     check_inputs(spec, &at, found);
@@ -95,7 +95,7 @@ fn check_outcome(outcome: &Outcome, at: &FieldPath, found: &mut Diagnostics) {
     }
 }
 
-/// What is wrong with operations that are expected, or not.
+/// Reports problems in operations that are expected, or not expected.
 pub(super) fn check_ops(rules: &[OpRule], at: &FieldPath, is_seen: bool, found: &mut Diagnostics) {
     for (index, rule) in rules.iter().enumerate() {
         let at = at.index(index);

@@ -1,4 +1,4 @@
-//! Assertions over a text.
+//! Assertions on a text.
 
 use regex::{Regex, RegexBuilder};
 
@@ -6,12 +6,12 @@ use crate::api::e2e::Assertions;
 use crate::api::scalar::{Scalar, Text, Texts};
 use crate::value::MASK;
 
-/// Most memory of a compiled regular expression, in bytes.
+/// The maximum memory of a compiled regular expression, in bytes.
 const REGEX_BYTES: usize = 1 << 20;
-/// Longest part of an output that a diff shows, in bytes.
+/// The maximum length of an output in a diff, in bytes.
 const SHOWN_BYTES: usize = 2000;
 
-/// What is wrong with the operands of assertions, each with its field.
+/// Returns the problems in the operands of assertions, each with its field.
 pub fn wrong_assertions(assertions: &Assertions) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     if let Some(pattern) = &assertions.regex
@@ -48,7 +48,7 @@ pub fn wrong_assertions(assertions: &Assertions) -> Vec<(&'static str, String)> 
     wrong
 }
 
-/// Adds a line for each assertion that does not hold of `output`, and then the output; where `is_hidden`, a mask for it.
+/// Adds a line for each failed assertion, then the output, or a mask for it if `is_hidden`.
 pub(super) fn check(
     assertions: &Assertions,
     output: &str,
@@ -64,7 +64,7 @@ pub(super) fn check(
     diff.extend(shown(output, is_hidden));
 }
 
-/// An output as a diff shows it.
+/// Returns an output in the form that a diff shows.
 pub(super) fn shown(output: &str, is_hidden: bool) -> Vec<String> {
     if output.is_empty() {
         return vec!["+ no output".to_owned()];
@@ -84,7 +84,7 @@ pub(super) fn shown(output: &str, is_hidden: bool) -> Vec<String> {
     lines
 }
 
-/// The assertions that do not hold, in words.
+/// Returns the failed assertions, in words.
 fn failed(assertions: &Assertions, output: &str) -> Vec<String> {
     let mut failed = Vec::new();
     let mut add = |holds: bool, what: String| {
@@ -145,7 +145,7 @@ fn failed(assertions: &Assertions, output: &str) -> Vec<String> {
     failed
 }
 
-/// The numeric assertions that do not hold; none of them holds of what is not a number.
+/// Returns the failed numeric assertions. They all fail for an output that is not a number.
 fn failed_numbers(assertions: &Assertions, output: &str) -> Vec<String> {
     let seen = number(output);
     let mut failed = Vec::new();
@@ -183,7 +183,7 @@ fn failed_numbers(assertions: &Assertions, output: &str) -> Vec<String> {
     failed
 }
 
-/// The assertions that compare numbers.
+/// Returns the assertions that compare numbers.
 fn numbers(assertions: &Assertions) -> [(&'static str, Option<&Scalar>); 4] {
     [
         ("greaterThan", assertions.greater_than.as_ref()),
@@ -196,7 +196,7 @@ fn numbers(assertions: &Assertions) -> [(&'static str, Option<&Scalar>); 4] {
     ]
 }
 
-/// A finite number.
+/// Parses a finite number.
 fn number(text: &str) -> Option<f64> {
     text.trim()
         .parse()
@@ -211,7 +211,7 @@ fn range(texts: &Texts) -> Option<(f64, f64)> {
     }
 }
 
-/// The texts of a list, or between commas.
+/// Returns the texts of a list, or those between commas.
 fn items(texts: &Texts) -> Vec<String> {
     match texts {
         Texts::List(list) => list.iter().map(|text| text.trim().to_owned()).collect(),

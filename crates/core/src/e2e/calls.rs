@@ -1,4 +1,4 @@
-//! Commands and `kubectl` blocks as programs with arguments.
+//! Converts commands and `kubectl` blocks to programs with arguments.
 
 mod kubectl;
 
@@ -13,39 +13,39 @@ use self::kubectl::{
 use crate::api::e2e::{Assertions, Command, Kubectl, PodChoice};
 use crate::diagnostics::FieldPath;
 
-/// One call of a program, and what is expected of it.
+/// One call of a program, and its expected result.
 #[derive(Clone, Debug)]
 pub struct Call<'a> {
-    /// Where it is in the document.
+    /// The path in the document.
     pub path: FieldPath,
-    /// What it does: `kubectl get deployment web`.
+    /// A title: `kubectl get deployment web`.
     pub title: String,
-    /// What is run.
+    /// The action.
     pub action: Action,
-    /// Whether it is not repeated once it did what is expected.
+    /// True if it is not repeated after it succeeded.
     pub is_once: bool,
     /// The expected exit code.
     pub exit_code: i32,
-    /// Whether exit code 1 with an output is an answer, too: `kubectl auth can-i` says `no`.
+    /// True if exit code 1 with an output is also a valid result: `kubectl auth can-i` prints `no`.
     pub says_no: bool,
     /// The expected HTTP status.
     pub status: Option<u16>,
-    /// What the output goes through.
+    /// The filter of the output.
     pub filter: Option<Filter>,
-    /// What is expected of the output.
+    /// The assertions on the output.
     pub assertions: &'a Assertions,
-    /// Whether the output is not shown.
+    /// True if the output is not shown.
     pub is_secret: bool,
-    /// The Pod that stands for [`Word::Pod`].
+    /// The Pod that [`Word::Pod`] refers to.
     pub pod: Option<Cow<'a, PodChoice>>,
     /// The namespace of the call.
     pub namespace: Option<&'a str>,
 }
 
-/// What a call runs.
+/// The action of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A command of the shell.
+    /// A shell command.
     Shell(String),
     /// `kubectl`, with its arguments and its standard input.
     Kubectl(Vec<Word>, Option<String>),
@@ -60,9 +60,9 @@ pub enum Action {
 pub enum Word {
     /// The argument itself.
     Text(String),
-    /// A file beside the document.
+    /// A file relative to the document.
     File(String),
-    /// The name of the call's Pod, with what stands around it.
+    /// The name of the call's Pod, with the text around it.
     Pod(&'static str, String),
     /// A new file.
     Scratch,
@@ -81,22 +81,22 @@ pub struct Forward {
     pub method: String,
     /// HTTP headers.
     pub headers: BTreeMap<String, String>,
-    /// Body, with names of environment variables in it.
+    /// The body, which may contain names of environment variables.
     pub body: Option<String>,
-    /// How long to wait before the request.
+    /// The delay before the request.
     pub wait: Duration,
 }
 
-/// What an output goes through: an expression of `jq`.
+/// A filter of an output: an expression of `jq`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// Over JSON.
+    /// Applied to JSON.
     Json(String),
-    /// Over YAML.
+    /// Applied to YAML.
     Yaml(String),
 }
 
-/// The commands at `path`.
+/// Returns the commands at `path` as calls.
 pub fn commands<'a>(commands: &'a [Command], path: &FieldPath) -> Vec<Call<'a>> {
     let call = |(index, command): (usize, &'a Command)| Call {
         title: command.run.lines().next().unwrap_or_default().to_owned(),
@@ -110,7 +110,7 @@ pub fn commands<'a>(commands: &'a [Command], path: &FieldPath) -> Vec<Call<'a>> 
     commands.iter().enumerate().map(call).collect()
 }
 
-/// The calls of a `kubectl` block at `path`, in the order in which they run.
+/// Returns the calls of a `kubectl` block at `path`, in execution order.
 pub fn calls<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
     let mut all = writes(block, path);
     let mut add = |name: &str, calls: Vec<Call<'a>>| {
@@ -154,7 +154,7 @@ pub fn calls<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
     all
 }
 
-/// The calls that change something.
+/// Returns the calls that change something.
 fn writes<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
     let mut all = Vec::new();
     let mut add = |name: &str, calls: Vec<Vec<Call<'a>>>| {
@@ -201,7 +201,7 @@ fn writes<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
     all
 }
 
-/// Where nothing is expected of an output.
+/// No assertions on the output.
 static NOTHING: LazyLock<Assertions> = LazyLock::new(Assertions::default);
 
 impl<'a> Call<'a> {

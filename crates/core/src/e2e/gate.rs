@@ -12,7 +12,7 @@ use crate::resources::scope::{At, Problems};
 use crate::template::{Budget, Data};
 use crate::value::Node;
 
-/// The compiled conditions of each expectation, in their order, and what is wrong with them.
+/// Returns the compiled conditions of each expectation, in order, and their problems.
 pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
     let problems = Problems::default();
     let library = Library::default();
@@ -28,11 +28,11 @@ pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
     (gates, problems.into_inner())
 }
 
-/// Whether the conditions hold of a custom resource at a moment. Of a custom resource that does not exist, all fields are
-/// absent.
+/// Returns whether the conditions are true for a custom resource at a time. All fields of a custom resource that does not
+/// exist are absent.
 ///
 /// # Errors
-/// Why an operand cannot be rendered, or compared.
+/// The reason why an operand cannot be rendered or compared.
 pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, String> {
     let (sources, turns) = (Sources::default(), Turns::default());
     let data = Data::of(resource).at(now);

@@ -1,14 +1,14 @@
-//! Whether an answer is what is expected of a call.
+//! Compares the result of a call with the expected one.
 
 use super::assertions;
 use super::calls::Call;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The exit code; of an HTTP request `0`.
+    /// The exit code; `0` for an HTTP request.
     pub exit_code: i32,
-    /// Standard output, or the body of the HTTP answer; after a filter, what the filter printed.
+    /// Standard output, or the body of the HTTP response; with a filter, the output of the filter.
     pub output: String,
     /// Standard error.
     pub error: String,
@@ -16,9 +16,9 @@ pub struct Answer {
     pub status: Option<u16>,
 }
 
-/// What differs from what is expected of the call: `-` is expected, `+` was seen. Empty where all holds.
+/// Returns the differences from the expected result: `-` is expected, `+` is actual. Empty if there are none.
 ///
-/// Where a failure is expected, assertions are about standard output and standard error together.
+/// If a failure is expected, assertions apply to standard output and standard error together.
 pub fn judge(call: &Call<'_>, answer: &Answer) -> Vec<String> {
     let mut diff = Vec::new();
     let says_no = call.says_no && answer.exit_code == 1 && !answer.output.trim().is_empty();

@@ -1,8 +1,8 @@
-//! The pure half of `ork e2e`: calls that a document asks for, and what their answers come to.
+//! The part of `ork e2e` without I/O: the calls of a document and the evaluation of their results.
 //!
 //! ```text
 //!  E2eSpec ── gates ──► conditions of expectations ── is_open ──► run or skipped
-//!     └────── calls, commands ──► Call ── run by `ork e2e` ──► Answer ── judge ──► a diff; empty where it holds
+//!     └────── calls, commands ──► Call ── run by `ork e2e` ──► Answer ── judge ──► a diff; empty if met
 //!     └────── resources ──► objects of the cluster ── check_resource ──► a diff
 //! ```
 

@@ -1,4 +1,4 @@
-//! Objects compared with what is expected of them.
+//! Compares objects with expected ones.
 
 use crate::api::simulate::ExpectedResource;
 use crate::plan::GroupKind;
@@ -6,10 +6,10 @@ use crate::reconcile::kstatus::{Readiness, readiness};
 use crate::reconcile::simulate::compare;
 use crate::value::{Node, Path};
 
-/// What differs between the objects that were found and what is expected: `-` is expected, `+` was seen. Empty where all
-/// holds.
+/// Returns the differences between the objects that were found and the expected one: `-` is expected, `+` is actual. Empty
+/// if there are none.
 ///
-/// `found` holds all objects of the kind in the namespace that have the expected name.
+/// `found` contains all objects of the kind in the namespace that have the expected name.
 pub fn check_resource(expected: &ExpectedResource, found: &[Node]) -> Vec<String> {
     let mut diff = Vec::new();
     let what = expected.name.as_ref().map_or_else(
@@ -37,7 +37,7 @@ pub fn check_resource(expected: &ExpectedResource, found: &[Node]) -> Vec<String
         }
         let is_secret = kind_of(object).to_string() == "Secret";
         for (field, wanted) in &expected.fields {
-            // The document layer has checked the path.
+            // The document layer has validated the path.
             let at = Path::parse(field).unwrap_or_default();
             let nothing = Node::Null;
             let seen = object.at(&at).unwrap_or(&nothing);
@@ -66,7 +66,7 @@ fn kind_of(object: &Node) -> GroupKind {
     }
 }
 
-/// `Website shop/hello`.
+/// Returns `Website shop/hello`.
 fn name_of(object: &Node) -> String {
     let nothing = Node::Null;
     let metadata = object.get("metadata").unwrap_or(&nothing);

@@ -23,7 +23,7 @@ fn read(spec: &str) -> Result<E2eDocument, String> {
     }
 }
 
-/// A spec with one expectation that has `body`.
+/// Returns a spec with one expectation that has `body`.
 fn expecting(body: &str) -> E2eSpec {
     let body = body.replace('\n', "\n      ");
     let spec =
@@ -31,7 +31,7 @@ fn expecting(body: &str) -> E2eSpec {
     read(&spec).unwrap_or_else(|why| panic!("{why}")).spec
 }
 
-/// The calls of a `kubectl` block as command lines.
+/// Returns the calls of a `kubectl` block as command lines.
 fn lines(block: &str) -> Vec<String> {
     let spec = expecting(&format!("kubectl:\n  {}", block.replace('\n', "\n  ")));
     let block = spec.expect[0].kubectl.as_ref().unwrap();
@@ -63,7 +63,7 @@ fn answer(output: &str) -> Answer {
     }
 }
 
-/// What a command with `assertions` says of an output.
+/// Returns the result of a command with `assertions` for an output.
 fn said(assertions: &str, answer: &Answer) -> Vec<String> {
     let spec = expecting(&format!("commands:\n  - run: x\n    {assertions}"));
     judge(

@@ -1,4 +1,4 @@
-//! What a template is compiled to: small immutable trees without text of their own.
+//! The compiled form of a template: small immutable trees that hold no text of their own.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ pub(super) type Block<D = Katalog> = Box<[Stmt<D>]>;
 /// One piece of a template.
 #[derive(Debug)]
 pub(super) enum Stmt<D: Dialect = Katalog> {
-    /// Text of the source, from one byte to another.
+    /// A byte range of the source text, as start and end.
     Text(u32, u32),
     /// The text of a value.
     Print(Expr<D>),
-    /// A new variable: it takes the next slot.
+    /// Declares a variable, in the next slot.
     Declare(Expr<D>),
-    /// Another value for the variable in a slot.
+    /// Assigns a new value to the variable in a slot.
     Assign(u16, Expr<D>),
     /// The first arm whose test is true.
     If(Box<Branches<D>>),
-    /// As `If`, and the test's value is the dot of the arm.
+    /// Like `If`, but the value of the test becomes the dot of the arm.
     With(Box<Branches<D>>),
-    /// Once for each item.
+    /// Runs the body once per item.
     Range(Box<Loop<D>>),
     /// Ends the innermost loop.
     Break,
@@ -40,23 +40,23 @@ pub(super) struct Branches<D: Dialect = Katalog> {
     pub(super) otherwise: Block<D>,
 }
 
-/// A test and what follows from it.
+/// A test and its body.
 #[derive(Debug)]
 pub(super) struct Arm<D: Dialect = Katalog> {
     pub(super) test: Expr<D>,
-    /// Where the test's value goes besides.
+    /// The variable that also receives the value of the test.
     pub(super) store: Store,
     pub(super) body: Block<D>,
 }
 
-/// Which variable takes the value of a test.
+/// The variable that receives the value of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Store {
     /// None.
     Nowhere,
-    /// A new one, in the next slot.
+    /// A new variable, in the next slot.
     Declare,
-    /// The one in this slot.
+    /// The variable in this slot.
     Assign(u16),
 }
 
@@ -69,18 +69,18 @@ pub(super) struct Loop<D: Dialect = Katalog> {
     pub(super) otherwise: Block<D>,
 }
 
-/// Which variables take what a loop gives.
+/// The variables that a loop sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LoopVars {
     /// None.
     Nowhere,
-    /// New ones in the next slots: the item, or the key and the item.
+    /// New variables in the next slots: the item, or the key and the item.
     Declare { with_key: bool },
-    /// Those in these slots.
+    /// The variables in these slots.
     Assign { key: Option<u16>, item: u16 },
 }
 
-/// An expression and where it starts in the source.
+/// An expression and its offset in the source.
 #[derive(Debug)]
 pub(super) struct Expr<D: Dialect = Katalog> {
     pub(super) at: u32,
@@ -104,13 +104,13 @@ pub(super) enum Kind<D: Dialect = Katalog> {
     Within(Box<(Expr<D>, Box<[Key]>)>),
     /// A function and its arguments.
     Call(Box<CallExpr<D>>),
-    /// A named expression of a user.
+    /// A named expression of the user.
     Function(D::Named),
-    /// Stages; the value of one is the last argument of the next, and all but the first are calls.
+    /// The stages of a pipeline. Each value is the last argument of the next stage; all stages but the first are calls.
     Pipe(Box<[Expr<D>]>),
 }
 
-/// A function and its arguments, without the one that a pipeline adds.
+/// A function and its arguments, without the argument that a pipeline adds.
 #[derive(Debug)]
 pub(super) struct CallExpr<D: Dialect = Katalog> {
     pub(super) note: D::Function,
@@ -118,7 +118,7 @@ pub(super) struct CallExpr<D: Dialect = Katalog> {
 }
 
 impl<D: Dialect> Expr<D> {
-    /// The constant, if this is one.
+    /// Returns the constant, if the expression is one.
     pub(super) fn literal(&self) -> Option<&Node> {
         match &self.kind {
             Kind::Literal(node) => Some(node),

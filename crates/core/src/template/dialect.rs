@@ -1,7 +1,7 @@
-//! What one dialect of Go's templates has apart from others: which functions it knows, and which statements.
+//! The differences between dialects of Go templates: their functions and statements.
 //!
-//! Lexer, parser, tree and walker are the same for all. A dialect without a statement or a kind of expression has
-//! [`Infallible`](std::convert::Infallible) in its place, so that no code for it exists.
+//! Lexer, parser, tree and walker are shared. A dialect without statements or expressions of its own uses
+//! [`Infallible`](std::convert::Infallible), so that no code is generated for them.
 
 use std::fmt::Debug;
 
@@ -10,18 +10,18 @@ use super::ast::{Expr, Stmt};
 use super::functions::Functions;
 use super::parse::{Marks, Operand, Parser, Token};
 
-/// A dialect, as the parser and the tree see it.
+/// A dialect, as seen by the parser and the tree.
 pub(super) trait Dialect: Sized + 'static {
-    /// A function that a template calls, resolved when it is parsed.
+    /// A function that a template calls, resolved during parsing.
     type Function: Debug;
-    /// An expression that a user named, called without arguments.
+    /// An expression named by the user and called without arguments.
     type Named: Debug;
-    /// A statement that other dialects do not have.
+    /// A statement that only this dialect has.
     type Stmt: Debug;
-    /// What the parser asks while it reads a source, and what it collects.
+    /// The input and output of the parser that is specific to the dialect.
     type Context<'s>;
 
-    /// A call of a function by its name; `piped` says that a pipeline adds an argument.
+    /// Resolves a call of a function by name. `piped` is true if a pipeline adds an argument.
     ///
     /// # Errors
     /// An unknown function.
@@ -32,10 +32,10 @@ pub(super) trait Dialect: Sized + 'static {
         piped: bool,
     ) -> Result<Expr<Self>, TemplateError>;
 
-    /// An expression that is given arguments, from its first token to a byte.
+    /// Handles an expression that is given arguments, from its first token to a byte.
     ///
     /// # Errors
-    /// The expression takes none.
+    /// The expression takes no arguments.
     fn apply(
         parser: &mut Parser<'_, Self>,
         place: (Token, usize),
@@ -44,16 +44,16 @@ pub(super) trait Dialect: Sized + 'static {
         piped: bool,
     ) -> Result<Expr<Self>, TemplateError>;
 
-    /// A word that is no constant, as an operand.
+    /// Handles a word that is not a constant, as an operand.
     ///
     /// # Errors
-    /// The word cannot stand there.
+    /// The word is not valid in this position.
     fn word(parser: &mut Parser<'_, Self>, token: Token) -> Result<Operand<Self>, TemplateError>;
 
-    /// A `template`, whose word is read.
+    /// Parses the rest of a `template`, after its keyword.
     fn invocation(parser: &mut Parser<'_, Self>) -> Option<Stmt<Self>>;
 
-    /// A `define` or `block`, whose word is read, up to its `end`.
+    /// Parses the rest of a `define` or `block`, after its keyword and up to its `end`.
     fn definition(
         parser: &mut Parser<'_, Self>,
         word: &str,
@@ -61,16 +61,16 @@ pub(super) trait Dialect: Sized + 'static {
     ) -> Option<Stmt<Self>>;
 }
 
-/// The dialect of Katalogs: notes, one text without named templates.
+/// The dialect of Katalogs: notes, and no named templates.
 #[derive(Debug)]
 pub(super) enum Katalog {}
 
-/// What a Katalog's template is parsed with, and what is noted of it.
+/// The parser's input and output for a template of a Katalog.
 pub(super) struct KatalogContext<'s> {
     /// The notes of the user.
     pub(super) functions: &'s Functions,
-    /// What is odd and works all the same.
+    /// Warnings: valid source that is probably a mistake.
     pub(super) warnings: Vec<TemplateError>,
-    /// What its notes mean for the whole template.
+    /// Properties of the whole template that follow from the notes it calls.
     pub(super) marks: Marks,
 }

@@ -8,9 +8,8 @@
 //!                                                     Machine
 //! ```
 //!
-//! A Katalog's templates know nothing of this: `define`, `template`, `block` and methods exist in this dialect alone,
-//! and a machine has its own functions. What both share is the lexer, the parser, the tree, the walker and the
-//! [`Budget`].
+//! Templates of Katalogs do not have these features: `define`, `template`, `block` and methods exist only in this dialect,
+//! and a machine has its own functions. The dialects share the lexer, the parser, the tree, the walker and the [`Budget`].
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -32,14 +31,14 @@ impl<F> fmt::Debug for Go<F> {
     }
 }
 
-/// What a call calls.
+/// The target of a call.
 #[derive(Debug)]
 pub(super) enum Callee<F: fmt::Debug + Clone + 'static> {
     /// A function of the machine.
     Function(F),
-    /// `and` and `or`: they stop at the first argument that is empty, or that is not.
+    /// `and` and `or`. They stop at the first empty or the first non-empty argument.
     Until { empty: bool },
-    /// The last field of a chain, which is given arguments.
+    /// The last field of a chain, called with arguments.
     Method(Box<Expr<Go<F>>>),
 }
 
@@ -51,11 +50,11 @@ pub(super) struct Invocation<F: fmt::Debug + Clone + 'static> {
     pub(super) dot: Option<Expr<Go<F>>>,
 }
 
-/// What the parser asks, and what it finds.
+/// The input and output of the parser.
 pub(super) struct GoContext<'s, F: fmt::Debug + Clone + 'static> {
     pub(super) find: &'s dyn Fn(&str) -> Option<F>,
     pub(super) definitions: Vec<Definition<F>>,
-    /// Whether the parser is inside of a definition.
+    /// True if the parser is inside a definition.
     pub(super) defining: bool,
 }
 
@@ -67,14 +66,14 @@ pub(super) struct Definition<F: fmt::Debug + Clone + 'static> {
     pub(super) body: Block<Go<F>>,
 }
 
-/// A source and the named templates in it. A clone is a reference.
+/// A source and its named templates. A clone is a reference.
 #[derive(Debug)]
 pub struct Unit<F: fmt::Debug + Clone + 'static>(Arc<Inner<F>>);
 
 #[derive(Debug)]
 struct Inner<F: fmt::Debug + Clone + 'static> {
     source: Box<str>,
-    /// The first is the source's own, the text outside of all definitions.
+    /// The first is the source's own: the text outside of all definitions.
     definitions: Vec<Definition<F>>,
 }
 
@@ -85,11 +84,11 @@ impl<F: fmt::Debug + Clone + 'static> Clone for Unit<F> {
 }
 
 impl<F: fmt::Debug + Clone + 'static> Unit<F> {
-    /// Parses a source whose own template has a name; `find` knows the functions by theirs.
+    /// Parses a source. `name` is the name of its own template; `find` resolves functions by name.
     ///
     /// # Errors
-    /// What is wrong with the syntax, functions that `find` does not know, variables that are not declared, two
-    /// definitions of one name; in the order of the source.
+    /// Syntax errors, functions that `find` does not resolve, undeclared variables and duplicate definitions, in the order
+    /// of the source.
     pub fn parse(
         name: &str,
         source: &str,
@@ -123,12 +122,12 @@ impl<F: fmt::Debug + Clone + 'static> Unit<F> {
         Ok(Unit(Arc::new(unit)))
     }
 
-    /// The text that was parsed.
+    /// Returns the source text.
     pub fn source(&self) -> &str {
         &self.0.source
     }
 
-    /// The names of the definitions, by position; the first is the source's own.
+    /// Iterates over the names of the definitions, by position; the first is the source's own.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0
             .definitions
@@ -136,13 +135,13 @@ impl<F: fmt::Debug + Clone + 'static> Unit<F> {
             .map(|definition| &*definition.name)
     }
 
-    /// Whether a definition has nothing but white space, and so replaces no other of its name.
+    /// True if a definition contains only white space, and so does not replace another of its name.
     pub fn is_blank(&self, definition: usize) -> bool {
         let definition = self.0.definitions.get(definition);
         definition.is_none_or(|definition| self.0.is_blank(definition))
     }
 
-    /// The line and the column of a byte of the source, both from 1; the column counts characters.
+    /// Returns the line and the column of a byte of the source, both from 1; the column counts characters.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let before = self.source().get(..offset).unwrap_or(self.source());
         let line = before.matches('\n').count() + 1;
@@ -163,33 +162,33 @@ impl<F: fmt::Debug + Clone + 'static> Inner<F> {
     }
 }
 
-/// The values and the functions that a template of this dialect runs on.
+/// The values and functions that a template of this dialect runs on.
 ///
-/// A method that fails stops the template; where that was is added by the caller.
+/// A method that fails stops the template; the caller adds the position.
 pub trait Machine {
-    /// A function, found when a source was parsed.
+    /// A function, resolved during parsing.
     type Function: fmt::Debug + Clone + 'static;
     /// A value. Clones are cheap.
     type Value: Clone;
 
-    /// What is left to spend.
+    /// Returns the remaining budget.
     fn budget(&mut self) -> &mut Budget;
     /// A constant.
     fn literal(&mut self, node: &Node) -> Result<Self::Value, Failure>;
-    /// The value that stands for nothing, such as the dot of a `template` without one.
+    /// The value for nothing, such as the dot of a `template` without an argument.
     fn nothing(&self) -> Self::Value;
-    /// Whether a condition takes the value for true.
+    /// True if a condition accepts the value as true.
     fn is_true(&self, value: &Self::Value) -> bool;
-    /// The value behind keys.
+    /// Returns the value at a path of keys.
     fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
-    /// The result of a method.
+    /// Calls a method.
     fn method(
         &mut self,
         base: Self::Value,
         name: &Key,
         args: Vec<Self::Value>,
     ) -> Result<Self::Value, Failure>;
-    /// The result of a function.
+    /// Calls a function.
     fn call(
         &mut self,
         function: &Self::Function,
@@ -201,24 +200,25 @@ pub trait Machine {
     fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure>;
     /// Appends the text of a named template.
     fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value) -> Result<(), Failure>;
-    /// What a `range` goes over: keys and items, in order. `with_key` says that the loop has a variable for keys.
+    /// Returns the keys and items that a `range` iterates over, in order. `with_key` is true if the loop has a variable for
+    /// the key.
     fn items(&mut self, over: &Self::Value, with_key: bool) -> Result<Turns<Self::Value>, Failure>;
 }
 
-/// The keys and the items of a loop, in order.
+/// The keys and items of a loop, in order.
 pub type Turns<V> = Vec<(V, V)>;
 
-/// Reads a version as Masterminds/semver does: with or without a `v`, minor and patch optional.
+/// Parses a version as Masterminds/semver does: with or without a `v`, minor and patch optional.
 pub fn parse_version(text: &str) -> Option<semver::Version> {
     super::notes::semver::parse(text)
 }
 
-/// Whether a version satisfies a constraint of Masterminds/semver; nothing where the constraint is malformed.
+/// Returns whether a version satisfies a constraint of Masterminds/semver; `None` if the constraint is malformed.
 pub fn satisfies(constraint: &str, version: &semver::Version) -> Option<bool> {
     super::notes::semver::check(constraint, version)
 }
 
-/// Writes a moment, in UTC, in a layout of Go's package time.
+/// Formats a time, in UTC, in a layout of Go's package time.
 pub fn format_time(
     time: jiff::Timestamp,
     layout: &str,
@@ -233,8 +233,8 @@ pub fn format_time(
     Ok(out)
 }
 
-/// The text of Go's `fmt.Sprintf`. Each argument says whether its integers are of Go's type `int`; those of others, and
-/// within lists and maps, are `int64`.
+/// Returns the text of Go's `fmt.Sprintf`. The flag of each argument is true if its integers are of Go's type `int`; other
+/// integers, and those within lists and maps, are `int64`.
 pub fn sprintf(
     format: &str,
     args: &[(&Node, bool)],
@@ -243,12 +243,12 @@ pub fn sprintf(
     super::notes::format::go_text(Some(format), args, false, budget)
 }
 
-/// The text of Go's `fmt.Sprint`, or of `fmt.Sprintln` with a `line`.
+/// Returns the text of Go's `fmt.Sprint`, or of `fmt.Sprintln` if `line` is true.
 pub fn sprint(args: &[(&Node, bool)], line: bool, budget: &mut Budget) -> Result<String, Failure> {
     super::notes::format::go_text(None, args, line, budget)
 }
 
-/// A duration in nanoseconds as Go's package time prints it: `1h2m3s`.
+/// Formats a duration in nanoseconds as Go's package time does: `1h2m3s`.
 pub fn duration_text(nanos: i128) -> String {
     super::notes::time::go_text(nanos)
 }
@@ -256,7 +256,7 @@ pub fn duration_text(nanos: i128) -> String {
 /// Runs a definition of a unit and appends its text. `$` and the first `.` are `dot`.
 ///
 /// # Errors
-/// What the machine refuses, or a spent budget, with the byte of the source where it happened.
+/// A failure of the machine or an exhausted budget, with its byte offset in the source.
 pub fn run<M: Machine>(
     unit: &Unit<M::Function>,
     definition: usize,

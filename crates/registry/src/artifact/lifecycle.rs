@@ -1,4 +1,4 @@
-//! That an artifact is going out of use: annotations, and what they say of a day.
+//! Deprecation of artifacts: annotations and the stage on a given day.
 
 use std::{
     collections::BTreeMap,
@@ -14,36 +14,36 @@ const MIGRATED_TO: &str = "io.orkestra.katalog.deprecated.migrated_to";
 const FROM: &str = "io.orkestra.katalog.deprecated.timeline_from";
 const TO: &str = "io.orkestra.katalog.deprecated.timeline_to";
 
-/// That an artifact is deprecated.
+/// The deprecation of an artifact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle {
-    /// Why.
+    /// The reason.
     pub message: String,
-    /// What to use instead.
+    /// The replacement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migrated_to: Option<String>,
     /// The first day of the transition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Date>,
-    /// The day on which it ends.
+    /// The last day of the transition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Date>,
 }
 
-/// Where an artifact is in its lifecycle.
+/// The stage of an artifact in its lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It is deprecated, and has no end yet, or the transition has not begun.
+    /// Deprecated, without an end date or before the transition.
     Deprecated,
-    /// It ends in so many days.
+    /// The number of days until the end.
     Ending(i32),
-    /// It has ended.
+    /// Past its end.
     EndOfLife,
 }
 
 impl Lifecycle {
-    /// What annotations say; none where the artifact is not deprecated. A date that cannot be read is left out.
+    /// Reads annotations; `None` if the artifact is not deprecated. An invalid date is ignored.
     pub fn of(annotations: &BTreeMap<String, String>) -> Option<Self> {
         let text = |key: &str| {
             annotations
@@ -62,7 +62,7 @@ impl Lifecycle {
         })
     }
 
-    /// The annotations that say it.
+    /// Returns the annotations.
     pub fn annotations(&self) -> BTreeMap<String, String> {
         let Self {
             message,
@@ -87,7 +87,7 @@ impl Lifecycle {
         all
     }
 
-    /// Where it is on this day.
+    /// Returns the stage on this day.
     pub fn stage(&self, today: Date) -> Stage {
         match (self.from, self.to) {
             (_, Some(to)) if today >= to => Stage::EndOfLife,
@@ -100,7 +100,7 @@ impl Lifecycle {
         }
     }
 
-    /// One sentence for this day.
+    /// Returns a sentence for this day.
     pub fn sentence(&self, today: Date) -> String {
         let mut text = match self.stage(today) {
             Stage::Deprecated => "deprecated".to_owned(),

@@ -1,11 +1,11 @@
-//! Artifacts: a Katalog or a Motif with the files beside it, one layer a file.
+//! Artifacts: a Katalog or a Motif with the files next to it, one layer per file.
 //!
 //! ```text
 //!  folder ── pack ──► files ── build ──► layers, Summary (the configuration), manifest ──► a registry ── unpack ──► folder
 //! ```
 //!
-//! The configuration holds what `ork inspect` shows, so that no layer has to be read for it. It is what the publisher says;
-//! `ork pull` compares it with the files.
+//! The configuration contains the data that `ork inspect` shows, so that no layer has to be read. It is the publisher's
+//! statement; `ork pull` compares it with the files.
 
 mod lifecycle;
 mod open;
@@ -24,12 +24,12 @@ pub use open::Opened;
 pub use pack::{File, MOST_FILE, MOST_TOTAL, PackError, pack};
 pub use unpack::{UnpackError, check_name, write};
 
-/// Annotation of a layer that holds the name of its file.
+/// The annotation of a layer with the name of its file.
 pub const TITLE: &str = "org.opencontainers.image.title";
-/// Media type of the configuration.
+/// The media type of the configuration.
 pub const CONFIG: &str = "application/vnd.orkestra.config.v1+json";
 
-/// What an artifact is.
+/// The kind of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A Katalog, in `katalog.yaml`.
@@ -39,10 +39,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Katalog, Self::Motif];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Katalog => "Katalog",
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// The type of the artifact. The name says `tar+gzip`; the layers are files as they are.
+    /// Returns the artifact type. The name says `tar+gzip`, but the layers are plain files.
     pub fn artifact_type(self) -> &'static str {
         match self {
             Self::Katalog => "application/vnd.orkestra.pattern.v1+tar+gzip",
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// The file that the artifact must have.
+    /// Returns the required file of the artifact.
     pub fn file(self) -> &'static str {
         match self {
             Self::Katalog => "katalog.yaml",
@@ -67,32 +67,32 @@ impl Kind {
     }
 }
 
-/// What an artifact declares, in its configuration.
+/// The contents of an artifact, as declared in its configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// The name of the document.
     pub name: String,
-    /// Its version, where it says one.
+    /// Its version, if declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it is for.
+    /// The description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who wrote it.
+    /// The author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
     /// Its licence, as an SPDX expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
-    /// Words to find it by.
+    /// Search terms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The version of `ork` that it was checked with.
+    /// The version of `ork` that checked it.
     pub orkestra: String,
-    /// The custom resources that it has operators for.
+    /// The custom resources that its operators reconcile.
     #[serde(default)]
     pub declares: Vec<Declared>,
     /// The permissions that its operators need.
@@ -116,16 +116,16 @@ pub struct Declared {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
-    /// The only namespace where it is needed; none is all.
+    /// The only namespace where it is needed; `None` means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// API groups.
     pub api_groups: Vec<String>,
-    /// Plurals.
+    /// Plural names.
     pub resources: Vec<String>,
     /// Verbs.
     pub verbs: Vec<String>,
-    /// The objects that it is about; none is all.
+    /// The names of the objects; empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_names: Vec<String>,
 }
@@ -135,13 +135,13 @@ pub struct Rule {
 pub struct Artifact {
     /// The manifest.
     pub manifest: Manifest,
-    /// Its bytes.
+    /// The bytes of the manifest.
     pub bytes: Bytes,
-    /// Configuration and layers, with what messages call them.
+    /// Configuration and layers, with their names in messages.
     pub blobs: Vec<(String, Bytes)>,
 }
 
-/// Puts an artifact together. Equal files and summaries give equal bytes.
+/// Builds an artifact. Equal files and summaries result in equal bytes.
 pub fn build(files: &[File], summary: &Summary, lifecycle: Option<&Lifecycle>) -> Artifact {
     let config = Bytes::from(serde_json::to_vec(summary).unwrap_or_default());
     let mut blobs = vec![("configuration".to_owned(), config.clone())];
@@ -189,7 +189,7 @@ fn annotations(summary: &Summary, lifecycle: Option<&Lifecycle>) -> BTreeMap<Str
     all
 }
 
-/// The media type of a file's layer, by its name.
+/// Returns the media type of a file's layer, by its name.
 fn media_type(name: &str) -> &'static str {
     match name {
         "katalog.yaml" => "application/vnd.orkestra.katalog.v1+yaml",

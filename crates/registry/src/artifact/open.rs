@@ -1,32 +1,32 @@
-//! Artifacts of registries: what they are, before any layer is read.
+//! Reads the metadata of artifacts in registries, before any layer.
 
 use super::{CONFIG, Kind, Lifecycle, MOST_FILE, MOST_TOTAL, Summary, TITLE, check_name};
 use crate::{Client, Content, Descriptor, Error, Fetched, Manifest, Reference};
 
-/// Longest configuration that is read, in bytes.
+/// The maximum length of a configuration, in bytes.
 const MOST_CONFIG: usize = 1 << 20;
-/// Most rules and declared kinds of a configuration that are kept.
+/// The maximum number of rules and of declared kinds kept from a configuration.
 const MOST_LISTED: usize = 4096;
 
 /// An artifact of a registry, without its layers.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// The manifest as it was read.
+    /// The manifest as it was received.
     pub fetched: Fetched,
-    /// The same, parsed.
+    /// The parsed manifest.
     pub manifest: Manifest,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
-    /// Its files: names, and where their content is.
+    /// The names of the files, and their descriptors.
     pub files: Vec<(String, Descriptor)>,
-    /// What it declares; none where it was pushed by a tool that does not say.
+    /// The summary; `None` if the tool that pushed the artifact did not add one.
     pub summary: Option<Summary>,
-    /// That it is going out of use.
+    /// The deprecation, if any.
     pub lifecycle: Option<Lifecycle>,
 }
 
 impl Opened {
-    /// Bytes of all files together.
+    /// Returns the size of all files together, in bytes.
     pub fn size(&self) -> u64 {
         self.files
             .iter()
@@ -36,10 +36,10 @@ impl Opened {
 }
 
 impl Client {
-    /// Reads manifest and configuration of an artifact, and checks what its layers claim to be.
+    /// Reads the manifest and configuration of an artifact, and checks the declared properties of its layers.
     ///
     /// # Errors
-    /// [`Error::Malformed`] where it is no artifact of Orkestra's, or breaks a bound; others as of [`Client::fetch`].
+    /// [`Error::Malformed`] if it is not an artifact of Orkestra or exceeds a limit; also the errors of [`Client::fetch`].
     pub async fn open(&self, reference: &Reference) -> Result<Opened, Error> {
         let fetched = self.fetch(reference).await?;
         let wrong = |why: String| Error::Malformed {
@@ -85,7 +85,7 @@ impl Client {
     }
 }
 
-/// The layers by the names of their files.
+/// Returns the layers by the names of their files.
 pub(super) fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, String> {
     let mut files: Vec<(String, Descriptor)> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -123,9 +123,10 @@ pub(super) fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, St
     Ok(files)
 }
 
-/// What an artifact is: what its type says, which must agree with its files.
+/// Returns the kind of an artifact from its type, which must agree with its files.
 pub(super) fn kind(manifest: &Manifest, files: &[(String, Descriptor)]) -> Result<Kind, String> {
-    // The configuration's type is the artifact's where it names none. Source: OCI image specification, "Guidelines for Artifact Usage".
+    // Without an artifact type, the type of the configuration applies. Source: OCI image specification, "Guidelines for
+    // Artifact Usage".
     let type_ = manifest
         .artifact_type
         .as_ref()

@@ -1,4 +1,4 @@
-//! A folder to files.
+//! Reads a folder into files.
 
 use std::{
     fs, io,
@@ -10,11 +10,11 @@ use bytes::Bytes;
 use super::check_name;
 use crate::MOST_LAYERS;
 
-/// Most bytes of one file.
+/// The maximum size of a file, in bytes.
 pub const MOST_FILE: u64 = 8 << 20;
-/// Most bytes of all files.
+/// The maximum size of all files, in bytes.
 pub const MOST_TOTAL: u64 = 64 << 20;
-/// Deepest folder in a folder.
+/// The maximum nesting of folders.
 const MOST_DEPTH: usize = 16;
 
 /// A file of an artifact.
@@ -22,35 +22,35 @@ const MOST_DEPTH: usize = 16;
 pub struct File {
     /// Its path in the folder, with `/` between the parts.
     pub name: String,
-    /// What it holds.
+    /// The contents.
     pub content: Bytes,
 }
 
-/// Why a folder cannot be packed.
+/// The reason why a folder cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// Something cannot be read.
+    /// A file or folder cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Something cannot be part of an artifact.
+    /// A file or folder cannot be part of an artifact.
     #[error("{}: {why}", path.display())]
     Unfit {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
 
-/// Reads the files of a folder and of those in it, sorted by name. What is hidden, as `.git` is, is left out.
+/// Reads the files of a folder and its subfolders, sorted by name. Hidden files and folders, such as `.git`, are omitted.
 ///
 /// # Errors
-/// [`PackError::Unfit`] for links, for what is neither file nor folder, and where a bound is exceeded.
+/// [`PackError::Unfit`] for links and other special files, and if a limit is exceeded.
 pub fn pack(folder: &Path) -> Result<Vec<File>, PackError> {
     let mut files = Vec::new();
     walk(folder, "", 0, &mut files)?;
@@ -92,7 +92,7 @@ fn walk(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<File>) -> Res
         }
         let name = format!("{prefix}{name}");
         check_name(&name).map_err(unfit)?;
-        // Without following links: one may lead out of the folder.
+        // Does not follow links, which may lead out of the folder.
         let about = fs::symlink_metadata(&path).map_err(unreadable(&path))?;
         if about.is_dir() {
             if depth == MOST_DEPTH {

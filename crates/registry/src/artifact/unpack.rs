@@ -1,4 +1,4 @@
-//! Files to a folder, which they cannot leave.
+//! Writes files to a folder. They cannot leave it.
 
 use std::{
     fs,
@@ -8,34 +8,34 @@ use std::{
 
 use super::File;
 
-/// Longest name of a file, in bytes.
+/// The maximum length of a file's name, in bytes.
 const MOST_NAME: usize = 255;
-/// Names that Windows gives to devices, whatever their ending is.
+/// Device names on Windows, with any extension.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
 
-/// Why files cannot be written.
+/// The reason why files cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// A name leads out of the folder, or is not a name.
+    /// A name leads out of the folder, or is not valid.
     #[error("{0}")]
     Name(String),
-    /// There is something already.
+    /// The folder is not empty.
     #[error("{} exists and is not an empty folder", .0.display())]
     Occupied(PathBuf),
-    /// It cannot be written.
+    /// A file or folder cannot be written.
     #[error("cannot write {}", path.display())]
     Unwritable {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Whether a text is the name of a file in a folder: a relative path of plain parts, with `/` between them.
+/// Checks that a text is the name of a file in a folder: a relative path of plain parts, separated by `/`.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A sentence with the reason.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |part: &str| {
         let stem = part.split('.').next().unwrap_or_default().to_lowercase();
@@ -53,7 +53,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Err(format!("`{shown}` is not the name of a file in a folder"))
 }
 
-/// Writes files into a folder that is empty or does not exist yet: all of them, or none.
+/// Writes files into a folder that is empty or does not exist: all of them, or none.
 ///
 /// # Errors
 /// [`UnpackError`].
@@ -72,7 +72,7 @@ pub fn write(folder: &Path, files: &[File]) -> Result<(), UnpackError> {
     if !is_free {
         return Err(UnpackError::Occupied(folder.to_owned()));
     }
-    // A folder of our own beside it, moved in one step: nobody can have put a link into it.
+    // Writes to our own folder next to it and moves it in one step, so nobody can place a link inside.
     let parent = folder
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -92,7 +92,7 @@ pub fn write(folder: &Path, files: &[File]) -> Result<(), UnpackError> {
         let mut written = fs::File::create_new(&path).map_err(failed(&path))?;
         written.write_all(&file.content).map_err(failed(&path))?;
     }
-    // Fails where the folder was filled meanwhile.
+    // Fails if the folder is no longer empty.
     fs::rename(&own, folder).map_err(failed(folder))
 }
 
@@ -140,7 +140,7 @@ mod tests {
             name: name.to_owned(),
             content: "x".into(),
         };
-        // The second needs a folder where the first is a file.
+        // The second file needs a folder in the place of the first file.
         assert!(write(&target, &[file("a"), file("a/b")]).is_err());
         assert!(!target.exists());
         assert!(matches!(

@@ -1,23 +1,23 @@
-//! `WWW-Authenticate`.
+//! Parses `WWW-Authenticate`.
 
 use http::{HeaderMap, header};
 
-/// How a registry wants to be asked.
+/// The authentication that a registry requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Challenge {
-    /// User and password with every request.
+    /// User and password in every request.
     Basic,
-    /// A token of this server.
+    /// A token from this server.
     Bearer {
         /// The token server's URL.
         realm: String,
-        /// What the token server calls the registry.
+        /// The name of the registry for the token server.
         service: Option<String>,
     },
 }
 
 impl Challenge {
-    /// The first challenge of an answer that is known here; a token before a password.
+    /// Returns the first supported challenge of a response; a token is preferred to a password.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let values = headers.get_all(header::WWW_AUTHENTICATE).iter();
         let read: Vec<Self> = values
@@ -52,7 +52,7 @@ impl Challenge {
     }
 }
 
-/// `name="value", other=value`: names in lower case, values without quotes and escapes.
+/// Parses `name="value", other=value`: names in lower case, values without quotes and escapes.
 fn parameters(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut chars = text.chars().peekable();

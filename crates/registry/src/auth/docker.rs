@@ -12,38 +12,38 @@ use serde_json::{Map, Value, json};
 use super::{Credential, helper};
 use crate::Error;
 
-/// Key of Docker Hub, whatever host its registry has.
+/// The key of Docker Hub, regardless of its registry's host.
 const HUB: &str = "https://index.docker.io/v1/";
-/// Longest configuration, in bytes.
+/// The maximum length of a configuration, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Where credentials are found.
+/// A source of credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Keychain {
-    /// Those of the caller, for every registry.
+    /// The caller's credential, for every registry.
     given: Option<Credential>,
     /// Docker's configuration.
     config: Option<Value>,
-    /// The file of it; none where it is not a file.
+    /// Its file; `None` if it is not from a file.
     file: Option<PathBuf>,
 }
 
-/// Where credentials were stored.
+/// The place where a credential was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// In a file, as base64, which is not encrypted.
+    /// A file, as base64, which is not encrypted.
     File(PathBuf),
-    /// By this credential helper.
+    /// This credential helper.
     Helper(String),
 }
 
 impl Keychain {
-    /// No credentials.
+    /// Contains no credentials.
     pub fn anonymous() -> Self {
         Self::default()
     }
 
-    /// These, for every registry that is asked.
+    /// Uses this credential for every registry.
     pub fn given(credential: Credential) -> Self {
         Self {
             given: Some(credential),
@@ -51,7 +51,7 @@ impl Keychain {
         }
     }
 
-    /// Those of a configuration of docker's, as a Secret of type `kubernetes.io/dockerconfigjson` holds it. Helpers that it names
+    /// Reads docker's configuration, as in a Secret of type `kubernetes.io/dockerconfigjson`. The credential helpers in it
     /// are run, so the text must be the user's own: see [`Keychain::of_secret`].
     fn of_config(text: &str, what: &Path) -> Result<Self, Error> {
         let wrong = |why: String| Error::Configuration {
@@ -72,10 +72,10 @@ impl Keychain {
         })
     }
 
-    /// Those of a Secret of type `kubernetes.io/dockerconfigjson`. Helpers that it names are not run.
+    /// Reads a Secret of type `kubernetes.io/dockerconfigjson`. The credential helpers in it are not run.
     ///
     /// # Errors
-    /// [`Error::Configuration`] where the text is not such a configuration.
+    /// [`Error::Configuration`] if the text is not such a configuration.
     pub fn of_secret(text: &str) -> Result<Self, Error> {
         let mut keychain = Self::of_config(text, Path::new(".dockerconfigjson"))?;
         if let Some(Value::Object(config)) = &mut keychain.config {
@@ -85,10 +85,10 @@ impl Keychain {
         Ok(keychain)
     }
 
-    /// Those of the user: `config.json` in `$DOCKER_CONFIG`, else in `~/.docker`.
+    /// Reads the user's configuration: `config.json` in `$DOCKER_CONFIG`, else in `~/.docker`.
     ///
     /// # Errors
-    /// [`Error::Configuration`] where the file is there and cannot be read.
+    /// [`Error::Configuration`] if the file exists and cannot be read.
     pub fn of_user() -> Result<Self, Error> {
         let folder = env::var_os("DOCKER_CONFIG").filter(|folder| !folder.is_empty());
         let folder = folder
@@ -100,10 +100,10 @@ impl Keychain {
         )
     }
 
-    /// Those of a file, which need not exist yet.
+    /// Reads a file, which need not exist.
     ///
     /// # Errors
-    /// [`Error::Configuration`] where it exists and cannot be read.
+    /// [`Error::Configuration`] if it exists and cannot be read.
     pub fn of_file(file: PathBuf) -> Result<Self, Error> {
         let mut keychain = match fs::read_to_string(&file) {
             Ok(text) => Self::of_config(&text, &file)?,
@@ -114,10 +114,10 @@ impl Keychain {
         Ok(keychain)
     }
 
-    /// The credential for a registry, if there is one.
+    /// Returns the credential for a registry, if there is one.
     ///
     /// # Errors
-    /// [`Error::Configuration`] where a credential helper fails.
+    /// [`Error::Configuration`] if a credential helper fails.
     pub async fn find(&self, host: &str) -> Result<Option<Credential>, Error> {
         if self.given.is_some() {
             return Ok(self.given.clone());
@@ -144,7 +144,7 @@ impl Keychain {
         Ok(entry.and_then(read_entry))
     }
 
-    /// The helper for a registry: its own, else that for all.
+    /// Returns the helper for a registry: its own, else the default helper.
     fn helper(&self, host: &str) -> Option<String> {
         let config = self.config.as_ref()?;
         let own = config
@@ -157,7 +157,7 @@ impl Keychain {
     /// Stores a credential as docker does: with the helper for the registry if there is one, else in the file.
     ///
     /// # Errors
-    /// [`Error::Configuration`] where neither can be written.
+    /// [`Error::Configuration`] if neither can be written.
     pub async fn store(&mut self, host: &str, user: &str, password: &str) -> Result<Stored, Error> {
         if let Some(helper) = self.helper(host) {
             let entry = json!({"ServerURL": key(host), "Username": user, "Secret": password});
@@ -171,10 +171,10 @@ impl Keychain {
         Ok(Stored::File(file))
     }
 
-    /// Removes the credential for a registry; false where there was none.
+    /// Removes the credential for a registry; returns false if there was none.
     ///
     /// # Errors
-    /// [`Error::Configuration`] where the file or the helper fails.
+    /// [`Error::Configuration`] if the file or the helper fails.
     pub async fn erase(&mut self, host: &str) -> Result<bool, Error> {
         let found = self.find(host).await?.is_some();
         if let Some(helper) = self.helper(host) {
@@ -192,14 +192,15 @@ impl Keychain {
         Ok(found)
     }
 
-    /// Changes the entries of the file, leaving all else of it as it is. The file is replaced in one step, and only its owner reads it.
+    /// Changes the entries of the file and keeps all other content. The file is replaced in one step, and readable only by
+    /// its owner.
     fn write(&mut self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<PathBuf, Error> {
         let no_home = || Error::Configuration {
             file: "config.json".to_owned(),
             why: "there is no home folder for it: set DOCKER_CONFIG to a folder".to_owned(),
         };
         let file = self.file.clone().ok_or_else(no_home)?;
-        // What another process wrote in between stays.
+        // Keeps changes that another process wrote in the meantime.
         let fresh = Self::of_file(file.clone())?;
         let mut config = fresh.config.unwrap_or_else(|| json!({}));
         let auths = &mut config["auths"];
@@ -212,7 +213,7 @@ impl Keychain {
         let failed = |error: &io::Error| unreadable(&file, error);
         let folder = file.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
-        // A temporary file is readable by its owner alone, and stays so.
+        // A temporary file is readable only by its owner, and keeps its mode.
         let mut written =
             tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
         let text = serde_json::to_string_pretty(&config).unwrap_or_default() + "\n";
@@ -227,7 +228,7 @@ impl Keychain {
     }
 }
 
-/// How docker's configuration calls a registry.
+/// Returns the key of a registry in docker's configuration.
 fn key(host: &str) -> &str {
     match host {
         "docker.io" | "index.docker.io" | "registry-1.docker.io" => HUB,

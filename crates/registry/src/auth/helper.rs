@@ -1,4 +1,4 @@
-//! Docker's credential helpers.
+//! Docker credential helpers.
 
 use std::{io, process::Stdio, time::Duration};
 
@@ -8,11 +8,11 @@ use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 use super::Credential;
 use crate::Error;
 
-/// The user that stands for an identity token in what helpers answer.
+/// The user in a helper's response that indicates an identity token.
 const TOKEN_USER: &str = "<token>";
-/// How long a credential helper may take.
+/// The timeout of a credential helper.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longest answer, in bytes.
+/// The maximum length of a response, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Found {
     secret: String,
 }
 
-/// What a helper has for a registry.
+/// Returns a helper's credential for a registry.
 pub(super) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, Error> {
     let Some(answer) = run(helper, "get", key).await? else {
         return Ok(None);
@@ -39,7 +39,7 @@ pub(super) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, E
     }))
 }
 
-/// Runs `docker-credential-NAME`; none where it knows no credential. Source: docker-credential-helpers, "Development".
+/// Runs `docker-credential-NAME`; returns `None` if it has no credential. Source: docker-credential-helpers, "Development".
 pub(super) async fn run(helper: &str, action: &str, input: &str) -> Result<Option<Vec<u8>>, Error> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !helper.bytes().all(is_name) {
@@ -60,7 +60,7 @@ pub(super) async fn run(helper: &str, action: &str, input: &str) -> Result<Optio
         .map_err(|error| failed(helper, &error.to_string()))?;
     let answered = async {
         if let Some(mut stdin) = child.stdin.take() {
-            // A helper need not read what it has no use for.
+            // A helper may exit without reading its input.
             match stdin.write_all(input.as_bytes()).await {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
                 _ => {}

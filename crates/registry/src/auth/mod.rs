@@ -1,4 +1,4 @@
-//! Who asks: challenges of registries, credentials, tokens.
+//! Authentication: challenges of registries, credentials, tokens.
 
 mod challenge;
 mod docker;
@@ -14,7 +14,7 @@ pub(crate) use challenge::Challenge;
 pub use docker::{Keychain, Stored};
 pub(crate) use token::{Tokens, read_token, token_call};
 
-/// What proves who asks.
+/// A credential.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
     /// A user and a password.
@@ -24,13 +24,13 @@ pub enum Credential {
         /// The password.
         password: String,
     },
-    /// A token that the registry's token server takes for others; docker's configuration calls it an identity token.
+    /// A refresh token for the registry's token server; docker's configuration calls it an identity token.
     Identity(String),
-    /// A token that the registry itself takes.
+    /// A token for the registry itself.
     Bearer(String),
 }
 
-/// Without the secrets.
+/// Omits the secrets.
 impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -41,7 +41,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// `Basic …`, with user and password. Source: RFC 7617, section 2.
+/// Returns `Basic …`, with user and password. Source: RFC 7617, section 2.
 pub(crate) fn basic(user: &str, password: &str) -> Option<HeaderValue> {
     sensitive(&format!(
         "Basic {}",
@@ -49,7 +49,7 @@ pub(crate) fn basic(user: &str, password: &str) -> Option<HeaderValue> {
     ))
 }
 
-/// `Bearer …`. Source: RFC 6750, section 2.1.
+/// Returns `Bearer …`. Source: RFC 6750, section 2.1.
 pub(crate) fn bearer(token: &str) -> Option<HeaderValue> {
     sensitive(&format!("Bearer {token}"))
 }

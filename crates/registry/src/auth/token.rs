@@ -1,4 +1,4 @@
-//! Tokens: how one is asked for, and those that are held.
+//! Requests and caches tokens.
 
 use std::{
     collections::HashMap,
@@ -15,11 +15,11 @@ use tokio::time::Instant;
 use super::{Credential, basic, bearer};
 use crate::{Error, transport::Call};
 
-/// How long a token is valid where its server does not say. Source: docker's "Token Authentication Specification".
+/// The default lifetime of a token. Source: docker's "Token Authentication Specification".
 const DEFAULT_SECONDS: u64 = 60;
-/// How much sooner a token is renewed than it ends.
+/// The time before expiry at which a token is renewed.
 const MARGIN: Duration = Duration::from_secs(10);
-/// How messages and token servers call this client.
+/// The name of this client in messages and for token servers.
 const CLIENT_ID: &str = "ork";
 
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
@@ -28,11 +28,11 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Authorizations that are valid, by host and scope.
+/// Valid authorizations, by host and scope.
 #[derive(Default)]
 pub(crate) struct Tokens(Mutex<HashMap<(String, String), Held>>);
 
-/// An authorization, and until when it is used.
+/// An authorization and its expiry.
 type Held = (HeaderValue, Option<Instant>);
 
 impl Tokens {
@@ -56,7 +56,7 @@ impl Tokens {
     }
 }
 
-/// The request for a token, and the credentials that go with it.
+/// Returns the request for a token, with its credentials.
 ///
 /// Source: docker's "Token Authentication Specification" (GET with Basic) and "Authenticate with `OAuth2`" (POST, for identity
 /// tokens).
@@ -115,7 +115,7 @@ struct Answer {
     expires_in: Option<u64>,
 }
 
-/// The authorization that a token server answered with, and for how long it is used.
+/// Parses the response of a token server into an authorization and its lifetime.
 pub(crate) fn read_token(body: &[u8]) -> Result<(HeaderValue, Duration), Error> {
     let answer: Answer = serde_json::from_slice(body)
         .map_err(|_| malformed("it is not JSON of that form".to_owned()))?;

@@ -1,4 +1,4 @@
-//! The present format: a Sigstore bundle with a DSSE envelope around an in-toto statement.
+//! The current format: a Sigstore bundle with a DSSE envelope around an in-toto statement.
 //!
 //! Source: sigstore/protobuf-specs, `sigstore_bundle.proto`; secure-systems-lab/dsse, `protocol.md`; in-toto/attestation, `spec/v1`.
 
@@ -9,18 +9,18 @@ use serde_json::json;
 use super::{KeyError, PrivateKey, PublicKey};
 use crate::Digest;
 
-/// Type of the manifest and of its layer, and media type of the bundle.
+/// The type of the manifest and of its layer, and media type of the bundle.
 pub const ARTIFACT_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
-/// What every version of the type begins with.
+/// The common prefix of all versions of the type.
 pub(super) const ANY_VERSION: &str = "application/vnd.dev.sigstore.bundle";
-/// Type of the payload.
+/// The type of the payload.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
-/// Types that a statement may have.
+/// The valid types of a statement.
 const STATEMENTS: [&str; 2] = [
     "https://in-toto.io/Statement/v1",
     "https://in-toto.io/Statement/v0.1",
 ];
-/// What the statement says: that the subject is signed. Attestations say other things, and are no signatures.
+/// The predicate of a statement that the subject is signed. Attestations have other predicates and are not signatures.
 pub(super) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ struct Digests {
     sha256: Option<String>,
 }
 
-/// Whether the bundle is signed by the key, and for this digest; else why not.
+/// Checks that the key signed the bundle, and for this digest; returns the reason if not.
 pub(super) fn check(digest: &Digest, bytes: &[u8], key: &PublicKey) -> Result<(), String> {
     let bundle: Bundle = serde_json::from_slice(bytes)
         .map_err(|error| format!("its bundle is not valid: {error}"))?;
@@ -114,7 +114,7 @@ pub(super) fn check(digest: &Digest, bytes: &[u8], key: &PublicKey) -> Result<()
     )
 }
 
-/// A bundle that signs a digest.
+/// Returns a bundle that signs a digest.
 ///
 /// # Errors
 /// [`KeyError::Signing`].
@@ -139,7 +139,7 @@ pub fn sign(digest: Digest, key: &PrivateKey) -> Result<Vec<u8>, KeyError> {
     Ok(bundle.to_string().into_bytes())
 }
 
-/// The bytes that are signed: "pre-authentication encoding".
+/// Returns the bytes to sign: "pre-authentication encoding".
 fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!(
         "DSSEv1 {} {payload_type} {} ",

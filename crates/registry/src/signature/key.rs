@@ -1,4 +1,4 @@
-//! Keys: public ones in PEM, private ones in PEM or as cosign encrypts them.
+//! Keys: public keys in PEM, private keys in PEM or encrypted by cosign.
 
 use std::fmt;
 
@@ -17,27 +17,27 @@ use serde::Deserialize;
 use super::pem;
 use crate::Digest;
 
-/// What stands before the point in the DER form of every public key of the curve P-256.
+/// The bytes before the point in the DER form of every public key of the curve P-256.
 /// Source: RFC 5480, sections 2 and 2.1.1.
 const SPKI_P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
-/// Bytes of an uncompressed point.
+/// The size of an uncompressed point, in bytes.
 const POINT: usize = 65;
-/// Bytes of a key of `nacl/secretbox`.
+/// The size of a key of `nacl/secretbox`, in bytes.
 const BOX_KEY: usize = 32;
-/// Bytes of its nonce.
+/// The size of its nonce, in bytes.
 const BOX_NONCE: usize = 24;
-/// Bytes of its authenticator, which stands first.
+/// The size of its authenticator, which comes first, in bytes.
 const BOX_TAG: usize = 16;
-/// Most memory that deriving a key may take, in bytes; cosign's own parameters take 64 MiB.
+/// The maximum memory for deriving a key, in bytes; cosign's own parameters need 64 MiB.
 const MOST_SCRYPT: u64 = 256 << 20;
 
-/// Why a text is not a key that is used here.
+/// The reason why a text is not a supported key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is no PEM block in it.
+    /// It contains no PEM block.
     #[error("there is no PEM block in it")]
     NotPem,
     /// It is a key of another kind.
@@ -45,13 +45,13 @@ pub enum KeyError {
     OtherKind {
         /// The label or the algorithm.
         found: String,
-        /// What would do.
+        /// The supported kinds.
         expected: &'static str,
     },
-    /// It does not follow its format.
+    /// It violates its format.
     #[error("its {0} is not valid")]
     Malformed(&'static str),
-    /// It needs a password, and this is not it.
+    /// It needs another password.
     #[error("the password is wrong")]
     Password,
     /// The private key could not sign.
@@ -66,7 +66,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads a key in PEM, as `cosign.pub` and `openssl ec -pubout` have it.
+    /// Parses a key in PEM, as in `cosign.pub` and as printed by `openssl ec -pubout`.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -89,30 +89,30 @@ impl PublicKey {
         Ok(Self { point })
     }
 
-    /// The DER form (`SubjectPublicKeyInfo`).
+    /// Returns the DER form (`SubjectPublicKeyInfo`).
     pub fn der(&self) -> Vec<u8> {
         [&SPKI_P256[..], &self.point].concat()
     }
 
-    /// The PEM form.
+    /// Returns the PEM form.
     pub fn pem(&self) -> String {
         let body = STANDARD.encode(self.der());
         let (first, second) = body.split_at(64);
         format!("-----BEGIN PUBLIC KEY-----\n{first}\n{second}\n-----END PUBLIC KEY-----\n")
     }
 
-    /// How bundles name the key: the SHA-256 digest of its DER form, in base64.
+    /// Returns the name of the key in bundles: the SHA-256 digest of its DER form, in base64.
     pub fn hint(&self) -> String {
         use sha2::Digest as _;
         STANDARD.encode(sha2::Sha256::digest(self.der()))
     }
 
-    /// How messages name the key: the digest of its DER form.
+    /// Returns the name of the key in messages: the digest of its DER form.
     pub fn fingerprint(&self) -> String {
         Digest::of(&self.der()).to_string()
     }
 
-    /// Whether a signature in DER form is this key's over these bytes.
+    /// True if a signature in DER form is by this key and for these bytes.
     pub(super) fn holds(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_ASN1, self.point);
         key.verify(message, signature).is_ok()
@@ -129,12 +129,13 @@ impl fmt::Debug for PublicKey {
 pub struct PrivateKey(EcdsaKeyPair);
 
 impl PrivateKey {
-    /// Whether a text is a key that is encrypted, so that a password is needed.
+    /// True if a text is an encrypted key, which needs a password.
     pub fn is_encrypted(text: &str) -> bool {
         pem::read(text).is_some_and(|(label, _)| label.starts_with("ENCRYPTED "))
     }
 
-    /// Reads a key in PEM: what `cosign generate-key-pair` writes, or PKCS #8. `password` is for the former, and may be empty.
+    /// Parses a key in PEM: the output of `cosign generate-key-pair`, or PKCS #8. `password` is for the former, and may be
+    /// empty.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -162,10 +163,10 @@ impl PrivateKey {
         Ok(Self(pair))
     }
 
-    /// A new key, in PKCS #8 as PEM.
+    /// Generates a key, in PKCS #8 as PEM.
     ///
     /// # Errors
-    /// [`KeyError::Signing`] where the machine has no randomness.
+    /// [`KeyError::Signing`] if the machine has no source of randomness.
     pub fn generate() -> Result<String, KeyError> {
         let algorithm = &signature::ECDSA_P256_SHA256_ASN1_SIGNING;
         let made = EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new());
@@ -183,10 +184,10 @@ impl PrivateKey {
         ))
     }
 
-    /// The public key of this one.
+    /// Returns the public key.
     ///
     /// # Errors
-    /// [`KeyError::Malformed`] where it is not a point, which a checked key cannot be.
+    /// [`KeyError::Malformed`] if it is not a point, which is impossible for a checked key.
     pub fn public(&self) -> Result<PublicKey, KeyError> {
         let point = self.0.public_key().as_ref().try_into();
         point
@@ -194,7 +195,7 @@ impl PrivateKey {
             .map_err(|_| KeyError::Malformed("public key"))
     }
 
-    /// Signs bytes; the signature is in DER form.
+    /// Signs bytes; returns the signature in DER form.
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let signature = self.0.sign(&SystemRandom::new(), message);
         signature
@@ -278,9 +279,9 @@ fn derive(password: &[u8], salt: &[u8], params: &Params) -> Result<[u8; BOX_KEY]
     Ok(key)
 }
 
-/// Opens a box; none where key or content are not those that it was closed with.
+/// Decrypts a box; `None` if the key or the content is not the original one.
 ///
-/// The first 32 bytes of the key stream are the key of the authenticator, which stands before the content.
+/// The first 32 bytes of the key stream are the key of the authenticator, which precedes the content.
 /// Source: Bernstein, "Cryptography in `NaCl`", section 10.
 fn open_box(key: &[u8; BOX_KEY], nonce: &[u8; BOX_NONCE], boxed: &[u8]) -> Option<Vec<u8>> {
     let (tag, content) = boxed.split_at_checked(BOX_TAG)?;

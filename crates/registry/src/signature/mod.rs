@@ -1,14 +1,14 @@
-//! Signatures of artifacts, as cosign writes them with a key pair: ECDSA P-256 over SHA-256.
+//! Signatures of artifacts in the format of cosign with a key pair: ECDSA P-256 over SHA-256.
 //!
 //! ```text
-//!  Client::signatures ──► Candidate ── verify (pure) ──► Verified, or Refused with a reason for each
+//!  Client::signatures ──► Candidate ── verify (no I/O) ──► Verified, or Refused with a reason for each
 //!                          │
-//!                          ├── Bundle   a DSSE envelope around an in-toto statement; what cosign 3 writes
-//!                          └── Simple   a signed "simple signing" document; what older versions write
+//!                          ├── Bundle   a DSSE envelope around an in-toto statement; written by cosign 3
+//!                          └── Simple   a signed "simple signing" document; written by older versions
 //! ```
 //!
-//! A signature holds for a digest and for nothing else: neither for a tag nor for a name. Whatever cannot be read, has another type or
-//! another digest counts as no signature.
+//! A signature is valid for a digest only, never for a tag or a name. Anything that cannot be read, or has another type or
+//! another digest, does not count as a signature.
 
 mod bundle;
 mod key;

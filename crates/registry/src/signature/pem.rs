@@ -1,11 +1,11 @@
-//! Blocks of PEM text. Source: RFC 7468.
+//! PEM blocks. Source: RFC 7468.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// Longest text that is read, in bytes.
+/// The maximum length of a text, in bytes.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The first block of a text: its label and its content.
+/// Returns the first block of a text: its label and its content.
 pub(super) fn read(text: &str) -> Option<(&str, Vec<u8>)> {
     if text.len() > MOST_BYTES {
         return None;

@@ -1,4 +1,4 @@
-//! Signatures in registries: found and written.
+//! Finds and writes signatures in registries.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::{
     manifest::media,
 };
 
-/// Most signatures of an artifact that are looked at.
+/// The maximum number of signatures read per artifact.
 const MOST_CANDIDATES: usize = 100;
-/// Longest bundle or document, in bytes.
+/// The maximum length of a bundle or document, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What a registry holds as signatures of an artifact.
+/// The signatures of an artifact in a registry.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Those that were read, or could not be.
+    /// The signatures, including those that could not be read.
     pub candidates: Vec<Candidate>,
-    /// How many more there are, which were not looked at.
+    /// The number of further signatures, which were not read.
     pub left_out: usize,
 }
 
 impl Client {
-    /// Finds the signatures of an artifact, in both formats. One that cannot be read is found as such.
+    /// Finds the signatures of an artifact, in both formats. One that cannot be read is included as unreadable.
     ///
     /// # Errors
-    /// As the registry answers: that it cannot be reached says nothing about signatures.
+    /// Errors of the registry. An unreachable registry says nothing about signatures.
     pub async fn signatures(
         &self,
         repository: &Repository,
@@ -38,7 +38,7 @@ impl Client {
         let listed = self.referrers(repository, digest).await?;
         let is_bundle = |referrer: &Descriptor| {
             let type_ = referrer.artifact_type.as_deref().unwrap_or_default();
-            // Some registries list the type of the configuration instead of the manifest's own.
+            // Some registries list the type of the configuration instead of the type of the manifest.
             type_.starts_with(bundle::ANY_VERSION) || type_ == media::EMPTY || type_.is_empty()
         };
         for referrer in listed.iter().filter(|referrer| is_bundle(referrer)) {
@@ -53,7 +53,7 @@ impl Client {
         Ok(found)
     }
 
-    /// The bundle that a referrer holds; none where it is something else.
+    /// Returns the bundle in a referrer; `None` for other content.
     async fn bundle(
         &self,
         repository: &Repository,
@@ -71,7 +71,7 @@ impl Client {
         Ok(Some(Candidate::Bundle(bytes)))
     }
 
-    /// Adds what the tag `sha256-….sig` leads to.
+    /// Adds the signatures under the tag `sha256-….sig`.
     async fn add_simple(
         &self,
         repository: &Repository,
@@ -114,7 +114,7 @@ impl Client {
     /// Adds a bundle to an artifact.
     ///
     /// # Errors
-    /// As the registry answers.
+    /// Errors of the registry.
     pub async fn attach_bundle(
         &self,
         repository: &Repository,
@@ -143,10 +143,10 @@ impl Client {
         self.attach(repository, &manifest, &subject.digest).await
     }
 
-    /// Adds a "simple signing" document to an artifact, beside those that are there.
+    /// Adds a "simple signing" document to an artifact and keeps the existing ones.
     ///
     /// # Errors
-    /// As the registry answers; [`Error::Contended`] where others change the same tag all the time.
+    /// Errors of the registry; [`Error::Contended`] if others keep changing the same tag.
     pub async fn attach_simple(
         &self,
         repository: &Repository,
@@ -210,7 +210,7 @@ impl Client {
 }
 
 impl Found {
-    /// Adds one; what cannot be read is one of those, and what cannot be reached an error.
+    /// Adds a signature. An unreadable one is added as such; an unreachable registry is an error.
     fn add(&mut self, format: Format, read: Result<Option<Candidate>, Error>) -> Result<(), Error> {
         match read {
             Ok(candidate) => self.candidates.extend(candidate),

@@ -1,4 +1,4 @@
-//! The older format: a JSON document ("simple signing") that names the digest, signed as it is.
+//! The older format: a signed JSON document ("simple signing") that contains the digest.
 //!
 //! Source: containers/image, "Atomic container signature format"; cosign, `specs/SIGNATURE_SPEC.md`.
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::{KeyError, PrivateKey, PublicKey};
 use crate::{Digest, Repository};
 
-/// Media type of the layer that holds the document.
+/// The media type of the layer with the document.
 pub const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// Annotation of that layer that holds the signature, in base64.
+/// The annotation of that layer with the signature, in base64.
 pub const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// What the document must say that it is.
+/// The required type in the document.
 const TYPE: &str = "cosign container image signature";
 
 #[derive(Serialize, Deserialize)]
@@ -42,7 +42,7 @@ struct Image {
     digest: Digest,
 }
 
-/// Whether the document is signed by the key, and for this digest; else why not.
+/// Checks that the key signed the document, and for this digest; returns the reason if not.
 pub(super) fn check(
     digest: &Digest,
     payload: &[u8],
@@ -67,7 +67,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The document for a digest and its signature in base64.
+/// Returns the document for a digest and its signature in base64.
 ///
 /// # Errors
 /// [`KeyError::Signing`].

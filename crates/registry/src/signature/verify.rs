@@ -1,4 +1,4 @@
-//! The verdict: pure, and closed where there is a doubt.
+//! The verification, without I/O. In doubt, it rejects.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{PublicKey, bundle, simple};
 use crate::Digest;
 
-/// How a signature is written.
+/// The format of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
     /// A Sigstore bundle.
@@ -17,10 +17,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Both, the present one first.
+    /// Both formats, the current one first.
     pub const ALL: [Self; 2] = [Self::Bundle, Self::Simple];
 
-    /// How flags and output call it.
+    /// Returns its name in flags and output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bundle => "bundle",
@@ -29,7 +29,7 @@ impl Format {
     }
 }
 
-/// Something that a registry gives as a signature of an artifact.
+/// A signature of an artifact in a registry, not yet verified.
 #[derive(Clone, Debug)]
 pub enum Candidate {
     /// A Sigstore bundle.
@@ -41,17 +41,17 @@ pub enum Candidate {
         /// The signature, in base64.
         signature: String,
     },
-    /// One that could not be read.
+    /// A signature that could not be read.
     Unreadable {
-        /// What it says that it is.
+        /// The declared format.
         format: Format,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
 
 impl Candidate {
-    /// How it is written.
+    /// Returns the format.
     pub fn format(&self) -> Format {
         match self {
             Self::Bundle(_) => Format::Bundle,
@@ -61,26 +61,26 @@ impl Candidate {
     }
 }
 
-/// A signature that holds.
+/// A valid signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// The digest that is signed.
+    /// The signed digest.
     pub digest: Digest,
-    /// The key, as its number among those that were given, from 0.
+    /// The index of the key among those given, from 0.
     pub key: usize,
-    /// How it is written.
+    /// The format.
     pub format: Format,
 }
 
-/// No signature holds.
+/// There is no valid signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub struct Refused {
-    /// The digest that would have to be signed.
+    /// The digest that must be signed.
     pub digest: Digest,
-    /// Formats that are accepted.
+    /// The accepted formats.
     pub accepted: Vec<Format>,
-    /// Each signature that was looked at, and why it does not hold.
+    /// Each signature that was read, with the reason why it is not valid.
     pub reasons: Vec<(Format, String)>,
 }
 
@@ -104,10 +104,10 @@ impl Refused {
     }
 }
 
-/// Finds a signature that one of `keys` made for `digest`, in one of the formats that are accepted.
+/// Finds a signature by one of `keys` for `digest`, in one of the accepted formats.
 ///
 /// # Errors
-/// [`Refused`] with the reason of every candidate. Without keys and without accepted formats nothing holds.
+/// [`Refused`] with the reason of every candidate. Without keys or without accepted formats, no signature is valid.
 pub fn verify(
     digest: &Digest,
     candidates: &[Candidate],
@@ -160,7 +160,7 @@ mod tests {
         signature::{PrivateKey, sign_bundle, sign_simple},
     };
 
-    /// What the fixtures sign.
+    /// The digest that the fixtures sign.
     const SIGNED: &str = "sha256:2f821d35772f3459e9915736360c38f6ad284c8793eb380f4e3b8d1d3b7347d3";
     const SIMPLE_SIGNATURE: &str = "MEYCIQDtMuaQsXaZ+SOBLZIk4nhyJEWnsDtnB2eg8M/UU9sIbAIhAPU/toULMXADTEjLR0X+loFWRA+w9YgaMSnaGEGnnAV6";
 
@@ -238,7 +238,7 @@ mod tests {
         else {
             unreachable!()
         };
-        // What is not signed, the hint and white space, may change without harm.
+        // The unsigned parts, the hint and white space, may change.
         let envelope = bundle
             .windows(9)
             .position(|window| window == b"\"payload\"")

@@ -1,4 +1,4 @@
-//! Registries that ask who calls.
+//! Registries that require authentication.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ async fn a_login_is_stored_as_docker_does_and_forgotten_at_logout() -> Result<()
     )?
     .ok()?;
     work.ork(&format!("push shop oci://{host}/k/shop"))?.ok()?;
-    // oras reads what ork wrote.
+    // oras reads the credentials that ork wrote.
     let ca = registry.authority();
     work.tool(
         "oras",
@@ -48,7 +48,7 @@ async fn a_login_is_stored_as_docker_does_and_forgotten_at_logout() -> Result<()
     work.ork(&format!("logout {host}"))?.ok()?;
     work.ork(&format!("pull oci://{host}/k/shop:1.2.0 again"))?
         .fails(1)?;
-    // And ork what oras wrote.
+    // ork reads the credentials that oras wrote.
     work.shell(&format!("echo -n pass:word | oras login --ca-file {ca} -u u --password-stdin --registry-config docker/config.json {host}"))?.ok()?;
     work.ork(&format!("pull oci://{host}/k/shop:1.2.0 again"))?
         .ok()?;
@@ -60,7 +60,7 @@ async fn a_credential_helper_is_asked_and_told() -> Result<()> {
     let registry = Registry::start(Access::Password).await?;
     let (mut work, host) = (workspace()?, &registry.host);
     work.set("ORK_REGISTRY_CA_FILE", &registry.authority());
-    // A helper that keeps one credential in a file.
+    // A helper that stores one credential in a file.
     let helper = "#!/bin/sh\nstore=\"$HOME/stored\"\ncase $1 in\n  store) cat > \"$store\" ;;\n  get) cat \"$store\" 2>/dev/null || { echo 'credentials not found in native keychain'; exit 1; } ;;\n  erase) rm -f \"$store\" ;;\nesac\n";
     let path = work.write("bin/docker-credential-test", helper)?;
     #[cfg(unix)]

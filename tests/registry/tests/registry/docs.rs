@@ -1,11 +1,11 @@
-//! `docs/registry.md`, as a reader runs it.
+//! Runs the commands of `docs/registry.md`.
 
 use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use orkestra_registry_tests::{Access, Registry, Workspace};
 
-/// The commands of a page: its `sh` blocks, in order.
+/// Returns the commands of a page: its `sh` blocks, in order.
 fn blocks(text: &str) -> Vec<&str> {
     let parts = text.split("```sh\n").skip(1);
     parts.filter_map(|part| part.split("```").next()).collect()
@@ -23,7 +23,7 @@ async fn the_page_on_registries_does_what_it_says() -> Result<()> {
     work.set("ORK_REGISTRY_CA_FILE", &secured.authority());
     let examples = root.join("examples").canonicalize()?;
     std::os::unix::fs::symlink(examples, work.path("examples"))?;
-    // One script, so that variables hold from block to block.
+    // One script, so that variables are shared between blocks.
     let script = blocks
         .join("\n")
         .replace("localhost:5000", &registry.host)
@@ -38,7 +38,7 @@ async fn the_page_on_registries_does_what_it_says() -> Result<()> {
     {
         for line in block.lines() {
             let line = line.replace("localhost:5000", &registry.host);
-            // What differs from run to run stands for anything.
+            // An ellipsis stands for output that differs between runs.
             let parts = line.split('…').map(str::trim);
             let is_said = said
                 .lines()

@@ -1,4 +1,4 @@
-//! Lists under one tag that many write at once.
+//! Concurrent writes of lists under one tag.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::{KATALOG, workspace};
 
-/// A client without credentials, for registries on loopback.
+/// Returns a client without credentials, for registries on loopback.
 pub(crate) fn client() -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::new(Options {
@@ -47,7 +47,7 @@ async fn no_entry_of_the_index_is_lost_to_pushes_at_the_same_time() -> Result<()
     let mut pushes = JoinSet::new();
     for number in 0..12 {
         let folder = folder.clone();
-        // Each a process of its own, as far as the registry can tell.
+        // To the registry, each is a separate process.
         pushes.spawn(async move {
             let listed = client()
                 .list_artifact(&folder, pattern(number), &Digest::of(b""))

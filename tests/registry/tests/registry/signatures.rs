@@ -1,4 +1,4 @@
-//! Signatures, both ways between `ork` and `cosign`.
+//! Interoperability of signatures between `ork` and `cosign`.
 
 use anyhow::{Context as _, Result};
 use orkestra_registry_tests::{Access, Registry, Workspace};
@@ -9,7 +9,7 @@ const COSIGN_SIGN: &str =
     "sign --key cosign.key --yes --use-signing-config=false --tlog-upload=false";
 const COSIGN_VERIFY: &str = "verify --insecure-ignore-tlog=true --key";
 
-/// A pushed artifact and a key pair of cosign's; the reference with its digest.
+/// Pushes an artifact, and creates a key pair with cosign; returns the reference with its digest.
 fn pushed(work: &Workspace, host: &str) -> Result<String> {
     work.tool("cosign", "generate-key-pair")?.ok()?;
     let pushed = work
@@ -24,7 +24,7 @@ async fn what_cosign_signs_ork_verifies_and_another_key_does_not_do() -> Result<
     let registry = Registry::start(Access::Anonymous).await?;
     for (flag, format) in [("", "bundle"), ("--new-bundle-format=false", "simple")] {
         let work = workspace()?;
-        // A repository of its own for each format.
+        // A separate repository for each format.
         work.write("shop/README.md", format)?;
         let reference = pushed(&work, &format!("{}/{format}", registry.host))?;
         let unsigned = work
@@ -46,7 +46,7 @@ async fn what_cosign_signs_ork_verifies_and_another_key_does_not_do() -> Result<
             refused.contains("not signed with the given key"),
             "{refused}"
         );
-        // The other format is not there: a downgrade, in one direction or the other.
+        // The other format is missing: a downgrade, in one direction or the other.
         let other = if format == "bundle" {
             "simple"
         } else {
@@ -58,7 +58,7 @@ async fn what_cosign_signs_ork_verifies_and_another_key_does_not_do() -> Result<
             ))?
             .fails(1)?;
         assert!(refused.contains("this format is not accepted"), "{refused}");
-        // A tag that moves on is not signed.
+        // A tag that moves to other content is not signed.
         work.write("shop/katalog.yaml", &KATALOG.replace("a: b", "a: c"))?;
         let place = reference.split('@').next().context("no digest")?;
         work.ork(&format!("push shop oci://{place}:1.2.0 --force"))?
@@ -99,7 +99,8 @@ async fn what_ork_signs_cosign_verifies_beside_its_own() -> Result<()> {
             .ork(&format!("verify {reference} --key cosign.pub -o json"))?
             .json()?;
         assert_eq!(verified["format"], format);
-        // A second signer beside the first, by the other tool; where there is a bundle, cosign looks at no older signature.
+        // A second signature in addition to the first, by the other tool. If there is a bundle, cosign ignores older
+        // signatures.
         work.shell("mkdir second && cd second && cosign generate-key-pair")?
             .ok()?;
         let old = if format == "simple" {

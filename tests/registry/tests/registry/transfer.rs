@@ -1,4 +1,4 @@
-//! What is pushed is what is pulled, by `ork` and by `oras`.
+//! `ork` and `oras` pull exactly the content that was pushed.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ async fn what_oras_pushes_ork_reads() -> Result<()> {
     );
     let shown = work.ork(&format!("inspect oci://{host}/k/shop:v1"))?.ok()?;
     assert!(shown.contains("does not say what it declares"), "{shown}");
-    // What is no artifact of ours is not one because it can be fetched.
+    // An artifact of another tool is rejected, even though it can be fetched.
     work.shell(&format!(
         "cd shop && {} push --plain-http {host}/k/other:v1 README.md",
         tool.display()
@@ -86,7 +86,7 @@ async fn what_oras_pushes_ork_reads() -> Result<()> {
         .ork(&format!("pull oci://{host}/k/other:v1 other"))?
         .fails(1)?;
     assert!(refused.contains("its type is"), "{refused}");
-    // A packed folder is refused with what to do.
+    // A packed folder is rejected with the fix.
     work.shell(&format!(
         "cd shop && {} {push} katalog.yaml manifests",
         tool.display()
@@ -193,7 +193,7 @@ async fn a_registry_that_is_away_gives_exit_code_3() -> Result<()> {
     Ok(())
 }
 
-/// More than one piece of an upload.
+/// A size of more than one chunk of an upload.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_blob_goes_in_pieces_and_comes_back_whole() -> Result<()> {
     let registry = Registry::start(Access::Anonymous).await?;

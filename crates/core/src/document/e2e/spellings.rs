@@ -1,4 +1,4 @@
-//! Old spellings of an E2E, moved to where they stand today.
+//! Moves old spellings of an E2E to their present place.
 
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::tree::{Key, Tree, TreeValue};
@@ -43,12 +43,12 @@ fn custom_operator(spec: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
             span: value.span,
             ..Tree::new(TreeValue::Str("kubernetes".to_owned()))
         };
-        // Cannot fail: `custom` is not there.
+        // Cannot fail: `custom` does not exist.
         let _ = spec.put(&["custom", "target"], key, target);
     }
 }
 
-/// Old spellings in the calls below `parent`, which holds `expect` and `onFailure`.
+/// Moves old spellings in the calls below `parent`, which holds `expect` and `onFailure`.
 pub(in crate::document) fn old_calls(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
     on_failure(parent, at, found);
     let Some(TreeValue::List(items)) = parent.get_mut("expect").map(|tree| &mut tree.value) else {
@@ -67,7 +67,7 @@ fn on_failure(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
     }
 }
 
-/// The key `port-forward` of a `kubectl` block is `portForward`.
+/// The key `port-forward` of a `kubectl` block is now `portForward`.
 fn port_forward(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
     let Some(block) = parent.get_mut("kubectl") else {
         return;
@@ -88,7 +88,7 @@ fn port_forward(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
             name: "portForward".to_owned(),
             span: key.span,
         };
-        // Cannot fail: the key is not there.
+        // Cannot fail: the key does not exist.
         let _ = block.put(&["portForward"], key, value);
     }
 }

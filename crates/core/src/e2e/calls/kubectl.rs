@@ -11,7 +11,7 @@ use crate::api::e2e::{
 use crate::diagnostics::FieldPath;
 use crate::value::Node;
 
-/// Kinds of which `kubectl rollout status` follows a rollout.
+/// Kinds that `kubectl rollout status` supports.
 const ROLLOUTS: [&str; 3] = ["deployment", "statefulset", "daemonset"];
 
 /// Arguments of `kubectl`.
@@ -33,7 +33,7 @@ impl<'a> Args<'a> {
         self.maybe(Some("-n"), namespace)
     }
 
-    /// Adds an argument with its flag, where it is given.
+    /// Adds an argument with its flag, if present.
     pub(super) fn maybe(mut self, flag: Option<&str>, text: Option<&str>) -> Self {
         if let Some(text) = text {
             let words = flag.into_iter().chain([text]);
@@ -78,7 +78,7 @@ pub(super) fn workload(kind: Option<&str>, name: &str) -> String {
     format!("{}/{name}", kind.unwrap_or("Deployment").to_lowercase())
 }
 
-/// Waits until a workload has rolled out: a few seconds at a time, so that the whole expectation keeps to its own timeout.
+/// Waits for the rollout of a workload, a few seconds at a time, so that the whole expectation obeys its own timeout.
 pub(super) fn rollout<'a>(
     workload: &str,
     replicas: Option<u32>,
@@ -127,7 +127,7 @@ pub(super) fn patch(patch: &Patch) -> Call<'_> {
     }
 }
 
-/// Text as it is, other values as JSON, which is YAML too.
+/// Returns text as it is, other values as JSON, which is also valid YAML.
 fn text_of(node: &Node) -> String {
     match node.as_str() {
         Some(text) => text.to_owned(),
@@ -156,7 +156,7 @@ pub(super) fn delete(delete: &Delete) -> Call<'_> {
     if delete.ignore_not_found == Some(true) {
         args = args.maybe(None, Some("--ignore-not-found"));
     }
-    // Finalizers may take longer than one call: what is gone is for other assertions to say.
+    // Finalizers may take longer than one call. Other assertions check the deletion.
     args = args.maybe(None, Some("--wait=false"));
     Call {
         exit_code: delete.exit_code.unwrap_or_default(),
@@ -179,7 +179,7 @@ pub(super) fn get(get: &Get) -> Call<'_> {
         |field| format!("jsonpath={}", jsonpath(field)),
     );
     let args = args.maybe(Some("-o"), Some(&format));
-    // What does not exist has no output, as a missing field has none.
+    // A missing object has no output, like a missing field.
     let args = args.maybe(None, get.name.as_ref().map(|_| "--ignore-not-found"));
     let call = args
         .namespace(get.namespace.as_deref())
@@ -190,7 +190,7 @@ pub(super) fn get(get: &Get) -> Call<'_> {
     }
 }
 
-/// The expression in braces, as `kubectl` wants it.
+/// Returns the expression in braces, as `kubectl` requires.
 fn jsonpath(field: &str) -> String {
     let field = field.trim();
     if field.contains('{') {
@@ -205,7 +205,7 @@ fn jsonpath(field: &str) -> String {
     format!("{{{dot}{field}}}")
 }
 
-/// Whether values of the kind are not shown.
+/// True if values of the kind are not shown.
 fn is_secret(kind: &str) -> bool {
     let kind = kind.split(['.', '/']).next().unwrap_or_default();
     ["secret", "secrets"].contains(&kind.to_lowercase().as_str())

@@ -51,7 +51,7 @@ impl<M: Machine> Eval<'_, GoHost<'_, M>> {
         }
     }
 
-    /// What a chain of fields starts from, and its fields.
+    /// Splits a chain of fields into its base and the fields.
     fn base<'t>(
         &mut self,
         chain: &'t Expr<Go<M::Function>>,

@@ -15,14 +15,14 @@ use super::super::{Data, print};
 use super::{Eval, Host};
 use crate::value::{Key, Node};
 
-/// A note looks at so many bytes of its arguments in one step.
+/// The bytes of its arguments that a note processes per step.
 const BYTES_A_STEP: usize = 16;
 
 /// The data of one evaluation.
 pub(in crate::template) struct Notes<'e, 'd> {
     data: &'e Data<'d>,
     budget: &'e mut Budget,
-    /// The root data as one map, once something asked for it.
+    /// The root data as one map, built on first use.
     root: OnceCell<Arc<Node>>,
 }
 
@@ -42,7 +42,7 @@ impl<'e, 'd> Notes<'e, 'd> {
         }
     }
 
-    /// The value as one node; the root data is copied into one at most once.
+    /// Returns the value as one node. The root data is copied into a node at most once.
     fn settled(&mut self, value: Value<'d>) -> Result<Value<'d>, Failure> {
         let Value::Root = value else {
             return Ok(value);
@@ -55,7 +55,7 @@ impl<'e, 'd> Notes<'e, 'd> {
         Ok(Value::Shared(Arc::clone(root)))
     }
 
-    /// Checks the type of an argument, and pays for its bytes.
+    /// Checks the type of an argument and charges for its bytes.
     fn admit(
         &mut self,
         note: &Note,
@@ -77,7 +77,7 @@ impl<'e, 'd> Notes<'e, 'd> {
 }
 
 impl<'d> Eval<'_, Notes<'_, 'd>> {
-    /// The value of an expression.
+    /// Returns the value of an expression.
     pub(in crate::template) fn single(mut self, expr: &Expr) -> Result<Cow<'d, Node>, EvalError> {
         let value = self.expr(expr, &Value::Root)?;
         let value = self.host.settled(value).map_err(|e| e.at(expr.at))?;
@@ -105,7 +105,7 @@ impl<'d> Eval<'_, Notes<'_, 'd>> {
         for (position, arg) in args.iter_mut().enumerate() {
             let is_given = self.host.admit(note, position, arg, settle);
             is_given.map_err(|e| {
-                // A wrong type is the argument's own; a spent budget is the call's.
+                // A wrong type is reported at the argument, an exhausted budget at the call.
                 let own = call.args.get(position).map_or(at, |arg| arg.at);
                 let place = if e.is_type() { own } else { at };
                 e.at(place)
@@ -224,7 +224,7 @@ impl<'d> Host for Notes<'_, 'd> {
         result
     }
 
-    /// The text of a note of the user, evaluated on the root data; `true` and `false` are booleans.
+    /// Evaluates a user's note on the root data. `true` and `false` become booleans, everything else is text.
     fn named(&mut self, function: &Arc<Function>, at: u32) -> Result<Value<'d>, EvalError> {
         self.budget.enter().map_err(|e| e.at(at))?;
         let template = &function.template;
@@ -249,7 +249,7 @@ impl<'d> Host for Notes<'_, 'd> {
     }
 }
 
-/// How often a loop runs.
+/// Returns the number of iterations of a loop.
 fn length(with_key: bool, over: &Node) -> Result<u64, Failure> {
     match over {
         Node::Null => Ok(0),

@@ -1,4 +1,4 @@
-//! The tree walker: statements, scopes and pipelines, the same for every dialect.
+//! The tree walker: statements, scopes and pipelines, shared by all dialects.
 
 mod go;
 mod katalog;
@@ -16,7 +16,7 @@ use crate::value::{Key, Node};
 pub(super) use go::GoHost;
 pub(super) use katalog::Notes;
 
-/// Whether a block goes on.
+/// Whether a block continues.
 #[derive(PartialEq)]
 enum Flow {
     On,
@@ -24,38 +24,38 @@ enum Flow {
     Continue,
 }
 
-/// What a walker's values are, and what calls do. A method that fails ends the evaluation.
+/// The values and calls of a walker. A method that fails ends the evaluation.
 pub(super) trait Host: Sized {
-    /// The dialect whose trees it walks.
+    /// The dialect of the trees.
     type Dialect: Dialect;
-    /// A value; clones of kept ones are cheap.
+    /// A value. Clones of kept values are cheap.
     type Value: Clone;
-    /// What a loop goes over, looked at once before its first turn.
+    /// The items of a loop, determined once before the first iteration.
     type Turns;
 
-    /// What is left to spend.
+    /// Returns the remaining budget.
     fn budget(&mut self) -> &mut Budget;
     /// `$`
     fn root(&self) -> Self::Value;
-    /// What is missing.
+    /// The value of a missing path.
     fn null(&self) -> Self::Value;
     /// A constant.
     fn literal(&mut self, node: &Arc<Node>) -> Result<Self::Value, Failure>;
-    /// The value in a form that is cheap to clone.
+    /// Returns the value in a form that is cheap to clone.
     fn keep(&self, value: Self::Value) -> Self::Value;
-    /// Whether a condition takes the value for true.
+    /// True if a condition accepts the value as true.
     fn is_true(&self, value: &Self::Value) -> bool;
-    /// The value behind keys.
+    /// Returns the value at a path of keys.
     fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
     /// Appends the text of a value.
     fn print(&mut self, out: &mut String, value: Self::Value) -> Result<(), Failure>;
-    /// What a loop goes over, how often it runs, and its value for the variables before the first turn.
+    /// Returns the items of a loop, the number of iterations, and the value of the variables before the first iteration.
     fn turns(
         &mut self,
         over: Self::Value,
         with_key: bool,
     ) -> Result<(Self::Value, Self::Turns, u64), Failure>;
-    /// The key and the item of a turn. The key is null where no variable takes it.
+    /// Returns the key and the item of an iteration. The key is null if no variable takes it.
     fn turn(
         &mut self,
         over: &Self::Value,
@@ -63,7 +63,7 @@ pub(super) trait Host: Sized {
         turn: u64,
         wants_key: bool,
     ) -> Result<(Self::Value, Self::Value), Failure>;
-    /// A call.
+    /// Evaluates a call.
     fn call(
         eval: &mut Eval<'_, Self>,
         call: &CallExpr<Self::Dialect>,
@@ -71,13 +71,13 @@ pub(super) trait Host: Sized {
         dot: &Self::Value,
         piped: Option<Self::Value>,
     ) -> Result<Self::Value, EvalError>;
-    /// A named expression.
+    /// Evaluates a named expression.
     fn named(
         &mut self,
         named: &<Self::Dialect as Dialect>::Named,
         at: u32,
     ) -> Result<Self::Value, EvalError>;
-    /// A statement of the dialect's own.
+    /// Runs a statement that only this dialect has.
     fn own(
         eval: &mut Eval<'_, Self>,
         stmt: &<Self::Dialect as Dialect>::Stmt,
@@ -108,26 +108,26 @@ impl<'e, H: Host> Eval<'e, H> {
         }
     }
 
-    /// The same evaluation, which appends to a text.
+    /// Returns the same evaluation, appending to a text.
     pub(super) fn onto(mut self, out: String) -> Self {
         self.out = out;
         self
     }
 
-    /// The text of an expression.
+    /// Returns the text of an expression.
     pub(super) fn single_text(mut self, expr: &Expr<H::Dialect>) -> Result<String, EvalError> {
         let root = self.host.root();
         self.print(expr, &root)?;
         Ok(self.out)
     }
 
-    /// The text of a template.
+    /// Returns the text of a template.
     pub(super) fn text(self, body: &Block<H::Dialect>) -> Result<String, EvalError> {
         let (text, result) = self.run(body);
         result.map(|()| text)
     }
 
-    /// The text of a template, up to where it failed.
+    /// Returns the text of a template, up to the point of failure.
     pub(super) fn run(mut self, body: &Block<H::Dialect>) -> (String, Result<(), EvalError>) {
         let root = self.host.root();
         let result = self.block(body, &root).map(|_| ());
@@ -192,7 +192,7 @@ impl<'e, H: Host> Eval<'e, H> {
         }
     }
 
-    /// `if` and `with`; with the latter an arm's dot is its test's value.
+    /// Runs `if` and `with`. For `with`, the dot of an arm is the value of its test.
     fn nested(
         &mut self,
         branches: &Branches<H::Dialect>,
@@ -278,7 +278,7 @@ impl<'e, H: Host> Eval<'e, H> {
         value.cloned().unwrap_or_else(|| self.host.null())
     }
 
-    /// The values of arguments, and what a pipeline adds.
+    /// Evaluates the arguments, and adds the value of a pipeline.
     fn arguments(
         &mut self,
         args: &[Expr<H::Dialect>],
@@ -293,7 +293,7 @@ impl<'e, H: Host> Eval<'e, H> {
         Ok(values)
     }
 
-    /// `and` and `or`: argument for argument, up to the one that decides.
+    /// Evaluates `and` and `or`: one argument after the other, up to the one that decides.
     fn until(
         &mut self,
         args: &[Expr<H::Dialect>],

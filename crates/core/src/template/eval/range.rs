@@ -5,7 +5,7 @@ use super::super::error::EvalError;
 use super::{Eval, Flow, Host};
 
 impl<H: Host> Eval<'_, H> {
-    /// A `range`: its variables end with it, and so does a `break`.
+    /// Runs a `range`. Its variables and a `break` are scoped to it.
     pub(super) fn range(
         &mut self,
         range: &Loop<H::Dialect>,
@@ -20,7 +20,7 @@ impl<H: Host> Eval<'_, H> {
         );
         let turns = self.host.turns(over, with_key);
         let (over, turns, length) = turns.map_err(|e| e.at(at))?;
-        // What goes round is what the variables hold as long as there is no turn.
+        // Until the first iteration, the variables hold the collection itself.
         match range.vars {
             LoopVars::Nowhere => {}
             LoopVars::Declare { with_key } => {

@@ -1,4 +1,4 @@
-//! Calls, and what can be said about them before they run.
+//! Calls, and the checks that are possible before they run.
 
 use std::sync::Arc;
 
@@ -13,11 +13,10 @@ use super::{Parser, foreign, order, place};
 use crate::diagnostics::Code;
 
 impl Parser<'_, Katalog> {
-    /// A note with its arguments; `piped` says that a pipeline will add one.
+    /// Parses a note with its arguments. `piped` is true if a pipeline will add one.
     ///
     /// # Errors
-    /// An unknown note. Whatever is wrong with the arguments is reported besides, so that the action is
-    /// read on.
+    /// An unknown note. Problems with the arguments are reported separately, so that parsing of the action continues.
     pub(super) fn call(
         &mut self,
         name: Token,
@@ -28,14 +27,14 @@ impl Parser<'_, Katalog> {
         let function = self.context.functions.find(word).map(Arc::clone);
         let note = notes::find(word);
         if function.is_none() && note.is_none() {
-            // What stands behind it belongs to whatever was meant.
+            // The text after it belongs to the intended name.
             return Err(self.unknown(name));
         }
         let mut args = Vec::with_capacity(operands.len());
         for operand in operands {
             args.push(match operand {
                 Operand::Expr(expr) => expr,
-                // A note among arguments is called without any.
+                // A note among the arguments is called without arguments.
                 Operand::Note(inner) => match self.call(inner, Vec::new(), false) {
                     Ok(expr) => expr,
                     Err(error) => {
@@ -80,7 +79,7 @@ impl Parser<'_, Katalog> {
         })
     }
 
-    /// What to say of a name that no note has.
+    /// Returns the error for an unknown note.
     fn unknown(&self, name: Token) -> TemplateError {
         let word = self.slice(name);
         if let Some((message, hint)) = notes::refused(word) {
@@ -105,7 +104,7 @@ impl Parser<'_, Katalog> {
         }
     }
 
-    /// A note of the user, which takes no arguments.
+    /// Parses a call of a user's note, which takes no arguments.
     fn call_function(
         &mut self,
         function: &Arc<Function>,
@@ -127,8 +126,8 @@ impl Parser<'_, Katalog> {
         })
     }
 
-    /// Reports a wrong number of arguments, and constants of a wrong type; whether there is none of that. `ordered` is the
-    /// call as it should be where its arguments are in another order.
+    /// Reports a wrong number of arguments and constants of a wrong type; returns true if there are none. `ordered` is the
+    /// corrected call if the arguments are in another order.
     fn check(
         &mut self,
         note: &Note,
@@ -172,10 +171,10 @@ impl Parser<'_, Katalog> {
     }
 }
 
-/// Puts the arguments of a `default` that is not piped into the note's order; yes if they were not.
+/// Swaps the arguments of a `default` that is not piped into the note's order; returns whether it did.
 ///
-/// The fallback comes first, but documents also show `default .spec.tag "latest"`: where only the second
-/// argument is a constant, it must be the fallback.
+/// The fallback comes first, but documentation also shows `default .spec.tag "latest"`. If only the second argument is a
+/// constant, it must be the fallback.
 fn fallback_first(args: &mut [Expr]) -> bool {
     if let [value, fallback] = args
         && value.literal().is_none()

@@ -8,16 +8,16 @@ use super::{MOST_VARIABLES, Parser, foreign, literal, place};
 use crate::diagnostics::{Code, did_you_mean};
 use crate::value::{Key, Node};
 
-/// An operand, or the name of a note that waits for its arguments.
+/// An operand, or the name of a note whose arguments follow.
 pub(in crate::template) enum Operand<D: Dialect> {
     Expr(Expr<D>),
     Note(Token),
 }
 
 impl<D: Dialect> Parser<'_, D> {
-    /// A pipeline, and where its value goes: `$x := …`, `$x = …` or neither.
+    /// Parses a pipeline and the variable that receives its value: `$x := …`, `$x = …` or none.
     ///
-    /// Nothing after an error, which is then reported and the action read to its end.
+    /// Returns `None` after an error, which is then reported and the rest of the action skipped.
     pub(super) fn stored_pipeline(&mut self) -> Option<(Expr<D>, Store)> {
         let target = match (self.peek(), self.tokens.get(self.next + 1)) {
             (Some(var), Some(sign)) if var.tok == Tok::Variable => match sign.tok {
@@ -38,7 +38,7 @@ impl<D: Dialect> Parser<'_, D> {
         Some((expr, self.or_report(store)?))
     }
 
-    /// What a `range` goes over, and the variables that it sets.
+    /// Parses the collection of a `range`, and the variables that it sets.
     pub(super) fn range_head(&mut self) -> Option<(Expr<D>, LoopVars)> {
         let toks: Vec<Tok> = self.tokens[self.next..]
             .iter()
@@ -123,7 +123,7 @@ impl<D: Dialect> Parser<'_, D> {
         }
     }
 
-    /// Commands between bars.
+    /// Parses commands separated by bars.
     fn pipeline(&mut self) -> Result<Expr<D>, TemplateError> {
         let mut stages = vec![self.command(false)?];
         while self.peek().is_some_and(|token| token.tok == Tok::Pipe) {
@@ -140,7 +140,7 @@ impl<D: Dialect> Parser<'_, D> {
         }
     }
 
-    /// An operand, or a note and its arguments.
+    /// Parses an operand, or a note and its arguments.
     fn command(&mut self, piped: bool) -> Result<Expr<D>, TemplateError> {
         let start = self.peek();
         let mut operands = Vec::new();
@@ -191,7 +191,7 @@ impl<D: Dialect> Parser<'_, D> {
         }
     }
 
-    /// An error at `token`, with what to write instead of what other languages have there.
+    /// Returns an error at `token`, with a replacement for the syntax of another language.
     pub(super) fn foreign(&self, token: Token, message: &str) -> TemplateError {
         let rest = self.source.get(token.at..).unwrap_or_default();
         TemplateError {
@@ -204,7 +204,7 @@ impl<D: Dialect> Parser<'_, D> {
         self.foreign(token, &format!("unexpected `{}`", self.slice(token)))
     }
 
-    /// A term and the fields behind it: `(f .x).a.b`.
+    /// Parses a term and the fields after it: `(f .x).a.b`.
     pub(super) fn operand(&mut self) -> Result<Operand<D>, TemplateError> {
         let Some(token) = self.peek() else {
             return Err(lexer::error(
@@ -261,7 +261,7 @@ impl<D: Dialect> Parser<'_, D> {
         }
     }
 
-    /// The fields that follow without a space.
+    /// Parses the fields that follow without a space.
     pub(super) fn fields(&mut self, first: Option<Key>) -> Box<[Key]> {
         let mut keys = Vec::from_iter(first);
         while let Some(token) = self.peek().filter(|t| t.tok == Tok::Field && !t.spaced) {
@@ -271,12 +271,12 @@ impl<D: Dialect> Parser<'_, D> {
         keys.into()
     }
 
-    /// The field that follows without a space.
+    /// Returns the field that follows without a space.
     pub(super) fn dotted(&self) -> Option<Token> {
         self.peek().filter(|t| t.tok == Tok::Field && !t.spaced)
     }
 
-    /// A constant, or a word of the dialect.
+    /// Parses a constant, or a word of the dialect.
     fn word(&mut self, token: Token) -> Result<Operand<D>, TemplateError> {
         let word = self.slice(token);
         let constant = match word {

@@ -1,4 +1,4 @@
-//! Go's own syntax, as charts have it: named templates, methods, and functions that are looked up elsewhere.
+//! Go's own syntax, as used in charts: named templates, methods, and functions that the caller resolves.
 
 use std::fmt::Debug;
 
@@ -92,7 +92,7 @@ impl<F: Debug + Clone + 'static> Dialect for Go<F> {
             _ => None,
         };
         parser.finish();
-        // The body is a template of its own: it sees neither variables nor loops around it.
+        // The body is a separate template: it cannot see the variables and loops around it.
         let vars = std::mem::take(&mut parser.vars);
         let loops = std::mem::replace(&mut parser.loops, 0);
         let defining = std::mem::replace(&mut parser.context.defining, true);
@@ -141,13 +141,13 @@ fn arguments<F: Debug + Clone + 'static>(
 ) -> Result<Box<[Expr<Go<F>>]>, TemplateError> {
     let args = operands.into_iter().map(|operand| match operand {
         Operand::Expr(expr) => Ok(expr),
-        // A function among arguments is called without any.
+        // A function among the arguments is called without arguments.
         Operand::Note(name) => Go::call(parser, name, Vec::new(), false),
     });
     args.collect()
 }
 
-/// The constant that names a template.
+/// Parses the constant with the name of a template.
 fn template_name<F: Debug + Clone + 'static>(
     parser: &mut Parser<'_, Go<F>>,
     word: &str,

@@ -1,4 +1,4 @@
-//! What Katalogs have of their own: root names without their dot, notes with a path glued to them.
+//! Syntax specific to Katalogs: root names without a dot, and notes joined to a path.
 
 use super::super::TemplateError;
 use super::super::ast::{Expr, Kind, Stmt};
@@ -13,7 +13,7 @@ use crate::value::Key;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// The names that root data may have; one of these without its dot is taken for the path.
+/// The names of root data. One of these without its dot is read as the path.
 const ROOTS: [&str; 14] = [
     "metadata", "spec", "status", "children", "item", "value", "external", "cross", "git",
     "docker", "metrics", "health", "previous", "inputs",
@@ -73,7 +73,7 @@ impl Dialect for Katalog {
 }
 
 impl Parser<'_, Katalog> {
-    /// A note, or a root name whose dot was forgotten.
+    /// Parses a note, or a root name without its dot.
     fn note_or_path(&mut self, token: Token) -> Result<Operand<Katalog>, TemplateError> {
         let word = self.slice(token);
         let dotted = self.dotted();
@@ -127,7 +127,7 @@ impl Parser<'_, Katalog> {
         })
     }
 
-    /// A note whose path follows without a space, as in `phase.children.job`: read as if there were one.
+    /// Parses a note with a path that follows without a space, as in `phase.children.job`, as if there were a space.
     fn glued(&mut self, note: Token) -> Operand<Katalog> {
         let following = self.tokens[self.next..].iter();
         let fields = following.take_while(|token| token.tok == Tok::Field && !token.spaced);

@@ -1,4 +1,4 @@
-//! From text to statements: blocks, scopes, and going on after an error.
+//! Parses text to statements: blocks, scopes, and recovery from errors.
 
 mod call;
 mod expr;
@@ -20,24 +20,23 @@ pub(super) use lexer::Token;
 use lexer::{SPACE, Tok};
 pub(super) use marks::Marks;
 
-/// Blocks and parentheses may be nested so deep; more is no template that a human wrote, and both parser
-/// and evaluator are recursive.
+/// The maximum nesting of blocks and parentheses. No human writes more, and both parser and evaluator are recursive.
 const MOST_DEPTH: usize = 100;
-/// The longest source: as much as a whole object may take.
+/// The maximum length of a source: as much as a whole object may take.
 const MOST_SOURCE: usize = 1 << 20;
-/// More variables than these are in no scope that a human wrote, and each use looks through them.
+/// The maximum number of variables in scope. No human writes more, and each use searches them.
 const MOST_VARIABLES: usize = 1000;
-/// After so many errors the rest of a source is not read: more help nobody.
+/// The maximum number of errors, after which parsing stops. More would not help anybody.
 const MOST_ERRORS: usize = 32;
 
-/// What a source is compiled to.
+/// The compiled form of a source.
 pub(super) struct Parsed {
     pub(super) body: Block,
     pub(super) warnings: Vec<TemplateError>,
     pub(super) marks: Marks,
 }
 
-/// Parses and checks a source that may call these notes of a user.
+/// Parses and checks a source that may call these notes of the user.
 pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<TemplateError>> {
     let context = KatalogContext {
         functions,
@@ -52,7 +51,7 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
     })
 }
 
-/// Parses a source in a dialect; returns what the dialect collected besides.
+/// Parses a source in a dialect; also returns the output of the dialect.
 pub(super) fn parse_in<'s, D: Dialect>(
     source: &'s str,
     context: D::Context<'s>,
@@ -102,38 +101,38 @@ pub(super) fn parse_in<'s, D: Dialect>(
 
 pub(super) struct Parser<'s, D: Dialect> {
     source: &'s str,
-    /// What the dialect knows and collects.
+    /// The input and output of the dialect.
     pub(super) context: D::Context<'s>,
-    /// Where the source goes on after the current action.
+    /// The offset after the current action.
     at: usize,
-    /// Whether the white space there is to go.
+    /// True if the white space there is trimmed.
     trim: bool,
-    /// The current action, how much of it is read, and from where to where it reaches.
+    /// The tokens of the current action, how many of them are read, and its range in the source.
     tokens: Vec<Token>,
     next: usize,
     action: (usize, usize),
-    /// The names of the variables in scope; a variable's position is its slot.
+    /// The names of the variables in scope; the position of a variable is its slot.
     vars: Vec<&'s str>,
     loops: usize,
     depth: usize,
-    /// Whether nothing after this can be made sense of.
+    /// True if parsing cannot continue.
     stopped: bool,
-    /// Whether the action's error is told, and what follows from it in the action is not to be.
+    /// True if an error in the action is reported, so that its consequences in the same action are not.
     muted: bool,
     errors: Vec<TemplateError>,
 }
 
-/// What ends a block.
+/// The end of a block.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Ender {
     Source,
     End,
-    /// `else`, with the rest of the action still to be read.
+    /// `else`; the rest of the action is still to be read.
     Else,
 }
 
 impl<'s, D: Dialect> Parser<'s, D> {
-    /// Reads statements up to the end of the block. The current action is then the one that ended it.
+    /// Parses statements up to the end of the block. The current action is then the one that ended it.
     pub(super) fn block(&mut self) -> (Vec<Stmt<D>>, Ender) {
         let mut stmts = Vec::new();
         while self.text(&mut stmts) {
@@ -163,7 +162,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         (stmts, Ender::Source)
     }
 
-    /// Reads text up to the next action, and that action; no if there is none.
+    /// Reads text up to the next action, and that action; returns false if there is none.
     fn text(&mut self, stmts: &mut Vec<Stmt<D>>) -> bool {
         if self.stopped {
             return false;
@@ -200,7 +199,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
                 self.trim = false;
                 self.stopped = goes_on.is_none();
                 self.at = goes_on.unwrap_or(self.source.len());
-                // What an unreadable action opens or ends, it opens or ends all the same.
+                // An unreadable action still opens or ends its block.
                 self.tokens = lexer::keyword(self.source, open).into_iter().collect();
                 self.muted = true;
             }
@@ -241,7 +240,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         }
     }
 
-    /// A statement with a body. Variables that it declares end with it.
+    /// Parses a statement with a body. Variables that it declares are scoped to it.
     fn nested(&mut self, word: &str) -> Option<Stmt<D>> {
         if !self.deeper() {
             return None;
@@ -259,7 +258,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         stmt
     }
 
-    /// `if` and `with`: both chain with `else if` and `else with`.
+    /// Parses `if` and `with`: both chain with `else if` and `else with`.
     fn branches(&mut self, word: &str, opened: (usize, usize)) -> Branches<D> {
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
@@ -314,7 +313,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         }
     }
 
-    /// A block whose variables end with it.
+    /// Parses a block and drops its variables at the end.
     fn scoped_block(&mut self) -> (Vec<Stmt<D>>, Ender) {
         let scope = self.vars.len();
         let block = self.block();
@@ -329,7 +328,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
             Ender::Source => self.report(lexer::error(at, end, &format!("`{word}` without `end`"))),
             Ender::Else => {
                 self.fail_action("a second `else`");
-                // The error is told; whatever follows belongs to the same statement.
+                // The error is reported; the blocks that follow belong to the same statement.
                 while self.block().1 == Ender::Else {
                     self.next = self.tokens.len();
                 }
@@ -346,7 +345,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         self.next = self.tokens.len();
     }
 
-    /// Goes a level down, or gives up on the source.
+    /// Enters a nesting level, or stops parsing if there are too many.
     fn deeper(&mut self) -> bool {
         if self.depth == MOST_DEPTH {
             self.fail_action(&format!("nested deeper than {MOST_DEPTH} levels"));
@@ -357,7 +356,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         true
     }
 
-    /// Stands in for an expression that could not be read.
+    /// A placeholder for an expression that could not be read.
     pub(super) fn nothing(&self) -> Expr<D> {
         Expr {
             at: place(self.action.0),
@@ -373,7 +372,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         &self.source[token.at..token.end]
     }
 
-    /// Reports what is left of the action.
+    /// Reports the unread rest of the action.
     pub(super) fn finish(&mut self) {
         if let Some(token) = self.peek() {
             let message = format!("unexpected `{}`", self.slice(token));
@@ -382,7 +381,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         self.next = self.tokens.len();
     }
 
-    /// Reports an error of the whole action, and leaves the rest of it.
+    /// Reports an error in the whole action and skips its rest.
     pub(super) fn fail_action(&mut self, message: &str) {
         self.report(lexer::error(self.action.0, self.action.1, message));
         self.next = self.tokens.len();
@@ -397,12 +396,12 @@ impl<'s, D: Dialect> Parser<'s, D> {
     }
 }
 
-/// A syntax error that is found after parsing.
+/// An error that is found after parsing.
 pub(super) fn syntax_error(at: usize, message: &str) -> TemplateError {
     lexer::error(at, at, message)
 }
 
-/// A place in the source as trees keep it; sources are far below 4 GiB.
+/// Converts an offset to the form in trees; sources are far below 4 GiB.
 fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
