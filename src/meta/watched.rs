@@ -169,12 +169,15 @@ impl<T: Content> Watches<T> {
         futures::future::select_all(changes).await;
     }
 
-    /// Returns the states of the watches.
+    /// Returns the states of the watches, each marked as changed: a watch that was listed before anybody waited for it would
+    /// otherwise never be noticed.
     pub(crate) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        self.handles
-            .iter()
-            .map(|(_, handle)| handle.state())
-            .collect()
+        let states = self.handles.iter().map(|(_, handle)| {
+            let mut state = handle.state();
+            state.mark_changed();
+            state
+        });
+        states.collect()
     }
 
     /// Returns the first problem of the watches, as text.
