@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check fuzz bench-core bench bench-smoke chaos control-plane cluster-up cluster-down demo binaries cargo
+.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane registry-tools registry-test cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,9 +24,9 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# Most of a live test is waiting for the control plane: one more at a time than there are cores.
+# Most of a live test is waiting for the control plane: three at a time for each core.
 suite: cargo control-plane ## the tests alone, against a genuine control plane
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) + 1))} cargo test --workspace --locked
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --exclude orkestra-registry-tests --locked
 
 docs: cargo ## the API documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
@@ -46,6 +46,13 @@ go-cases: ## write what Go's text/template gives for the cases of hack/go-templa
 
 go-cases-check: ## whether the committed results are those of Go (needs Go)
 	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
+
+helm-cases: cargo ## write what helm gives for the charts of crates/charts/tests/cases (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) UPDATE=1 cargo test -p orkestra-charts --test helm --locked
+
+# A phase of `test` where helm is built already.
+helm-cases-check: cargo ## whether the committed results are those of helm (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) cargo test -p orkestra-charts --test helm --locked
 
 fuzz: cargo ## search for inputs that break a promise (TARGET=document, list, plan, template or watch; TIME=600 seconds)
 	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)
@@ -75,6 +82,13 @@ kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kin
 control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
 	@hack/control-plane/build
 
+registry-tools: ## build the registry, oras and cosign that the tests use (6 minutes, once; needs Go)
+	@hack/registry/build
+
+# Not part of `suite`: building the registry alone takes more than three minutes on two cores.
+registry-test: binaries registry-tools ## ork with genuine registries, oras and cosign
+	cargo test -p orkestra-registry-tests --locked
+
 cluster-up: binaries ## a Kubernetes control plane in the background (NODES=1: pods run, Jobs complete)
 	@$(TESTBED) up --dir $(CLUSTER) $(if $(filter-out 0,$(NODES)),--nodes)
 
@@ -91,7 +105,7 @@ define phase
 endef
 
 test: cargo ## everything CI checks: formatting, clippy, documents, licences, every test
-	$(foreach target,lint docs go-cases-check $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
+	$(foreach target,lint docs go-cases-check $(if $(wildcard $(or $(ORKESTRA_CACHE),$(HOME)/.cache/orkestra)/helm/*/helm),helm-cases-check) $(if $(shell command -v cargo-deny),deny) control-plane suite bench-smoke,$(call phase,$(target)))
 	@command -v cargo-deny >/dev/null || echo "== deny: left out, cargo-deny is not installed (cargo install --locked cargo-deny)"
 
 check: test ## exactly what CI runs: test, then demo

@@ -1,4 +1,4 @@
-//! Certificates, each signed by an authority of its own whose key nobody keeps.
+//! Certificates, each signed by its own certificate authority, whose key is not kept.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,13 +9,13 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 
-/// A certificate begins to be valid so long before it is made: clocks differ.
+/// The time by which a certificate's validity starts before its creation, since clocks differ.
 const SKEW: Duration = Duration::from_mins(5);
 
-/// Makes a certificate with an authority for it: each of [`CERTIFICATE_PARTS`] in PEM. The keys are of P-256.
+/// Issues a certificate with its own authority: each of [`CERTIFICATE_PARTS`] in PEM. The keys use P-256.
 ///
 /// # Errors
-/// A host that is no DNS name and no address.
+/// A host is neither a DNS name nor an IP address.
 pub(crate) fn issue(wanted: &Certificate) -> Result<BTreeMap<&'static str, String>, rcgen::Error> {
     let name = wanted.common_name.as_deref();
     let name = name.or_else(|| wanted.hosts.first().map(String::as_str));
@@ -107,7 +107,7 @@ mod tests {
         CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
     }
 
-    /// Whether a client that believes `ca` takes the certificate for `host` at that second.
+    /// True if a client that trusts `ca` accepts the certificate for `host` at that second.
     fn is_believed(ca: &str, pem: &str, host: &str, second: i64) -> bool {
         let mut roots = RootCertStore::empty();
         roots.add(certificate(ca)).unwrap();

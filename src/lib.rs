@@ -1,38 +1,41 @@
-//! An operator of operators: Katalogs in, running operators out.
+//! An operator of operators: it compiles Katalogs and runs the operators that they declare.
 //!
 //! ```text
 //!  meta ── starts, reconfigures, stops ──► runtime (one operator a CRD) ──► client ──► the cluster
-//!   │ publishes                              │ counts        │ tells
+//!   │ publishes                              │ counts        │ reports
 //!   ▼                                        ▼               ▼
 //!  server (probes, /katalog)              metrics          events
 //! ```
 //!
-//! Of several such processes one works; `lead` decides which, and keeps the others from writing.
+//! Of several such processes one is active; `lead` elects it, and keeps the others from writing.
 //!
-//! At the desk, without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would change in a
-//! cluster, and
-//! `init` writes one to begin with.
+//! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
+//! change in a cluster, `publish` makes artifacts for
+//! registries, and `init` writes a first one. `simulate` and `e2e` test them: in memory, and on a cluster.
 //!
-//! What is pure, the language, plans and the pass itself, is in `orkestra-core`.
+//! The pure part, the language, plans and the pass itself, is in `orkestra-core`.
 
 mod certificates;
 pub mod cli;
-pub mod client;
 pub mod diff;
+pub mod e2e;
 pub mod events;
 pub mod external;
 pub mod files;
 pub mod init;
+mod junit;
 pub mod lead;
 pub mod meta;
 pub mod metrics;
+pub mod publish;
 pub mod render;
 pub mod runtime;
 pub mod server;
 pub mod simulate;
-pub mod tasks;
 pub mod telemetry;
 
+#[cfg(test)]
+mod sources;
 #[cfg(test)]
 mod testing;
 

@@ -1,4 +1,4 @@
-//! `ork`: arguments in, exit code out.
+//! `ork`: parses arguments and returns an exit code.
 
 use std::process::ExitCode;
 
@@ -7,8 +7,8 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // One provider for every TLS connection; with two in the tree a client would panic at its first one.
-    // An error says that one is installed already.
+    // One provider for every TLS connection; with two in the dependency tree a client would panic at its first connection. An
+    // error means that a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     orkestra::cli::main()
 }

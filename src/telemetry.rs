@@ -4,36 +4,36 @@ use std::{fmt, str::FromStr};
 
 use tracing_subscriber::EnvFilter;
 
-/// What is logged when nothing else is asked for. The HTTP stack below says little of use at its info level.
+/// The default log filter. The HTTP stack below logs little of use at its info level.
 pub const DEFAULT_FILTER: &str = "info";
 
-/// How a line looks.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
     #[default]
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is logged: a level, or levels by module, such as `warn,orkestra=debug`.
+/// A log filter: a level, or levels by module, such as `warn,orkestra=debug`.
 ///
 /// ```
 /// use orkestra::telemetry::LogFilter;
 ///
 /// assert!("info".parse::<LogFilter>().is_ok());
 /// assert!("warn,orkestra::meta=debug".parse::<LogFilter>().is_ok());
-/// // A level that is misspelt would silence everything but a module of that name.
+/// // A misspelt level would silence everything but a module of that name.
 /// assert!("inof".parse::<LogFilter>().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(String);
 
-/// A text that is no filter.
+/// The text is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}: write a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug"
+    "{0}: expected a level (error, warn, info, debug, trace, off), or levels per module, such as warn,orkestra=debug"
 )]
 pub struct NotAFilter(String);
 
@@ -55,7 +55,7 @@ impl FromStr for LogFilter {
     fn from_str(text: &str) -> Result<Self, NotAFilter> {
         const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
         let text = text.trim();
-        // A variable that is set to nothing is as good as one that is not set.
+        // A variable with an empty value is treated as not set.
         if text.is_empty() {
             return Ok(Self::default());
         }
@@ -66,7 +66,7 @@ impl FromStr for LogFilter {
                     .iter()
                     .any(|level| directive.eq_ignore_ascii_case(level))
             {
-                return Err(NotAFilter(format!("`{directive}` is no level")));
+                return Err(NotAFilter(format!("`{directive}` is not a level")));
             }
         }
         EnvFilter::try_new(text).map_err(|error| NotAFilter(error.to_string()))?;
@@ -74,9 +74,10 @@ impl FromStr for LogFilter {
     }
 }
 
-/// Starts logging, once in a process; a later call changes nothing.
+/// Starts logging, once per process; later calls have no effect.
 pub fn init(format: LogFormat, filter: &LogFilter) {
-    // kube's client logs whole answers at debug level, those about Secrets included: only who names it gets that.
+    // kube's client logs complete responses at debug level, including those about Secrets: only a filter that names it enables
+    // that.
     let talkative = ["debug", "trace"]
         .iter()
         .any(|level| filter.0.to_ascii_lowercase().contains(level));
@@ -89,7 +90,7 @@ pub fn init(format: LogFormat, filter: &LogFilter) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
-    // An error says that logging was started before.
+    // An error means that logging was started before.
     let _ = match format {
         LogFormat::Human => builder.with_ansi(is_terminal()).try_init(),
         LogFormat::Json => builder

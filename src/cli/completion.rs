@@ -5,14 +5,14 @@ use clap_complete::Shell;
 
 use super::{Cli, Failure, output};
 
-/// Prints a completion script for a shell
+/// Print a completion script for a shell
 ///
 /// bash: `source <(ork completion bash)` in ~/.bashrc. zsh: `ork completion zsh > "${fpath[1]}/_ork"`.
 /// fish: `ork completion fish > ~/.config/fish/completions/ork.fish`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     shell: Name,
 }

@@ -13,20 +13,20 @@ use super::{
 };
 use crate::meta::{Feed, Installation, Namespaces};
 
-/// The kubelet and Prometheus come from other machines.
+/// All interfaces: the kubelet and Prometheus connect from other machines.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
-/// How long the cluster may be away at the start: a Pod may run before its network does.
+/// How long the cluster may be unreachable at the start: a Pod may run before its network does.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Watches the Katalogs of a cluster and runs their operators
+/// Watch the Katalogs of a cluster and run their operators
 ///
-/// Several may run at a time: one works, the others keep their caches warm and take over when it ends. Each runs until
-/// SIGTERM or SIGINT, and then lets writes in flight end and hands over. The rights it needs are those that
-/// `ork generate rbac` prints; custom resources and children stay as they are when it ends.
+/// Several replicas may run: one leads, the others keep their caches warm and take over when it stops. On SIGTERM or
+/// SIGINT, a replica finishes the writes in flight and releases the lease. `ork generate rbac` prints the permissions that
+/// the controller needs. When it stops, custom resources and children stay as they are.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Namespace whose Katalogs are run; may be repeated [default: all]
+    /// Namespace whose Katalogs to run; may be repeated [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     .await
 }
 
-/// The name of the installation of a process that takes part in no election: nobody else runs these Katalogs.
+/// The installation name of a process without leader election: no other process runs these Katalogs.
 fn alone(namespaces: &[String]) -> String {
     if namespaces.is_empty() {
         return "ork controller of all namespaces".to_owned();

@@ -16,29 +16,29 @@ use orkestra_core::{
 use super::{Failure, output};
 use crate::files::{self, STDIN, TextFile};
 
-/// Rewrites Katalogs, Motifs and Komposers to today's spelling
+/// Convert documents of earlier releases to the current fields
 ///
-/// Renames keys and moves blocks where a document has an old spelling. Comments, blank lines, quotes and the order of keys
-/// stay, and the result means the same. Documents of other kinds are not changed. Without a flag, the result is printed.
-/// Old spellings that cannot be rewritten are reported on standard error, with their place in the result. A file that cannot
-/// be parsed is reported and not changed, and the exit code is 1.
+/// The command renames keys and moves blocks. Comments, blank lines, quotes, the order of keys and the meaning are
+/// preserved. Documents of other kinds are not changed. Without a flag, the result is printed. Deprecated fields that cannot
+/// be converted are reported on standard error, with their position in the result. A file that cannot be parsed is reported
+/// and not changed, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Files to convert; `-` is standard input. Of a folder, every *.yaml and *.yml in it and below it
+    /// Files to convert; `-` is standard input. Directories are searched for *.yaml and *.yml files at any depth
     #[arg(value_name = "FILE", required = true)]
     paths: Vec<PathBuf>,
-    /// Write the result to each file, instead of printing it
+    /// Write each result to its file instead of printing it
     #[arg(short, long, conflicts_with = "check")]
     in_place: bool,
-    /// Change and print nothing; report the old spellings, and exit with 1 if a file has any
+    /// Report deprecated fields without writing or printing a result; exit with 1 if a file has any
     #[arg(long)]
     check: bool,
 }
 
 pub(super) fn execute(args: &Args) -> Result<(), Failure> {
     if args.in_place && args.paths.iter().any(|path| path == Path::new(STDIN)) {
-        let error = anyhow!("standard input cannot be converted in place; leave out `--in-place`");
+        let error = anyhow!("standard input cannot be converted in place; remove `--in-place`");
         return Err(Failure::Input(error));
     }
     let mut seen = BTreeSet::new();
@@ -70,7 +70,7 @@ pub(super) fn execute(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints, writes or compares what a file becomes. True when that is a failure.
+/// Prints, writes or checks the converted file. Returns true on failure.
 fn finish(
     args: &Args,
     file: &TextFile,
@@ -96,7 +96,7 @@ fn finish(
     Ok(false)
 }
 
-/// Adds the documents of a file to those before it.
+/// Appends the documents of a file to those of earlier files.
 fn append(printed: &mut String, text: &str) {
     if !printed.is_empty() {
         if !printed.ends_with('\n') {
@@ -117,7 +117,7 @@ fn report(problems: &Diagnostics, name: &str, text: &str) {
     }
 }
 
-/// Replaces a file at once: whoever reads it finds the old text or the new one. Its permissions stay, and so does a link.
+/// Replaces a file atomically: readers see the old text or the new one. Permissions and symbolic links are preserved.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let path = fs::canonicalize(path)?;
     let permissions = fs::metadata(&path)?.permissions();
@@ -132,7 +132,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&beside, &path));
     if written.is_err() {
-        // The error that is reported says more.
+        // Ignored: the first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written

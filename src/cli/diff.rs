@@ -2,26 +2,26 @@
 
 use std::path::PathBuf;
 
+use orkestra_cluster::client;
+
 use super::{
     Failure,
     options::{Cluster, Files, parse_namespace},
     output::{self, Counts},
 };
-use crate::{
-    client,
-    diff::{self, Diffed, Request},
-};
+use crate::diff::{self, Diffed, Request};
 
-/// Exit code where nothing could be compared: 1 means differences.
+/// The exit code if the comparison failed: 1 means differences.
 const TROUBLE: u8 = 2;
 
-/// Shows what a Katalog would change in the cluster, as `kubectl diff` does
+/// Show the changes that a Katalog would make in the cluster, like `kubectl diff`
 ///
-/// The objects that the custom resources of the cluster have are compared with those that these files would make. With
-/// --cr, the custom resources come from files: live ones get the content of the file. Each object is applied as a dry run,
-/// so defaults and admission count; nothing is written. Without a path, katalog.yaml of the current folder is used.
+/// The command compares the live children of the custom resources in the cluster with the children that the files declare.
+/// With --cr, custom resources are read from files, and the content of a file replaces that of the live one. Each object is
+/// applied as a server-side dry run, so defaults and admission are included; nothing is written. The default path is
+/// katalog.yaml in the current directory.
 ///
-/// Exit codes: 0 no difference, 1 differences, 2 an error, 3 the cluster could not be reached.
+/// Exit codes: 0 no differences, 1 differences, 2 an error, 3 the cluster is unreachable.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// Namespace of the custom resources in the cluster [default: all namespaces]
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, conflicts_with = "crs")]
     namespace: Option<String>,
-    /// Answers to `external` calls, as `ork render --external` takes them; no call is made
+    /// Answers to `external` calls, in the format of `ork render --external`; no call is made
     #[arg(long, value_name = "FILE")]
     external: Option<PathBuf>,
     /// Show the values of Secrets instead of `***`
@@ -86,7 +86,7 @@ async fn compare(args: Args) -> Result<Diffed, Failure> {
     }
     if diffed.changes.is_empty() {
         let resources = output::count(diffed.resources, "custom resource");
-        output::note(&format!("no differences in the objects of {resources}"));
+        output::note(&format!("no differences in the children of {resources}"));
     }
     Ok(diffed)
 }

@@ -9,19 +9,19 @@ use orkestra_core::{
 
 use super::{Failure, output};
 
-/// Explains a field of a Katalog, or the code of a problem
+/// Explain a field of a Katalog, or the code of an error or warning
 ///
-/// A field is written with dots, from its document: `ork explain katalog.spec.crds.operatorBox`. Without a kind it is
-/// a Katalog's. Case does not count; names of operators and list items may be left out.
+/// A field is a dotted path that begins with the kind of document: `ork explain katalog.spec.crds.operatorBox`. The default
+/// kind is Katalog. Paths are case-insensitive; names of operators and list indexes may be omitted.
 ///
-/// A code is what `ork validate` prints, such as ORK0012: with it come the cause, a wrong sample and a right one.
+/// `ork validate` prints codes, such as ORK0012. The explanation has the cause, a wrong example and a correct one.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// The field or the code
+    /// Field or code
     #[arg(value_name = "FIELD.PATH|CODE")]
     what: String,
-    /// Print the whole tree of fields below
+    /// Print all nested fields too
     #[arg(long)]
     recursive: bool,
 }
@@ -40,7 +40,7 @@ fn code(text: &str) -> Result<String, anyhow::Error> {
     let Some(code) = Code::parse(text) else {
         let all: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
         let near = nearest(text, all.iter().map(String::as_str)).unwrap_or("ORK0010");
-        anyhow::bail!("there is no code `{text}`; one is {near}");
+        anyhow::bail!("unknown code `{text}`; did you mean {near}?");
     };
     let explained = code.explain();
     let mut out = format!("{code}: {}\n\n{}\n", explained.title, explained.cause);
@@ -88,7 +88,7 @@ mod tests {
             code("ORK9999")
                 .unwrap_err()
                 .to_string()
-                .contains("there is no code")
+                .contains("unknown code")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Katalog files to plans, without a cluster.
+//! Compiles Katalog files into plans, without a cluster.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -7,14 +7,14 @@ use orkestra_core::plan::{Plan, Schemas};
 use super::{Failure, output};
 use crate::meta;
 
-/// Compiles the files; warnings go to stderr.
+/// Compiles the files and prints warnings to stderr.
 pub(super) async fn compile(paths: &[PathBuf]) -> Result<Vec<Arc<Plan>>, Failure> {
     let (plans, warnings) = meta::compile_files(paths, &Schemas::default()).await?;
     output::diagnostics(&warnings);
     Ok(plans)
 }
 
-/// Finds what is wrong with the files whatever the cluster holds; warnings are left to those who run them.
+/// Returns the errors of the files that do not depend on the cluster. Warnings are reported later, when the files run.
 pub(super) async fn check(paths: &[PathBuf]) -> Result<(), Failure> {
     meta::compile_files(paths, &Schemas::default()).await?;
     Ok(())

@@ -11,7 +11,7 @@ use super::{
     output,
 };
 
-/// Prints manifests
+/// Print manifests
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -24,19 +24,19 @@ enum What {
     Rbac(Rbac),
 }
 
-/// Prints the rights that Orkestra and the Katalogs need, and nothing more
+/// Print the minimal RBAC manifests for Orkestra and the Katalogs
 ///
-/// A namespace, a service account, roles and their bindings, for `kubectl apply --filename -`. Where a Katalog fixes the
-/// namespaces of its custom resources (`allowedNamespaces`) and of their children, it needs Roles in these namespaces, which must
-/// exist; everything else is in cluster roles. Without a file: what `ork controller` itself needs, and the cluster roles
-/// `orkestra-author` and `orkestra-viewer`, which are bound to nobody. Authors of Katalogs or Motifs have the permissions of
-/// Orkestra.
+/// The output has a namespace, a service account, roles and role bindings, for `kubectl apply --filename -`. If a Katalog
+/// limits its custom resources (`allowedNamespaces`) and their children to fixed namespaces, it gets Roles in these namespaces,
+/// which must exist; all other rules are in `ClusterRoles`. Without a file, the output has the permissions of `ork controller`
+/// itself, and the `ClusterRoles` `orkestra-author` and `orkestra-viewer`, which have no bindings. Authors of Katalogs or Motifs
+/// have the permissions of Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 struct Rbac {
     #[command(flatten)]
     files: Files,
-    /// Namespace whose Katalogs are run, as for `ork controller`; may be repeated. Access to Katalogs is then limited to these
+    /// Namespace whose Katalogs to run, as for `ork controller`; may be repeated. Access to Katalogs is limited to these
     /// namespaces [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn the_committed_rights_are_current() {
-        let header = "# Generated: UPDATE=1 cargo test --lib cli. What `ork controller` needs without any Katalog;\n\
-                      # `ork generate rbac -k FILE` prints this and what a Katalog needs.\n";
+        let header = "# Generated: UPDATE=1 cargo test --lib cli. The permissions of `ork controller` without any Katalog;\n\
+                      # `ork generate rbac -k FILE` prints these and the permissions that a Katalog needs.\n";
         crate::testing::assert_document(
             "config/rbac.yaml",
             &format!("{header}{}", rbac_yaml(&[], &BTreeSet::new()).unwrap()),

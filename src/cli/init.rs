@@ -7,16 +7,16 @@ use anyhow::Context as _;
 use super::{Failure, output};
 use crate::init::{Origin, Scaffold, name_of_folder, write_draft};
 
-/// Writes the files of a new Katalog
+/// Create the files of a new Katalog
 ///
-/// The folder gets a Katalog, the definition of its kind, a sample, a README, the schema for editors, and a test that compares
-/// the rendered children with the expected ones. The result runs as it is, at your desk and in a cluster. No file is overwritten.
+/// The files are a Katalog, the CRD of its kind, a sample, a README, the schema for editors, and a test that compares the
+/// rendered children with the expected ones. The result runs unchanged, locally and in a cluster. No file is overwritten.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Name of the Katalog, such as frog-pond [default: the name of the folder]
+    /// Name of the Katalog, such as frog-pond [default: the name of the directory]
     name: Option<String>,
-    /// Folder for the files [default: the name; without a name, the current folder]
+    /// Directory for the files [default: the name; without a name, the current directory]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Kind of the custom resource [default: the name in CamelCase]
@@ -29,21 +29,21 @@ pub(super) struct Args {
     sources: Sources,
 }
 
-/// What the Katalog begins with, instead of a Deployment and a Service.
+/// The source of the Katalog, instead of a sample Deployment and Service.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct Sources {
-    /// Begin with a definition that exists (`kind: CustomResourceDefinition`); `-` reads standard input, and --kind selects one of several
+    /// Start from an existing CRD (`kind: CustomResourceDefinition`); `-` reads standard input, and --kind selects one of several
     #[arg(long = "from-crd", value_name = "FILE", conflicts_with = "group")]
     crd: Option<PathBuf>,
-    /// Begin with manifests, such as those of a Deployment and its Service: a file, a folder, or `-` for standard input. Each
+    /// Start from manifests, such as those of a Deployment and its Service: a file, a directory, or `-` for standard input. Each
     /// object becomes a child; images, replicas, ports, environment variables, hosts and sizes become fields of the spec
     #[arg(long = "from-manifests", value_name = "PATH")]
     manifests: Option<PathBuf>,
-    /// Begin with a definition of kro (`kind: ResourceGraphDefinition`); `-` reads standard input. Expressions that are plain paths are converted
+    /// Start from a definition of kro (`kind: ResourceGraphDefinition`); `-` reads standard input. Only expressions that are plain paths are converted
     #[arg(long = "from-kro", value_name = "FILE", conflicts_with_all = ["group", "kind"])]
     kro: Option<PathBuf>,
-    /// Begin with a Helm chart. Templates that read nothing but values are converted; for others, run
+    /// Start from a Helm chart. Only templates that read nothing but values are converted; for others, run
     /// `helm template NAME CHART | ork init NAME --from-manifests -`
     #[arg(long = "from-helm", value_name = "CHART")]
     helm: Option<PathBuf>,
@@ -98,15 +98,16 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name of the Katalog and the folder for its files.
+/// Returns the name of the Katalog and the directory for its files.
 fn target(name: Option<String>, dir: Option<PathBuf>) -> anyhow::Result<(String, PathBuf)> {
     match (name, dir) {
         (Some(name), Some(dir)) => Ok((name, dir)),
         (Some(name), None) => Ok((name.clone(), PathBuf::from(name))),
         (None, dir) => {
             let dir = dir.unwrap_or_else(|| Path::new(".").to_owned());
-            let name = name_of_folder(&dir)
-                .context("the folder's name cannot name a Katalog: write `ork init NAME`")?;
+            let name = name_of_folder(&dir).context(
+                "the name of the directory is not a valid Katalog name: run `ork init NAME`",
+            )?;
             Ok((name, dir))
         }
     }

@@ -11,13 +11,13 @@ use clap_mangen::Man;
 
 use super::{Cli, Failure, output};
 
-/// Prints the man page of `ork`, or writes the pages of all commands
+/// Print the man page of `ork`, or write the pages of all commands
 ///
-/// `ork man | man -l -` shows the page.
+/// To view the page, run `ork man | man -l -`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// Folder to write a page for each command to, such as ork-run.1
+    /// Directory to write one page per command to, such as ork-run.1
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -32,10 +32,10 @@ pub(super) fn execute(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a page for each command; one whose name no command has any more is not removed.
+/// Writes a page for each command. Pages of commands that no longer exist are not removed.
 fn write(folder: &Path, root: clap::Command) -> anyhow::Result<()> {
     fs::create_dir_all(folder)
-        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+        .with_context(|| format!("cannot create the directory {}", folder.display()))?;
     let mut written = 0;
     let mut left = vec![root];
     while let Some(command) = left.pop() {
@@ -56,9 +56,10 @@ fn write(folder: &Path, root: clap::Command) -> anyhow::Result<()> {
 
 fn page(command: clap::Command) -> anyhow::Result<Vec<u8>> {
     let mut page = Vec::new();
-    // Without a date: equal sources give equal pages.
+    // Without a date, so that equal sources give equal pages.
     let man = Man::new(command).date("");
-    man.render(&mut page).context("cannot make the man page")?;
+    man.render(&mut page)
+        .context("cannot render the man page")?;
     Ok(page)
 }
 

@@ -1,12 +1,13 @@
-//! The command line: a file a command. Each parses, calls the library and prints.
+//! The command line, one file per command. Each parses its arguments, calls the library and prints.
 //!
-//! Exit codes: 0 fine, 1 the input is wrong or a check failed, 2 usage, 3 the cluster could not be reached.
+//! Exit codes: 0 success, 1 invalid input or a failed check, 2 wrong usage, 3 the cluster or the registry is unreachable.
 
 mod completion;
 mod controller;
 mod convert;
 mod crds;
 mod diff;
+mod e2e;
 mod explain;
 mod files;
 mod generate;
@@ -15,6 +16,7 @@ mod man;
 mod notes;
 mod options;
 mod output;
+mod registry;
 mod release;
 mod render;
 mod run;
@@ -28,13 +30,14 @@ mod version;
 use std::{fmt::Write as _, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use orkestra_cluster::client;
 
-use crate::{client, runtime::context};
+use crate::runtime::context;
 
 /// Runs Kubernetes operators that are declared instead of programmed.
 ///
-/// A Katalog says which custom resources there are and what each is made of. `ork controller` watches the Katalogs of a
-/// cluster; `ork run` takes them from files. Both start one operator for every declared kind.
+/// A Katalog declares kinds of custom resources and the children of each. `ork controller` watches the Katalogs of a
+/// cluster; `ork run` reads them from files. Both start one operator for every declared kind.
 #[derive(Debug, Parser)]
 #[command(name = "ork", version, verbatim_doc_comment, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -44,10 +47,10 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  fine
-  1  the input is wrong or a check failed
+  0  success
+  1  invalid input or a failed check
   2  wrong usage
-  3  the cluster could not be reached";
+  3  the cluster or the registry is unreachable";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -59,11 +62,23 @@ enum Command {
     Render(render::Args),
     Diff(diff::Args),
     Simulate(simulate::Args),
+    #[command(name = "e2e")]
+    E2e(e2e::Args),
     Notes(notes::Args),
     Explain(explain::Args),
     Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
+    Push(registry::push::Args),
+    Pull(registry::pull::Args),
+    Inspect(registry::inspect::Args),
+    Tag(registry::tag::Args),
+    List(registry::list::Args),
+    Search(registry::list::SearchArgs),
+    Login(registry::login::Args),
+    Logout(registry::login::LogoutArgs),
+    Sign(registry::sign::Args),
+    Verify(registry::verify::Args),
     Crds(crds::Args),
     Completion(completion::Args),
     Man(man::Args),
@@ -73,13 +88,13 @@ enum Command {
 /// Why a command ended without success.
 #[derive(Debug)]
 enum Failure {
-    /// The input is wrong, or a check failed: 1.
+    /// The input is invalid, or a check failed: 1.
     Input(anyhow::Error),
-    /// The same, and diagnostics have been printed that say so.
+    /// The same, and its diagnostics have been printed.
     Reported,
-    /// The cluster could not be reached: 3.
+    /// The cluster or the registry is unreachable: 3.
     Cluster(anyhow::Error),
-    /// Something that has been printed, with a code of the command's own.
+    /// An error that has been printed, with an exit code of the command.
     Code(u8),
 }
 
@@ -89,18 +104,29 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-/// Without a usable kubeconfig no cluster can be reached either.
+/// Without a usable kubeconfig, no cluster is reachable.
 impl From<client::Error> for Failure {
     fn from(error: client::Error) -> Self {
         Self::Cluster(error.into())
     }
 }
 
-/// Runs the command that the process was called with.
+/// An unreachable registry has the exit code of an unreachable cluster.
+impl From<orkestra_registry::Error> for Failure {
+    fn from(error: orkestra_registry::Error) -> Self {
+        if error.is_unreachable() {
+            Self::Cluster(error.into())
+        } else {
+            Self::Input(error.into())
+        }
+    }
+}
+
+/// Runs the command in the process's arguments.
 pub fn main() -> ExitCode {
     let cli = usage::parse();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    // Pure passes take as many workers as there are cores at most: one is always left for requests, watches and timers.
+    // Pure passes occupy at most one worker per core. One more worker is always free for requests, watches and timers.
     if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
         runtime.worker_threads(context::cores() + 1);
     }
@@ -124,7 +150,7 @@ pub fn main() -> ExitCode {
             3
         }
     };
-    // A thread that is blocked in a name look-up would hold the process.
+    // A thread that is blocked in a DNS lookup would keep the process alive.
     runtime.shutdown_background();
     ExitCode::from(code)
 }
@@ -139,11 +165,22 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Render(args) => render::execute(args).await,
         Command::Diff(args) => diff::execute(args).await,
         Command::Simulate(args) => simulate::execute(args).await,
+        Command::E2e(args) => e2e::execute(args).await,
         Command::Notes(args) => notes::execute(args),
         Command::Explain(args) => explain::execute(&args),
         Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args).await,
+        Command::Push(args) => registry::push::execute(args).await,
+        Command::Pull(args) => registry::pull::execute(args).await,
+        Command::Inspect(args) => registry::inspect::execute(args).await,
+        Command::Tag(args) => registry::tag::execute(args).await,
+        Command::List(args) => registry::list::execute(args).await,
+        Command::Search(args) => registry::list::search(args).await,
+        Command::Login(args) => registry::login::execute(args).await,
+        Command::Logout(args) => registry::login::logout(args).await,
+        Command::Sign(args) => registry::sign::execute(args).await,
+        Command::Verify(args) => registry::verify::execute(args).await,
         Command::Crds(args) => crds::execute(args),
         Command::Completion(args) => completion::execute(&args),
         Command::Man(args) => man::execute(&args),
@@ -151,7 +188,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// `docs/cli.md`, from the definitions above.
+/// Renders `docs/cli.md` from the definitions above.
 pub fn markdown() -> String {
     let mut text = String::from(
         "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
@@ -217,7 +254,7 @@ mod tests {
         for command in ["validate", "generate rbac", "render --cr c"] {
             for files in ["-f a", "-k a", "a"] {
                 let line = match files {
-                    // What follows `--cr` are custom resources.
+                    // Arguments after `--cr` are custom resources.
                     "a" => format!("ork {}", command.replace(" --cr c", " a --cr c"))
                         .replace("validate", "validate a")
                         .replace("rbac", "rbac a"),
@@ -237,14 +274,14 @@ mod tests {
         let cases = [
             (
                 "ork controller --listen 8080",
-                "write an address and a port",
+                "expected an address and a port",
             ),
             (
                 "ork controller --listen 0.0.0.0:99999",
-                "write an address and a port",
+                "expected an address and a port",
             ),
-            ("ork controller --listen=", "write an address and a port"),
-            ("ork controller --log inof", "`inof` is no level"),
+            ("ork controller --listen=", "expected an address and a port"),
+            ("ork controller --log inof", "`inof` is not a level"),
             ("ork controller --log-format xml", "human"),
             ("ork controller --namespace No_Good", "no legal name"),
         ];

@@ -11,31 +11,31 @@ use orkestra_core::{
 
 use super::{Failure, output};
 
-/// Lists the notes, the functions that templates call
+/// List the notes, which are the functions for templates
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
     what: Option<What>,
-    /// Only notes of this domain, such as string or time
+    /// Limit to notes of this domain, such as string or time
     #[arg(long, global = true, value_name = "DOMAIN")]
     domain: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Lists the notes for a purpose, the best first
+    /// Search for notes, best match first
     ///
-    /// WORDS are words of names and descriptions, words that mean the same, such as "join strings" and "random password",
-    /// and functions of Sprig and Helm, such as toYaml.
+    /// WORDS match names and descriptions, their synonyms, such as "join strings" or "random password", and functions of
+    /// Sprig and Helm, such as toYaml.
     Search {
-        /// In upper or lower case
+        /// Words to search for; case-insensitive
         #[arg(required = true)]
         words: Vec<String>,
     },
-    /// Prints all about one note, with an example
+    /// Print the documentation of one note, with an example
     Show {
-        /// Its name, or another name of it
+        /// Name or alias of the note
         name: String,
     },
 }
@@ -60,20 +60,20 @@ fn check_domain(domain: &str, notes: &[NoteDoc]) -> anyhow::Result<()> {
     domains.dedup();
     anyhow::ensure!(
         domains.contains(&domain),
-        "there is no domain `{domain}`; there are {}",
+        "unknown domain `{domain}`; expected one of {}",
         domains.join(", ")
     );
     Ok(())
 }
 
-/// The notes for what `words` say, and what to write instead of functions of others among them.
+/// Renders the notes that match `words`, and the replacements for functions of Sprig and Helm among them.
 fn search(words: &str, domain: Option<&str>) -> anyhow::Result<String> {
     let mut found = search_notes(words);
     found.retain(|note| domain.is_none_or(|domain| note.domain == domain));
     let instead = notes_instead(words);
     anyhow::ensure!(
         !(found.is_empty() && instead.is_empty()),
-        "no note is for `{words}`; `ork notes` lists them all"
+        "no note matches `{words}`; `ork notes` lists all notes"
     );
     let mut text = String::new();
     for (name, hint) in &instead {
@@ -92,15 +92,15 @@ fn find<'a>(name: &str, notes: &'a [NoteDoc]) -> anyhow::Result<&'a NoteDoc> {
             .iter()
             .flat_map(|note| note.aliases.iter().copied().chain([note.name]));
         match nearest(name, names) {
-            Some(near) => anyhow::anyhow!("there is no note `{name}`; did you mean `{near}`?"),
+            Some(near) => anyhow::anyhow!("unknown note `{name}`; did you mean `{near}`?"),
             None => {
-                anyhow::anyhow!("there is no note `{name}`; `ork notes search WORDS` looks for one")
+                anyhow::anyhow!("unknown note `{name}`; to find one, run `ork notes search WORDS`")
             }
         }
     })
 }
 
-/// A line a note: name, domain, what it does.
+/// Renders one line per note: name, domain, description.
 fn table(notes: &[NoteDoc]) -> String {
     let width = |of: fn(&NoteDoc) -> usize| notes.iter().map(of).max().unwrap_or_default();
     let (name, domain) = (
@@ -121,13 +121,15 @@ fn table(notes: &[NoteDoc]) -> String {
 fn show(note: &NoteDoc) -> String {
     let mut text = format!("{}\n\n{}\n", note.signature, note.doc);
     if !note.aliases.is_empty() {
-        let _ = writeln!(text, "\nAlso called {}.", note.aliases.join(", "));
+        let _ = writeln!(text, "\nAliases: {}.", note.aliases.join(", "));
     }
     if note.random {
-        text.push_str("\nRandom: only where a value is made once and kept.\n");
+        text.push_str(
+            "\nRandom: permitted only in fields whose value is generated once and kept.\n",
+        );
     }
     if note.clock {
-        text.push_str("\nAsks for the present time.\n");
+        text.push_str("\nReads the current time.\n");
     }
     let (template, result) = note.example;
     let _ = writeln!(text, "\nExample:\n  {template}\n  {result}");
@@ -181,7 +183,7 @@ mod tests {
         let text = search("genCA", None).unwrap();
         assert!(text.contains("`tls` of an entry in `secrets`"), "{text}");
         let error = search("zebra", None).unwrap_err().to_string();
-        assert!(error.contains("no note is for `zebra`"), "{error}");
+        assert!(error.contains("no note matches `zebra`"), "{error}");
         let text = search("join", Some("string")).unwrap();
         assert!(text.starts_with("join "), "{text}");
     }
@@ -191,7 +193,7 @@ mod tests {
         assert!(check_domain("string", &notes()).is_ok());
         let error = check_domain("strng", &notes()).unwrap_err().to_string();
         assert!(
-            error.contains("there are") && error.contains("string"),
+            error.contains("expected one of") && error.contains("string"),
             "{error}"
         );
     }

@@ -8,13 +8,13 @@ use std::{
 };
 
 use clap::ValueEnum;
+use orkestra_cluster::client::{ClusterOptions, Connection};
 use orkestra_core::{
     api::{duration, names},
     plan::rbac,
 };
 
 use crate::{
-    client::{ClusterOptions, Connection},
     external::{Allow, Client, Guard, Resolver, Variables},
     server::tls::{self, Tls},
     telemetry::{self, LogFilter, LogFormat},
@@ -35,7 +35,7 @@ pub(super) struct Cluster {
     context: Option<String>,
 }
 
-/// The ids of the flags of [`Cluster`].
+/// The IDs of the flags of [`Cluster`].
 pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];
 
 impl Cluster {
@@ -57,7 +57,7 @@ pub(super) struct Files {
     flags: FileFlags,
 }
 
-/// The Katalog files of a command, as flags alone.
+/// The Katalog files of a command, given only as flags.
 #[derive(Debug, clap::Args)]
 pub(super) struct FileFlags {
     /// Katalog file; may be repeated
@@ -72,7 +72,7 @@ pub(super) struct FileFlags {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Files that are read if a command names none, in this order.
+/// The default files of a command, in order of preference.
 const DEFAULT_FILES: [&str; 2] = ["katalog.yaml", "komposer.yaml"];
 
 impl Files {
@@ -102,13 +102,13 @@ fn default_file(folder: &Path) -> anyhow::Result<PathBuf> {
     let found = files.into_iter().find(|file| file.exists());
     found.ok_or_else(|| {
         anyhow::anyhow!(
-            "no file is given, and the current folder has no {}: name a Katalog with `--file`",
+            "no file given, and the current directory has no {}: specify a Katalog with `--file`",
             DEFAULT_FILES.join(" or ")
         )
     })
 }
 
-/// Where a process listens, and who may read.
+/// The addresses of a process, and the access to its pages.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTTP")]
 pub(super) struct Http {
@@ -116,11 +116,11 @@ pub(super) struct Http {
     /// 127.0.0.1:8080 for `ork run`]
     #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", hide_env_values = true, value_parser = parse_listen)]
     pub(super) listen: Option<SocketAddr>,
-    /// Address of a port for probes alone, or `off`; `--listen` answers probes too [default: :8081; `off` if `--listen` is a
+    /// Address of a separate port for probes, or `off`; `--listen` answers probes too [default: :8081; `off` if `--listen` is a
     /// loopback address]
     #[arg(long, value_name = "ADDR|off", env = "ORK_PROBE_LISTEN", hide_env_values = true, value_parser = parse_probes)]
     probe_listen: Option<Probes>,
-    /// Serve metrics and /katalog pages without authentication, whatever the address; on a loopback address they need none
+    /// Serve metrics and /katalog pages without authentication on any address; loopback addresses never require authentication
     #[arg(
         long = "insecure-http",
         value_name = "BOOL",
@@ -142,7 +142,7 @@ pub(super) struct Http {
         requires = "tls_key_file"
     )]
     tls_cert_file: Option<PathBuf>,
-    /// Private key of that certificate, in PEM
+    /// Private key of the certificate, in PEM
     #[arg(
         long,
         value_name = "FILE",
@@ -153,7 +153,7 @@ pub(super) struct Http {
     tls_key_file: Option<PathBuf>,
 }
 
-/// Where the probes have a port of their own.
+/// The separate port of the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probes {
     Off,
@@ -161,7 +161,7 @@ enum Probes {
 }
 
 impl Http {
-    /// Address of the probes' own port, beside that of the pages; none where they have none.
+    /// The address of the separate probe port, if there is one. `pages` is the address of the pages.
     pub(super) fn probes_beside(&self, pages: SocketAddr) -> Option<SocketAddr> {
         match self.probe_listen {
             Some(Probes::At(address)) => Some(address),
@@ -171,7 +171,7 @@ impl Http {
         }
     }
 
-    /// The certificate, where the pages are served by HTTPS.
+    /// The certificate, if the pages are served over HTTPS.
     pub(super) fn tls(&self) -> Result<Option<Tls>, tls::Error> {
         let files = self.tls_cert_file.as_ref().zip(self.tls_key_file.as_ref());
         files
@@ -180,15 +180,15 @@ impl Http {
     }
 }
 
-/// Whether only this machine reaches an address.
+/// Whether an address is reachable only from this machine.
 pub(super) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Of a process that stays.
+/// Flags of a long-running process.
 #[derive(Debug, clap::Args)]
 pub(super) struct Process {
-    /// How log lines look
+    /// Log format
     #[arg(
         long,
         value_name = "FORMAT",
@@ -198,28 +198,12 @@ pub(super) struct Process {
         default_value_t
     )]
     log_format: Format,
-    /// What is logged: a level (error, warn, info, debug, trace, off), or levels by module such as warn,orkestra=debug
+    /// Log filter: a level (error, warn, info, debug, trace, off), or levels per module, such as warn,orkestra=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
-    /// What `external` may call; may be repeated [default: nothing]. A host (api.example.org), the hosts below one (*.example.org), an
-    /// address, or a network (10.96.0.0/12), each with a port (host:8443) if it is to be that one alone. A host is called over
-    /// https, unless it is written with http:// before it
-    #[arg(
-        long,
-        value_name = "HOST|CIDR",
-        env = "ORK_EXTERNAL_ALLOW",
-        hide_env_values = true
-    )]
-    external_allow: Vec<Several<Allow>>,
-    /// Environment variable that the `token` of an `external` call may name; may be repeated
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "ORK_EXTERNAL_ENV",
-        hide_env_values = true
-    )]
-    external_env: Vec<Several<String>>,
-    /// How long writes in flight may take to end after SIGTERM or SIGINT; what has not ended then is logged and left
+    #[command(flatten)]
+    calls: Calls,
+    /// Time for writes in flight to finish after SIGTERM or SIGINT; writes that take longer are logged and abandoned
     #[arg(
         long,
         value_name = "DURATION",
@@ -231,12 +215,34 @@ pub(super) struct Process {
     pub(super) shutdown_timeout: Duration,
 }
 
-/// Which of several processes works.
+/// Options of `external` calls.
+#[derive(Debug, clap::Args)]
+pub(super) struct Calls {
+    /// Target that `external` may call; may be repeated [default: none]. A host (api.example.org), the subdomains of a host
+    /// (*.example.org), an IP address, or a network (10.96.0.0/12). Append a port (host:8443) to permit only that port. Hosts
+    /// require https; write http:// before a host to permit plain HTTP too
+    #[arg(
+        long,
+        value_name = "HOST|CIDR",
+        env = "ORK_EXTERNAL_ALLOW",
+        hide_env_values = true
+    )]
+    external_allow: Vec<Several<Allow>>,
+    /// Environment variable that an `external` call may use as its `token`; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ORK_EXTERNAL_ENV",
+        hide_env_values = true
+    )]
+    external_env: Vec<Several<String>>,
+}
+
+/// Leader election among replicas.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Leader election")]
 pub(super) struct Election {
-    /// Whether several may run at a time, of which one works and the others take over when it ends; `false` for a process
-    /// that is alone
+    /// Elect a leader among replicas; set `false` for a single replica
     #[arg(
         long = "leader-elect",
         value_name = "BOOL",
@@ -249,7 +255,7 @@ pub(super) struct Election {
         action = clap::ArgAction::Set
     )]
     pub(super) elect: bool,
-    /// Name of the Lease; processes that run the same Katalogs share one
+    /// Name of the Lease; replicas that run the same Katalogs share it
     #[arg(
         long = "leader-elect-resource-name",
         value_name = "NAME",
@@ -259,7 +265,7 @@ pub(super) struct Election {
         value_parser = parse_namespace
     )]
     pub(super) name: String,
-    /// Namespace of the Lease [default: the Pod's, else that of the kubeconfig's context]
+    /// Namespace of the Lease [default: the namespace of the Pod, else of the kubeconfig's context]
     #[arg(
         long = "leader-elect-resource-namespace",
         value_name = "NS",
@@ -272,15 +278,15 @@ pub(super) struct Election {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// For people
+    /// Human-readable text
     #[default]
     Human,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 impl Process {
-    /// Starts logging as asked for.
+    /// Starts logging with the format and filter of the flags.
     pub(super) fn start_logging(&self) {
         let format = match self.log_format {
             Format::Human => LogFormat::Human,
@@ -289,11 +295,18 @@ impl Process {
         telemetry::init(format, &self.log);
     }
 
-    /// What makes the calls of `external`. The API server is not among what may be called.
+    /// The client for `external` calls.
+    pub(super) fn external(&self, connection: &Connection) -> Client {
+        self.calls.external(connection)
+    }
+}
+
+impl Calls {
+    /// The client for `external` calls. It never calls the API server.
     pub(super) fn external(&self, connection: &Connection) -> Client {
         let mut guard =
             Guard::new(Several::all(&self.external_allow)).with_api_server(&connection.server);
-        // In a Pod the API server has an address beside its name. Source: Kubernetes, "Accessing the API from a Pod".
+        // In a Pod, these variables hold the address of the API server. Source: Kubernetes, "Accessing the API from a Pod".
         let variable = |name: &str| std::env::var(name).ok();
         let (host, port) = (
             variable("KUBERNETES_SERVICE_HOST"),
@@ -312,7 +325,7 @@ impl Process {
     }
 }
 
-/// Values with commas between them, as a variable has several; one that is set to nothing has none.
+/// Comma-separated values, so that an environment variable can hold several. An empty text has none.
 #[derive(Clone, Debug)]
 struct Several<T>(Vec<T>);
 
@@ -340,7 +353,7 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     };
     whole
         .parse()
-        .map_err(|_| "write an address and a port, such as 127.0.0.1:8080 or :8080".to_owned())
+        .map_err(|_| "expected an address and a port, such as 127.0.0.1:8080 or :8080".to_owned())
 }
 
 fn parse_probes(text: &str) -> Result<Probes, String> {
@@ -350,7 +363,7 @@ fn parse_probes(text: &str) -> Result<Probes, String> {
     }
 }
 
-/// A namespace's name.
+/// Parses the name of a namespace.
 pub(super) fn parse_namespace(text: &str) -> Result<String, String> {
     names::check_dns1123_subdomain(text).map(|()| text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What commands print: results to stdout, everything else to stderr; colours only on a terminal.
+//! The output of commands: results go to stdout, everything else to stderr. Colours appear only on a terminal.
 
 // Writing to a String cannot fail: those results are dropped.
 use std::{
@@ -19,7 +19,7 @@ pub(super) use snippet::one_line;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// Prints a result. A reader that has seen enough, as `head` does, is no error.
+/// Prints a result. A reader that closes the pipe early, such as `head`, is not an error.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -28,13 +28,13 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// One document of a YAML stream.
+/// Converts a manifest into one document of a YAML stream.
 pub(super) fn to_yaml(manifest: &serde_json::Value) -> anyhow::Result<String> {
     let yaml = serde_saphyr::to_string(manifest).context("cannot write a manifest as YAML")?;
     Ok(format!("---\n{yaml}"))
 }
 
-/// Prints a remark for people.
+/// Prints a remark to stderr.
 pub(super) fn note(text: &str) {
     say(&format!("{text}\n"));
 }
@@ -46,14 +46,14 @@ pub(super) fn error(error: &anyhow::Error) {
     for cause in error.chain().skip(1).map(ToString::to_string) {
         // Many errors repeat their cause.
         if !said.contains(&cause) {
-            let _ = writeln!(text, "  because: {cause}");
+            let _ = writeln!(text, "  caused by: {cause}");
             said = cause;
         }
     }
     say(&text);
 }
 
-/// Prints problems as compilers do, each with its line, and then how many there are, when any is an error.
+/// Prints problems as compilers do, each with its source line. If any is an error, the counts follow.
 pub(super) fn diagnostics(problems: &[Diagnostic]) {
     snippets(problems, &BTreeMap::new());
     let counts = Counts::of(problems);
@@ -62,7 +62,7 @@ pub(super) fn diagnostics(problems: &[Diagnostic]) {
     }
 }
 
-/// Prints problems, each with its line. `texts` holds files by the names that problems use; others are read again.
+/// Prints problems, each with its source line. `texts` holds files by the names that problems use; other files are read again.
 pub(super) fn snippets(problems: &[Diagnostic], texts: &BTreeMap<String, String>) {
     let mut read = BTreeMap::new();
     let mut text = String::new();
@@ -78,7 +78,7 @@ pub(super) fn snippets(problems: &[Diagnostic], texts: &BTreeMap<String, String>
     say(&text);
 }
 
-/// How many problems there are.
+/// The number of problems by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) errors: usize,
@@ -98,7 +98,7 @@ impl Counts {
     }
 }
 
-/// `2 errors, 1 warning`; what there is none of is left out.
+/// `2 errors, 1 warning`; zero counts are omitted.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [(self.errors, "error"), (self.warnings, "warning")];
@@ -114,6 +114,6 @@ pub(super) fn count(number: usize, word: &str) -> String {
 }
 
 fn say(text: &str) {
-    // Where stderr is closed there is nobody to tell.
+    // If stderr is closed, the error cannot be reported anywhere.
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }

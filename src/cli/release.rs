@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow};
+use orkestra_cluster::client::{self, ClusterOptions, Connection};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, KatalogRef},
@@ -13,19 +14,16 @@ use super::{
     options::{Cluster, FileFlags, parse_namespace},
     output, run,
 };
-use crate::{
-    client::{self, ClusterOptions, Connection},
-    meta::{self, Outcome},
-};
+use crate::meta::{self, Installation, Outcome};
 
-/// How long the first question to the cluster may take.
+/// The timeout of the first request to the cluster.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Removes Orkestra's finalizers from custom resources
+/// Remove Orkestra's finalizers from custom resources
 ///
 /// Orkestra's labels and annotations are removed as well. The custom resources and their children stay.
 ///
-/// With `--file`, the kinds of Katalog files are released. Stop `ork run` first: kinds that are in use are refused.
+/// With `--file`, the kinds in the Katalog files are released. Stop `ork run` first: kinds in use are refused.
 ///
 /// With the name of a Katalog in the cluster that is being deleted, the kinds that it operated are released, and then
 /// the Katalog. Use this if no controller is running, or if it lacks the permissions.
@@ -34,14 +32,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) katalogs: FileFlags,
-    /// Katalogs in the cluster, as `waters` or `katalog/waters`
+    /// Katalogs in the cluster, such as `waters` or `katalog/waters`
     #[arg(
         value_name = "KATALOG",
         conflicts_with = "files",
         required_unless_present = "files"
     )]
     names: Vec<String>,
-    /// Namespace of these Katalogs [default: that of the kubeconfig's context]
+    /// Namespace of these Katalogs [default: the namespace of the kubeconfig's context]
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, requires = "names")]
     namespace: Option<String>,
     #[command(flatten)]
@@ -67,7 +65,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name without its kind.
+/// Returns the name without its kind.
 fn bare(name: &str) -> &str {
     match name.split_once('/') {
         Some(("katalog" | "katalogs" | "kat", name)) => name,
@@ -84,7 +82,9 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
         match outcome {
             Outcome::Released(released) => note(kind, *released),
             Outcome::Claimed(holder) => {
-                output::note(&format!("{kind}: left to Katalog {holder}"));
+                output::note(&format!(
+                    "{kind}: not released, Katalog {holder} operates it"
+                ));
             }
             Outcome::Failed(error) => {
                 failed += 1;
@@ -95,8 +95,8 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
     if failed > 0 {
         let (kinds, annotation) = (outcomes.len(), names::ANNOTATION_RELEASE);
         return Err(anyhow!(
-            "{failed} of {kinds} kinds could not be released; remove the cause, or run `kubectl annotate katalog {} \
-             --namespace {} {annotation}=true` to delete the Katalog without that",
+            "{failed} of {kinds} kinds could not be released; fix the cause, or run `kubectl annotate katalog {} \
+             --namespace {} {annotation}=true` to delete the Katalog without releasing them",
             katalog.name,
             katalog.namespace
         )
@@ -139,11 +139,12 @@ async fn release_free(
     katalogs: &[PathBuf],
     (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
 ) -> anyhow::Result<meta::Released> {
-    let (client, own) = (&connection.client, run::installation(katalogs));
+    let installation = Installation::of_files(run::INSTALLATION, katalogs);
+    let (client, own) = (&connection.client, installation.name);
     let now = jiff::Timestamp::now();
     if let Some(holder) = meta::claimed_elsewhere(client, kind, &own, now).await? {
         return Err(anyhow!(
-            "Katalog {holder} operates it; delete it or stop it first"
+            "Katalog {holder} operates it; delete or stop that Katalog first"
         ));
     }
     Ok(meta::release_kind(client, operated, &meta::Progress::default()).await?)
@@ -151,7 +152,7 @@ async fn release_free(
 
 fn note(kind: &GroupKind, released: meta::Released) {
     output::note(&format!(
-        "{kind}: {} custom resources released, and {} children without an owner",
+        "{kind}: released {} custom resources and {} children without an owner",
         released.resources, released.children
     ));
 }

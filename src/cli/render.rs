@@ -15,19 +15,19 @@ use crate::{
     render::{self, Rendered, Request, Show},
 };
 
-/// What templates take for the present time where nothing is said: always the same.
+/// The default of the current time in templates: a constant.
 const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
 
-/// Prints what would be created for custom resources, without a cluster
+/// Print the objects that would be created for custom resources, without a cluster
 ///
-/// Runs the reconcile pass of the operator on files instead of a cluster. Name Katalogs, and the definitions that they do not
-/// name as crdFile: files, folders or `-` for standard input. Without a path, katalog.yaml of the current folder is used.
-/// The output is a YAML stream for kubectl, in the order of creation; comments say what is left out and why. If something
-/// cannot be rendered, the rest is printed and the exit code is 1.
+/// The command runs the reconcile pass of the operator on files instead of a cluster. Pass Katalogs, and the CRDs that they do
+/// not name in crdFile: files, directories or `-` for standard input. The default path is katalog.yaml in the current
+/// directory. The output is a YAML stream for kubectl, in the order of creation; comments list omitted objects with the reason.
+/// If an object cannot be rendered, the others are printed and the exit code is 1.
 ///
-/// Equal files give equal output: the time is that of --at, and random functions are seeded with kind, namespace and name
-/// of the custom resource. Defaults of the definition are applied, as the API server does. A custom resource without a uid
-/// gets objects without owner references, because the garbage collector would delete them.
+/// Equal files give equal output: --at sets the time, and random functions are seeded with kind, namespace and name of the
+/// custom resource. Defaults of the CRD are applied, as by the API server. If a custom resource has no uid, its objects have
+/// no owner references, because the garbage collector would delete them.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -36,42 +36,42 @@ pub(super) struct Args {
     /// Custom resources; may be repeated
     #[arg(short, long = "cr", value_name = "FILE", num_args = 1.., required = true)]
     crs: Vec<PathBuf>,
-    /// Status of the custom resource to assume, instead of the one that is in its file
+    /// Status of the custom resource, instead of the status in its file
     #[arg(long, value_name = "FILE")]
     status: Option<PathBuf>,
-    /// Objects that exist, as `kubectl get --output yaml` prints them: children, and objects that templates read; may be
-    /// repeated. Children are those whose metadata names the custom resource as owner. An object without such metadata is a
-    /// child if the Katalog declares one of its kind and name
+    /// Existing objects, as printed by `kubectl get --output yaml`: children, and objects that templates read; may be repeated.
+    /// An object is a child if its metadata names the custom resource as owner. An object without such metadata is a child if
+    /// the Katalog declares one of its kind and name
     #[arg(long, value_name = "FILE", num_args = 1..)]
     children: Vec<PathBuf>,
-    /// Custom resources of other operators that `cross` reads; without them there are none; may be repeated
+    /// Custom resources of other operators that `cross` reads [default: none]; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     cross: Vec<PathBuf>,
-    /// Answers to `external` calls: a map by the name of the call, each with `status`, `body` and `error` as far as they matter.
-    /// No call is made. Objects that depend on a call without an answer are left out, which is an error
+    /// Answers to `external` calls: a map from call names to answers, each with optional `status`, `body` and `error`. No call
+    /// is made. Objects that depend on a call without an answer are omitted, which is an error
     #[arg(long, value_name = "FILE")]
     external: Option<PathBuf>,
-    /// What templates take for the present time, as in 2025-06-30T12:00:00Z; `now` is the time of the clock
+    /// Current time in templates, such as 2025-06-30T12:00:00Z; `now` is the time of the system clock
     #[arg(long, value_name = "TIME", default_value = DEFAULT_TIME, value_parser = parse_time)]
     at: Timestamp,
-    /// How objects are printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
-    /// Print the values of Secrets. By default they are hidden: an object that contains one is printed as a comment with
-    /// `***` in place of the values, and left out of JSON, so that the rest can be piped to `kubectl diff -f -`
+    /// Print the values of Secrets. By default, they are hidden: an object that contains one is printed as a comment with
+    /// `***` in place of the values, and omitted from JSON, so that the output can be piped to `kubectl diff -f -`
     #[arg(long)]
     show_secrets: bool,
-    /// Print each custom resource too, with the status that the pass would write
+    /// Also print each custom resource, with the status that the pass would write
     #[arg(long)]
     with_status: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// A stream of documents
+    /// A stream of YAML documents
     #[default]
     Yaml,
-    /// One `List`
+    /// A JSON `List`
     Json,
 }
 
@@ -80,7 +80,7 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
         return Ok(Timestamp::now());
     }
     text.parse()
-        .map_err(|_| format!("write a time such as {DEFAULT_TIME}, or `now`"))
+        .map_err(|_| format!("expected a time such as {DEFAULT_TIME}, or `now`"))
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
@@ -105,7 +105,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         .chain(&request.status)
         .chain(&request.calls);
     if paths.filter(|path| **path == Path::new(STDIN)).count() > 1 {
-        return Err(anyhow::anyhow!("standard input can be read once").into());
+        return Err(anyhow::anyhow!("standard input can be read only once").into());
     }
     let rendered = output::progress("rendering", render::render(&request)).await;
     output::snippets(&rendered.problems.0, &rendered.texts);
@@ -122,7 +122,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints what could be rendered, and to stderr what the reader has to know about it.
+/// Prints the rendered objects, and remarks about them to stderr.
 fn print(rendered: &Rendered, show: Show, format: Format) -> Result<(), Failure> {
     let passes = &rendered.passes;
     if passes.is_empty() {
@@ -130,13 +130,13 @@ fn print(rendered: &Rendered, show: Show, format: Format) -> Result<(), Failure>
     }
     for kind in passes.iter().flat_map(|pass| &pass.preview.guessed) {
         output::note(&format!(
-            "{kind} is assumed to be namespaced: add its definition with -f to be sure"
+            "{kind} is assumed to be namespaced: to be sure, add its CRD with -f"
         ));
     }
     let masked = render::masked_objects(passes, show);
     if !masked.is_empty() {
         output::note(&format!(
-            "left out because values are hidden: {}; --show-secrets prints them",
+            "omitted because values are hidden: {}; --show-secrets prints them",
             masked.join(", ")
         ));
     }

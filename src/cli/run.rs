@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::value;
+use orkestra_ground::tasks::{self, Task};
 use tokio::sync::mpsc;
 
 use super::{
@@ -15,24 +15,22 @@ use super::{
     output,
     serve::{Service, serve},
 };
-use crate::{
-    lead,
-    meta::{self, Feed, FileError, Installation, Notice},
-    tasks::{self, Task},
-};
+use crate::meta::{self, Feed, FileError, Installation, Notice};
 
-/// A developer's machine: nobody else needs to read it.
+/// Loopback: on a developer's machine, no other host needs to connect.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
-/// How often the files are looked at.
+/// The interval at which the files are checked for changes.
 const POLL: Duration = Duration::from_secs(1);
-/// A person waits: a wrong address shows at once.
+/// No wait, because a person is waiting: a wrong address is reported at once.
 const PATIENCE: Duration = Duration::ZERO;
+/// The command whose files claim kinds, in the name of the installation.
+pub(super) const INSTALLATION: &str = "ork run";
 
-/// Runs the operators of Katalog files against a cluster, for development
+/// Run the operators of Katalog files against a cluster, for development
 ///
-/// The cluster needs no Katalog CRD. What the entries name as setup, crdFile and crFiles is applied first. A file that
-/// changes is taken up; one with mistakes is told and the last good one stays. When it ends, finalizers remain on the
-/// custom resources: `ork release` takes them off.
+/// The cluster needs no Katalog CRD. The files that entries name in setup, crdFile and crFiles are applied first. Changed
+/// files are reloaded; if one is invalid, its errors are reported and the last valid revision keeps running. Finalizers
+/// remain on the custom resources after the command stops: `ork release` removes them.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -49,7 +47,7 @@ pub(super) struct Args {
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
     let paths = args.files.or_default()?;
-    // Mistakes that show without a cluster are told before one is asked.
+    // Errors that need no cluster to be found are reported before the cluster is contacted.
     super::files::check(&paths).await?;
     let (notices, told) = mpsc::unbounded_channel();
     let teller = tasks::named(Task::Notices, "").start(tell(told));
@@ -58,10 +56,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         poll: POLL,
         notices,
     });
-    let installation = Installation {
-        name: installation(&paths).into(),
-        lasting: false,
-    };
+    let installation = Installation::of_files(INSTALLATION, &paths);
     let ended = serve(Service {
         process: &args.process,
         http: &args.http,
@@ -73,34 +68,21 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         installation,
     })
     .await;
-    // It ends with the feed, which is gone. A panic in it has been printed.
+    // The task ends with the feed, which has been dropped. A panic in it has been printed.
     if let Ok(true) = teller.await {
         output::note(&farewell(&paths));
     }
     ended
 }
 
-/// The name in which these files claim kinds: the same for the next run of them on this machine, so that it goes on with the
-/// claims of one that was killed.
-pub(super) fn installation(paths: &[PathBuf]) -> String {
-    let whole = |path: &PathBuf| {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        path.display().to_string()
-    };
-    let whole: Vec<String> = paths.iter().map(whole).collect();
-    let mut hash = value::hash_text(&whole.join("\n"));
-    hash.truncate(10);
-    format!("ork run on {} ({hash})", lead::host())
-}
-
-/// Prints what happens; true when an operator ran.
+/// Prints notices. Returns true if an operator ran.
 async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
     let mut ran = false;
     while let Some(notice) = notices.recv().await {
         match notice {
             Notice::Refused(FileError::Invalid(problems)) => {
                 output::diagnostics(&problems.0);
-                output::note("the last good revision stays");
+                output::note("the last valid revision keeps running");
             }
             Notice::Refused(error) => output::error(&anyhow::Error::new(error)),
             Notice::Warned(warnings) => output::diagnostics(&warnings),
@@ -128,8 +110,8 @@ fn farewell(paths: &[PathBuf]) -> String {
         .map(|path| path.display().to_string())
         .collect();
     format!(
-        "Finalizers remain on the custom resources, so that a deletion waits for the next run.\n\
-         `ork release -k {}` takes them off.",
+        "Finalizers remain on the custom resources: deletions wait for the next run.\n\
+         To remove the finalizers, run `ork release -k {}`.",
         files.join(" ")
     )
 }

@@ -5,15 +5,15 @@ use orkestra_core::{document::DocumentKind, reference};
 
 use super::{Failure, output};
 
-/// Prints the JSON Schema of a kind of document, for editors
+/// Print the JSON Schema of a kind of document, for editors
 ///
-/// Editors that know it complete fields, show what they are and mark what is wrong. With the YAML language server,
+/// Editors use the schema to complete fields, show their documentation and mark errors. With the YAML language server,
 /// write the schema to a file and name that file in the first line of a document:
 /// `# yaml-language-server: $schema=katalog.schema.json`
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// The kind of document
+    /// Kind of document
     #[arg(value_enum, default_value_t = Kind::Katalog)]
     kind: Kind,
 }
@@ -23,6 +23,8 @@ enum Kind {
     Katalog,
     Motif,
     Komposer,
+    #[value(name = "e2e")]
+    E2e,
     Simulate,
 }
 
@@ -31,6 +33,7 @@ pub(super) fn execute(args: &Args) -> Result<(), Failure> {
         Kind::Katalog => DocumentKind::Katalog,
         Kind::Motif => DocumentKind::Motif,
         Kind::Komposer => DocumentKind::Komposer,
+        Kind::E2e => DocumentKind::E2e,
         Kind::Simulate => DocumentKind::Simulate,
     };
     let schema = reference::json_schema(kind).context("the kind has no schema")?;

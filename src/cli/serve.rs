@@ -1,14 +1,19 @@
-//! What `ork controller` and `ork run` share: a process that stays until it is told to stop.
+//! The long-running process that `ork controller` and `ork run` share. It runs until a signal stops it.
 //!
 //! ```text
-//!  ports taken ─► client ─► probes answer ─► cluster answers? ─► election, engine runs
+//!  ports bound ─► client ─► probes answer ─► cluster answers? ─► election, engine runs
 //!                                                                    │ signal
-//!                          exit ◄─ lease released ◄─ Events out ◄─ engine stops: writes in flight end
+//!                         exit ◄─ lease released ◄─ Events sent ◄─ engine stops: writes in flight finish
 //! ```
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_ground::{
+    Entropy,
+    tasks::{self, Ends, Task, Vitals},
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::Instant,
@@ -20,43 +25,41 @@ use super::{
     options::{Election, Http, Process, is_loopback},
 };
 use crate::{
-    client::{self, ClusterOptions, Connection},
     lead::{self, Candidacy, Elector},
     meta::{Feed, FileError, Installation, Runtime},
     metrics::CallMetrics,
-    runtime::{context::Context, entropy::Entropy},
+    runtime::context::Context,
     server::{
         self, Liveness, Pages, Stage,
         access::Access,
         listen::{self, Limits, Port},
     },
-    tasks::{self, Ends, Task, Vitals},
 };
 
-/// How long one question to a silent API server waits.
+/// The timeout of one request to check that the API server answers.
 const QUESTION: Duration = Duration::from_secs(10);
-/// How long Events may take at the end.
+/// How long sending the last Events may take during shutdown.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
-/// Exit code after a second signal: that of a process that SIGINT ended.
+/// The exit code after a second signal: the code of a process that SIGINT terminated.
 const INTERRUPTED: i32 = 130;
 
-/// What the two commands do differently.
+/// The parameters in which the two commands differ.
 pub(super) struct Service<'a> {
     pub(super) process: &'a Process,
     pub(super) http: &'a Http,
     /// Address of the pages.
     pub(super) listen: SocketAddr,
     pub(super) cluster: &'a ClusterOptions,
-    /// How long a cluster that cannot be reached is waited for.
+    /// How long to wait for an unreachable cluster.
     pub(super) patience: Duration,
-    /// Where the process takes part in an election; one that does not is alone.
+    /// The flags of leader election; `None` for a process without leader election.
     pub(super) election: Option<&'a Election>,
     pub(super) feed: Feed,
-    /// In whose name kinds are claimed; where the process takes part in an election, that of its Lease.
+    /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
 }
 
-/// What runs once the cluster has answered.
+/// The part that starts once the cluster has answered.
 struct Engine {
     runtime: Runtime,
     feed: Feed,
@@ -65,13 +68,13 @@ struct Engine {
     timeout: Duration,
 }
 
-/// A candidate that does not take part yet, and where its Lease is.
+/// A candidate that has not joined the election yet, and the cluster of its Lease.
 struct Candidate {
     candidacy: Candidacy,
     cluster: ClusterOptions,
 }
 
-/// Runs until SIGTERM or SIGINT; the second one ends the process at once.
+/// Runs until SIGTERM or SIGINT. A second signal ends the process at once.
 pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let Service {
         process,
@@ -94,6 +97,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let mut context = Context::new(connection.client.clone(), &connection.flow)
         .context("cannot set up metrics")?;
     let counted = CallMetrics::new(&context.metrics);
+    context.home = home(cluster, &connection.client);
     context.logs_writes = matches!(feed, Feed::Files(_));
     context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {
@@ -102,7 +106,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     }
     let context = Arc::new(context);
     if let Some(Candidate { candidacy, .. }) = &candidate {
-        // All that share the Lease are one installation.
+        // All processes that share the Lease are one installation.
         installation.name = format!("{}/{}", candidacy.namespace, candidacy.name).into();
     }
     let runtime = Runtime::new(context.clone()).of(installation);
@@ -150,7 +154,7 @@ struct Ports {
 }
 
 impl Ports {
-    /// Takes them.
+    /// Binds the ports.
     async fn bind(http: &Http, pages: SocketAddr) -> Result<Self, Failure> {
         let tls = http.tls().map_err(anyhow::Error::new)?;
         let probes = match http.probes_beside(pages) {
@@ -173,9 +177,9 @@ impl Ports {
         Ok(Self { pages, probes })
     }
 
-    /// Who may read the pages; says where that is everybody who reaches the port, and where tokens are not encrypted.
+    /// The access control of the pages. Logs it if authentication is off, or if tokens are sent unencrypted.
     fn access(&self, http: &Http, client: &kube::Client) -> Result<Access, Failure> {
-        let unknown = "cannot tell the address that was taken";
+        let unknown = "cannot determine the bound address";
         let address = self.pages.listener.local_addr().context(unknown)?;
         let probes = self.probes.as_ref();
         let probes = probes.map(|port| port.listener.local_addr()).transpose();
@@ -220,7 +224,17 @@ impl Ports {
     }
 }
 
-/// Prepares a candidate; its Lease is in the namespace that was asked for, else in the Pod's or the kubeconfig's.
+/// The namespace of the Pod that this process runs in, if it works with the Pod's service account.
+///
+/// Source: Kubernetes, "Accessing the API from a Pod".
+fn home(cluster: &ClusterOptions, client: &kube::Client) -> Option<Arc<str>> {
+    let is_in_pod = cluster.kubeconfig.is_none()
+        && std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+        && std::env::var_os("KUBECONFIG").is_none();
+    is_in_pod.then(|| client.default_namespace().into())
+}
+
+/// Prepares a candidate. Its Lease is in the namespace of the flag, else in that of the Pod or the kubeconfig.
 async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidate, Failure> {
     let client = client::connect(cluster).await?.client;
     let namespace = election.namespace.clone();
@@ -233,7 +247,7 @@ async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidat
     })
 }
 
-/// Has a candidate take part in the election.
+/// Starts the election for a candidate.
 fn elect(candidate: Candidate, context: &Context) -> Result<Elector, Failure> {
     let Candidate { candidacy, cluster } = candidate;
     let connect = move || {
@@ -289,7 +303,7 @@ async fn run(
         tracing::info!("stopping; a second signal ends the process at once");
         std::future::pending::<()>().await;
     };
-    // What is left of the time is for Events and for the Lease.
+    // The remaining time is for Events and for the Lease.
     let engine_timeout = timeout.saturating_sub(LAST_EVENTS.min(timeout / 5));
     let ended = tokio::select! {
         ended = Box::pin(runtime.run(feed, shutdown.clone(), engine_timeout)) => ended,
@@ -299,14 +313,14 @@ async fn run(
     };
     context.events.flush(LAST_EVENTS.min(timeout)).await;
     if let Some(elector) = elector {
-        // After the last write: who takes over meets no other's.
+        // After the last write, so that the next leader is the only writer.
         elector.end(matches!(ended, Ok(true))).await;
     }
     ended?;
     Ok(())
 }
 
-/// Asks until the cluster answers or patience ends.
+/// Retries until the cluster answers or `patience` has passed.
 async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failure> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(500);
@@ -318,18 +332,19 @@ async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failur
         if start.elapsed() + pause > patience {
             return Err(error.into());
         }
-        tracing::warn!(error = %anyhow::Error::new(error), "the cluster cannot be reached; trying again");
+        tracing::warn!(error = %anyhow::Error::new(error), "the cluster is unreachable; retrying");
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(QUESTION);
     }
 }
 
-fn stop_on_signals() -> Result<CancellationToken, Failure> {
+/// A token that the first SIGTERM or SIGINT cancels; the second one ends the process.
+pub(super) fn stop_on_signals() -> Result<CancellationToken, Failure> {
     let shutdown = CancellationToken::new();
     let token = shutdown.clone();
     let term = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
     let int = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    // Signals that come while the task restarts are kept.
+    // Signals that arrive while the task restarts are kept.
     tasks::named(Task::Signals, "").keep(Ends::never(), (term, int, token), |signals| {
         let (term, int, token) = signals;
         Box::pin(async move {
@@ -348,7 +363,7 @@ fn stop_on_signals() -> Result<CancellationToken, Failure> {
     Ok(shutdown)
 }
 
-/// Files that cannot run are wrong input, unless it was the cluster that did not answer.
+/// Files that cannot run are invalid input, unless the cluster did not answer.
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         match error {

@@ -15,16 +15,16 @@ use super::{
 };
 use crate::simulate::{self, Init, Options, Simulated};
 
-/// The file where none is given.
+/// The default file.
 const FILE: &str = "simulate.yaml";
-/// How often files are looked at.
+/// The interval at which files are checked for changes.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Runs Katalogs over custom resources in memory, without a cluster, and checks what is expected
+/// Simulate the operators of Katalogs in memory, without a cluster, and check expectations
 ///
-/// A Simulate names a Katalog, custom resources and what is expected: operations by cycle, a steady state, no failures, the
-/// status. The passes are those of the operator; clock and random values are fixed, so that equal files give equal output.
-/// What is not met is printed with what was seen, and the command ends with 1.
+/// A Simulate document names a Katalog, custom resources and expectations: operations per cycle, a steady state, no failures,
+/// the status. The reconcile passes are those of the operator. Clock and random values are fixed, so equal files give equal
+/// output. Expectations that are not met are printed with the actual result, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -34,25 +34,28 @@ const POLL: Duration = Duration::from_millis(500);
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Simulate files and folders; `./...` is this folder and all below it [default: simulate.yaml]
+    /// Simulate files and directories; `./...` is the current directory with its subdirectories [default: simulate.yaml]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The same; may be repeated
+    /// Simulate file or directory, as PATH; may be repeated
     #[arg(short, long = "file", value_name = "PATH", num_args = 1..)]
     files: Vec<PathBuf>,
-    /// Custom resources instead of those that the documents name; may be repeated
+    /// Leave out documents by name, or by file or folder; may be repeated
+    #[arg(long, value_name = "NAME|PATH")]
+    skip: Vec<String>,
+    /// Custom resources to use instead of those that the documents name; may be repeated
     #[arg(long = "cr", value_name = "FILE", num_args = 1..)]
     crs: Vec<PathBuf>,
-    /// Definitions instead of those that the documents name; may be repeated
+    /// CRDs to use instead of those that the documents name; may be repeated
     #[arg(long = "crd", value_name = "FILE", num_args = 1..)]
     crds: Vec<PathBuf>,
-    /// How many cycles run, instead of what the documents say
+    /// Number of cycles, instead of the number in the documents
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
     cycles: Option<u32>,
-    /// Answer calls that have no answer with an empty body
+    /// Answer `external` calls that have no declared answer with an empty body
     #[arg(long)]
     skip_external: bool,
-    /// How results are printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
     /// Run again whenever a file changes, until Ctrl-C
@@ -62,10 +65,10 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
-    /// One object
+    /// One JSON object
     Json,
     /// `JUnit` XML
     Junit,
@@ -73,25 +76,25 @@ enum Format {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Write a Simulate whose expectations are what is seen
+    /// Write a Simulate that expects the results of the current files
     Init(InitArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct InitArgs {
-    /// The file to write
+    /// File to write
     #[arg(value_name = "FILE", default_value = FILE)]
     file: PathBuf,
-    /// The Katalog, relative to that file
+    /// Katalog, relative to the Simulate file
     #[arg(short, long, value_name = "FILE", default_value = "katalog.yaml")]
     katalog: String,
-    /// Custom resources, relative to that file; may be repeated
+    /// Custom resources, relative to the Simulate file; may be repeated
     #[arg(long = "cr", value_name = "FILE", num_args = 1.., default_value = "cr.yaml")]
     crs: Vec<String>,
-    /// Definitions, relative to that file; may be repeated
+    /// CRDs, relative to the Simulate file; may be repeated
     #[arg(long = "crd", value_name = "FILE", num_args = 1..)]
     crds: Vec<String>,
-    /// Replace the expectations of a file that exists; the rest of it stays
+    /// Replace the expectations of an existing file; the rest of the file stays
     #[arg(long)]
     force: bool,
     /// Print the file instead of writing it
@@ -113,6 +116,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         definitions: args.crds,
         cycles: args.cycles,
         skip_external: args.skip_external,
+        skip: args.skip,
     };
     loop {
         let simulated = once(&paths, &options, args.output).await?;
@@ -130,7 +134,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     }
 }
 
-/// Simulates and prints.
+/// Runs the simulations once and prints the results.
 async fn once(paths: &[PathBuf], options: &Options, format: Format) -> Result<Simulated, Failure> {
     let started = Instant::now();
     let simulated = simulate::simulate(paths, options).await;
@@ -165,7 +169,7 @@ async fn once(paths: &[PathBuf], options: &Options, format: Format) -> Result<Si
     Ok(simulated)
 }
 
-/// Waits until a file has another text, or a folder another file; false on Ctrl-C.
+/// Waits until the text of a file or the list of files in a folder changes. Returns false on Ctrl-C.
 async fn changed(paths: &[PathBuf], files: &BTreeSet<PathBuf>) -> bool {
     let before = digest(paths, files);
     let interrupted = tokio::signal::ctrl_c();
@@ -181,7 +185,7 @@ async fn changed(paths: &[PathBuf], files: &BTreeSet<PathBuf>) -> bool {
     }
 }
 
-/// Hash over the texts of files, and which files the folders hold.
+/// Hashes the texts of files and the lists of files in folders.
 fn digest(paths: &[PathBuf], files: &BTreeSet<PathBuf>) -> String {
     let mut all = String::new();
     let folders = paths.iter().map(|path| match path.file_name() {
@@ -224,7 +228,7 @@ async fn init(args: InitArgs) -> Result<(), Failure> {
         output::print(&text)?;
     } else {
         output::note(&format!(
-            "wrote {}; read what it expects",
+            "wrote {}; review its expectations",
             wanted.file.display()
         ));
     }

@@ -1,4 +1,4 @@
-//! Arguments to a command, and what is said of wrong ones.
+//! Parses arguments into a command and reports wrong ones.
 
 use clap::{
     CommandFactory as _, Parser as _,
@@ -7,24 +7,23 @@ use clap::{
 
 use super::{Cli, options::CLUSTER_FLAGS};
 
-/// Parses the arguments of the process; wrong ones end it with exit code 2, `--help` and `--version` with 0.
+/// Parses the arguments of the process. Wrong arguments end it with exit code 2; `--help` and `--version` end it with 0.
 pub(super) fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| explained(error).exit())
 }
 
-/// The error; a cluster flag where none is accepted is reported with the commands that accept it.
+/// Returns the error. For a misplaced cluster flag, it lists the commands that accept the flag.
 fn explained(error: clap::Error) -> clap::Error {
     let Some(flag) = misplaced(&error) else {
         return error;
     };
     let commands = cluster_commands(&Cli::command()).join(", ");
-    let message = format!(
-        "`{flag}` belongs to commands that connect to a cluster, and is written after them: {commands}"
-    );
+    let message =
+        format!("`{flag}` is accepted only after commands that connect to a cluster: {commands}");
     Cli::command().error(ErrorKind::UnknownArgument, message)
 }
 
-/// The cluster flag that a command does not accept.
+/// Returns the cluster flag that the command does not accept.
 fn misplaced(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -36,7 +35,7 @@ fn misplaced(error: &clap::Error) -> Option<String> {
     flags.find(|flag| argument.split('=').next() == Some(flag))
 }
 
-/// The commands with cluster flags: `ork run`.
+/// Returns the commands with cluster flags, such as `ork run`.
 fn cluster_commands(root: &clap::Command) -> Vec<String> {
     let has_flags = |command: &&clap::Command| {
         let mut flags = command.get_arguments();
@@ -70,7 +69,7 @@ mod tests {
             assert_eq!(error.exit_code(), 2, "{line}");
             let text = error.to_string();
             for part in [
-                "belongs to commands that connect",
+                "only after commands that connect",
                 "`ork run`",
                 "`ork release`",
             ] {
@@ -85,6 +84,6 @@ mod tests {
         let error = Cli::try_parse_from(["ork", "run", "--kubeconfg", "k"]).unwrap_err();
         let text = explained(error).to_string();
         assert!(text.contains("--kubeconfig"), "{text}");
-        assert!(!text.contains("belongs to"), "{text}");
+        assert!(!text.contains("only after"), "{text}");
     }
 }

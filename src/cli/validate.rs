@@ -13,34 +13,34 @@ use super::{
 };
 use crate::files::{self, Compiled, Validated};
 
-/// Checks Katalogs without a cluster and reports every problem
+/// Check Katalogs without a cluster and report every problem
 ///
-/// Katalogs are compiled with the definitions that they name as crdFile and with those among the files. Without a path, the
-/// current folder is checked. A path may be a file, a folder or `-` for standard input. A folder is searched for *.yaml and
-/// *.yml files at any depth; objects of other kinds are ignored. Invalid templates, fields and types are errors; what is
+/// Katalogs are compiled with the CRDs that they name in crdFile and with the CRDs among the files. A path may be a file, a
+/// directory or `-` for standard input; the default is the current directory. Directories are searched for *.yaml and *.yml
+/// files at any depth; objects of other kinds are ignored. Invalid templates, fields and types are errors; anything that is
 /// valid but probably a mistake is a warning.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
     files: Files,
-    /// Output format of the problems
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
-    /// Print every expression with its type, as far as definitions and Kubernetes' own schemas tell
+    /// Print every expression with its type, as far as CRDs and Kubernetes' own schemas define it
     #[arg(long, conflicts_with = "output")]
     types: bool,
-    /// Let warnings fail too
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people, with source lines
+    /// Human-readable text with source lines
     #[default]
     Human,
-    /// An array of objects with file, line, column, path, severity, code, message and hint; null where there is none
+    /// An array of objects with file, line, column, path, severity, code, message and hint; null if a value is missing
     Json,
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A line an expression: place, text, type, and what the field takes where it is all of the field's text.
+/// Renders one line per expression: position, text, type, and the type of the field if the expression is its whole text.
 fn types(katalogs: &[Compiled]) -> String {
     let mut text = String::new();
     for katalog in katalogs {
@@ -84,7 +84,7 @@ fn types(katalogs: &[Compiled]) -> String {
                 expression.type_name
             );
             let _ = match &expression.wanted {
-                Some(wanted) => writeln!(text, " (the field takes {wanted})"),
+                Some(wanted) => writeln!(text, " (the field expects {wanted})"),
                 None => writeln!(text),
             };
         }
@@ -103,7 +103,7 @@ fn summary(found: &Validated) -> String {
     format!("{}: {result}", output::count(found.texts.len(), "file"))
 }
 
-/// A problem as programs read it: every field is always there.
+/// A problem in machine-readable form: every field is always present.
 #[derive(Debug, Serialize)]
 struct Problem<'a> {
     file: Option<&'a str>,

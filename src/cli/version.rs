@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::{Failure, output};
 use crate::{KUBERNETES, VERSION};
 
-/// The commit, where the build was told: `ORK_COMMIT` is set by those who package it.
+/// The commit, if the build was given one: packagers set `ORK_COMMIT`.
 const COMMIT: Option<&str> = option_env!("ORK_COMMIT");
 
-/// Prints the version, the commit if it is known, and the Kubernetes versions that it is tested with
+/// Print the version, the commit if known, and the tested Kubernetes versions
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -20,7 +20,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// For people
+    /// Human-readable text
     #[default]
     Human,
     /// An object with version, commit (null if unknown) and kubernetes, a list of versions

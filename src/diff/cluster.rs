@@ -1,4 +1,4 @@
-//! Questions to the API server.
+//! Requests to the API server.
 
 use std::{
     future::Future,
@@ -18,16 +18,16 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-/// How long one request may take.
+/// The deadline of one request.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many objects a page has.
+/// Objects per page.
 const PAGE: u32 = 500;
-/// What the API server answers to an apply that takes over fields of others.
+/// The status of an apply that would take over fields of other managers.
 const CONFLICT: u16 = 409;
-/// What it answers where it knows no such object, or no such namespace.
+/// The status for a missing object or namespace.
 const NOT_FOUND: u16 = 404;
 
-/// Why the cluster cannot be compared with.
+/// Why a comparison with the cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A kind is not served.
@@ -36,9 +36,9 @@ pub enum Error {
     /// A request was refused, or not answered.
     #[error("cannot {what}")]
     Request {
-        /// What was asked: `list ponds`.
+        /// The request: `list ponds`.
         what: String,
-        /// Why it was refused.
+        /// The cause.
         #[source]
         source: Box<kube::Error>,
     },
@@ -48,7 +48,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the cluster could not be reached.
+    /// True if the cluster was unreachable.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::NotServed(_) => false,
@@ -65,7 +65,7 @@ pub(super) struct Served {
     namespaced: bool,
 }
 
-/// A cluster, and what is known of its kinds.
+/// A cluster, with a cache of its kinds.
 pub(super) struct Cluster {
     client: kube::Client,
     kinds: Mutex<Vec<Served>>,
@@ -79,12 +79,12 @@ impl Cluster {
         }
     }
 
-    /// How a kind is served.
+    /// Returns how a kind is served.
     pub(super) async fn kind(&self, kind: &ResourceType) -> Result<Served, Error> {
         self.served(&kind.group, &kind.version, &kind.kind).await
     }
 
-    /// How the kind of a rendered object is served.
+    /// Returns how the kind of a rendered object is served.
     pub(super) async fn kind_of(
         &self,
         operator: &OperatorPlan,
@@ -139,7 +139,7 @@ impl Cluster {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All objects of a kind with those labels.
+    /// Returns all objects of a kind with those labels.
     pub(super) async fn list(
         &self,
         kind: &Served,
@@ -153,7 +153,7 @@ impl Cluster {
             let what = format!("list {}", kind.resource.plural);
             let page = within(what, api.list(&params)).await?;
             for mut object in page.items {
-                // Items of a list do not say what they are.
+                // Items of a list have no apiVersion and kind.
                 object.types.get_or_insert_with(|| TypeMeta {
                     api_version: kind.resource.api_version.clone(),
                     kind: kind.resource.kind.clone(),
@@ -167,12 +167,12 @@ impl Cluster {
         }
     }
 
-    /// The live object with the namespace and name of this one.
+    /// Returns the live object with the namespace and name of this one.
     pub(super) async fn same(&self, kind: &Served, object: &Node) -> Result<Option<Node>, Error> {
         self.get(kind, namespace_of(object), name_of(object)).await
     }
 
-    /// An object that a pass asks for.
+    /// Returns an object that a pass requests.
     pub(super) async fn object(
         &self,
         operator: &OperatorPlan,
@@ -199,7 +199,8 @@ impl Cluster {
         Ok(found.map(|object| node(&object)))
     }
 
-    /// What an object would be if the operator applied it, and what the API server says of fields that others applied.
+    /// Returns the object as it would be after an apply by the operator, and the API server's message on fields that other
+    /// managers own.
     pub(super) async fn dry_run(
         &self,
         kind: &Served,
@@ -231,7 +232,7 @@ impl Cluster {
         }
     }
 
-    /// Gives an object of a file that names no namespace the one that kubectl would.
+    /// Sets the namespace of an object from a file that has none, like kubectl.
     pub(super) fn place(&self, kind: &Served, object: &mut Node) {
         if !kind.namespaced || namespace_of(object).is_some() {
             return;
@@ -265,7 +266,7 @@ async fn within<T>(what: String, asked: impl Future<Output = kube::Result<T>>) -
     }
 }
 
-/// Whether discovery found no such kind.
+/// True if discovery found no such kind.
 fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Discovery(_)) || code(error) == Some(NOT_FOUND)
 }

@@ -1,9 +1,9 @@
-//! What a Katalog would change in a cluster: `ork diff`. Reads only.
+//! Shows what a Katalog would change in a cluster: `ork diff`. Read-only.
 //!
 //! ```text
 //!  files ── files::validate ──► plans ─┐
 //!  custom resources: files, or live ───┼─► pass (as `render`) ──► objects ── dry-run apply ──► Change ── print ──► unified diff
-//!  live children, objects that are read ┘     ▲ asks for more │
+//!  live children, objects that are read ┘     ▲ requests more │
 //!                                             └───────────────┘
 //! ```
 
@@ -22,7 +22,8 @@ use jiff::Timestamp;
 use orkestra_core::{
     diagnostics::Diagnostics,
     plan::{ChildKey, OperatorPlan},
-    value::Node,
+    reconcile::record::is_child,
+    value::{MASK, Node},
 };
 use serde_json::Value;
 
@@ -30,65 +31,63 @@ use self::cluster::Cluster;
 pub use self::{cluster::Error, print::unified};
 use crate::{
     files::{self, Compiled},
-    render::{
-        Given, MASK, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects,
-    },
+    render::{Given, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects},
 };
 
-/// How many requests are under way at a time.
+/// The most concurrent requests.
 const SIDE_BY_SIDE: usize = 8;
-/// How often an object is compared that is written meanwhile.
+/// How often an object is compared again if it is written in the meantime.
 const ATTEMPTS: usize = 3;
-/// How often a pass asks for further objects at most.
+/// The most rounds in which a pass requests further objects.
 const ROUNDS: usize = 8;
 
-/// What is compared, from which files; `-` is standard input.
+/// The input of a comparison; `-` is standard input.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Katalogs, and definitions that they do not name.
+    /// Katalogs, and definitions that they do not reference.
     pub katalogs: Vec<PathBuf>,
-    /// Custom resources; those of the cluster if there are none.
+    /// Custom resources; if there are none, those of the cluster.
     pub resources: Vec<PathBuf>,
     /// The namespace of the cluster's custom resources; all namespaces if there is none.
     pub namespace: Option<String>,
-    /// Answers to calls: a map by the call's name.
+    /// Responses to external calls: a map by the call's name.
     pub calls: Option<PathBuf>,
     /// Whether values of Secrets are shown.
     pub secrets: bool,
-    /// What templates take for the present time.
+    /// The present time for templates.
     pub now: Timestamp,
 }
 
-/// What comparing came to.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Diffed {
-    /// The objects that would change, in the order of the custom resources and then of their creation.
+    /// The objects that would change, in the order of the custom resources and then of creation.
     pub changes: Vec<Change>,
-    /// How many custom resources were compared.
+    /// The number of compared custom resources.
     pub resources: usize,
-    /// What is wrong with the files, or cannot be rendered; warnings too.
+    /// Problems of the files and of rendering, including warnings.
     pub problems: Diagnostics,
-    /// Texts of the files by their name.
+    /// The texts of the files by name.
     pub texts: BTreeMap<String, String>,
 }
 
 /// An object that would change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Which one: `Deployment.apps shop/web`.
+    /// The object: `Deployment.apps shop/web`.
     pub object: String,
-    /// As it is; nothing if it would be created.
+    /// Its present state; `None` if it would be created.
     pub before: Option<Value>,
-    /// As it would be; nothing if it would be deleted.
+    /// Its state after the change; `None` if it would be deleted.
     pub after: Option<Value>,
-    /// What the API server says of fields that other field managers applied; they are shown as taken over.
+    /// The API server's message on fields that other field managers own; the change shows them as taken over.
     pub conflict: Option<String>,
 }
 
-/// Compares what is rendered for custom resources with the objects of a cluster.
+/// Compares the objects rendered for custom resources with the objects of a cluster.
 ///
 /// # Errors
-/// When the cluster does not answer, or refuses a request.
+/// The cluster does not answer, or refuses a request.
 pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Error> {
     let found = files::validate(&request.katalogs).await;
     let mut rendered = Rendered {
@@ -125,7 +124,7 @@ pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Er
     Ok(diffed)
 }
 
-/// What every comparison needs.
+/// The shared input of all comparisons.
 struct Desk<'a> {
     cluster: Cluster,
     katalogs: &'a [Compiled],
@@ -142,7 +141,7 @@ impl Desk<'_> {
         all.map(AsRef::as_ref)
     }
 
-    /// The custom resources of the cluster that the Katalogs operate and that are not being deleted.
+    /// Returns the cluster's custom resources that the Katalogs reconcile and that are not being deleted.
     async fn live_resources(&self) -> Result<Vec<Object>, Error> {
         let (mut seen, mut resources) = (BTreeSet::new(), Vec::new());
         for operator in self.operators() {
@@ -161,18 +160,21 @@ impl Desk<'_> {
             let all = all.into_iter().map(Object::live);
             resources.extend(all.filter(|resource| {
                 let metadata = resource.node.get("metadata");
-                let namespace = metadata.and_then(|metadata| metadata.get("namespace")?.as_str());
-                operator.watched.admits(namespace) && !resource.is_deleting()
+                let text = |field| metadata.and_then(|metadata| metadata.get(field)?.as_str());
+                let watched = &operator.watched;
+                watched.admits(text("namespace"), text("name").unwrap_or_default())
+                    && !(watched.built_in && is_child(&resource.node))
+                    && !resource.is_deleting()
             }));
         }
         Ok(resources)
     }
 
-    /// Custom resources of files, each with what the cluster adds to it.
+    /// Merges custom resources of files with their live state.
     async fn with_live(&self, given: Vec<Object>) -> Result<Vec<Object>, Error> {
         let mut resources = Vec::with_capacity(given.len());
         for mut resource in given {
-            // What nobody operates is reported by the pass.
+            // A custom resource without an operator is reported by the pass.
             if let Ok(picked) = pick(self.katalogs, &resource) {
                 let served = self.cluster.kind(&picked.operator.resource).await?;
                 self.cluster.place(&served, &mut resource.node);
@@ -185,7 +187,7 @@ impl Desk<'_> {
         Ok(resources)
     }
 
-    /// What `cross` may read: the custom resources of these Katalogs.
+    /// Returns the objects that `cross` may read: the custom resources of these Katalogs.
     async fn cross(&self, resources: &[Object]) -> Result<Vec<Node>, Error> {
         if self.operators().all(|operator| operator.cross.is_empty()) {
             return Ok(Vec::new());
@@ -250,7 +252,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// The children that a live custom resource has.
+    /// Returns the children of a live custom resource.
     async fn children(
         &self,
         operator: &OperatorPlan,
@@ -271,7 +273,7 @@ impl Desk<'_> {
         Ok(children)
     }
 
-    /// What a pass would change.
+    /// Returns the changes of a pass.
     async fn changes(&self, operator: &OperatorPlan, pass: &Pass) -> Result<Vec<Change>, Error> {
         let manager = operator.field_manager();
         let objects = pass.preview.objects.iter().zip(&pass.hidden.objects);
@@ -283,7 +285,7 @@ impl Desk<'_> {
         Ok(changes.into_iter().flatten().collect())
     }
 
-    /// What would become of one object; nothing if it stays as it is.
+    /// Returns the change of one object; `None` if it stays the same.
     async fn change(
         &self,
         operator: &OperatorPlan,
@@ -300,7 +302,7 @@ impl Desk<'_> {
                 .await?
                 .map(|live| live.to_json());
             (after, conflict) = self.cluster.dry_run(&served, manager, object).await?;
-            // What somebody else wrote between the two requests is not a difference.
+            // A write by another client between the two requests is not a difference.
             let is_one_state = |live: &Value| print::version(live) == print::version(&after);
             if before.as_ref().is_none_or(is_one_state) {
                 break;
@@ -331,7 +333,7 @@ impl Desk<'_> {
     }
 }
 
-/// A child that would be deleted. Of its content nothing is shown: it may hold values of a Secret.
+/// A child that would be deleted. Its content is not shown: it may contain values of a Secret.
 fn deleted(key: &ChildKey) -> Change {
     let namespace = key.object.namespace.as_deref();
     let metadata = serde_json::json!({ "name": &*key.object.name, "namespace": namespace });
@@ -344,8 +346,8 @@ fn deleted(key: &ChildKey) -> Change {
     }
 }
 
-/// The live custom resource with the content of the file: its labels and annotations are added to the live ones, and its other
-/// fields but the metadata replace them.
+/// Returns the live custom resource with the content of the file: labels and annotations of the file are added to the live ones,
+/// and its other fields, except for metadata, replace the live ones.
 fn merged(live: &Node, file: &Node) -> Node {
     let (Value::Object(mut live), Value::Object(file)) = (live.to_json(), file.to_json()) else {
         return file.clone();

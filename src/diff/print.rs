@@ -1,4 +1,4 @@
-//! Objects as they are compared and shown.
+//! Normalizes, compares and prints objects.
 
 use std::fmt::Write as _;
 
@@ -8,9 +8,9 @@ use similar::TextDiff;
 
 use super::Change;
 
-/// Lines around a difference.
+/// Lines of context around a difference.
 const CONTEXT: usize = 3;
-/// What stands for a value that is hidden, and for its two sides where they differ, as in `kubectl diff`.
+/// Replacements for a hidden value, and for its two sides if they differ, as in `kubectl diff`.
 const HIDDEN: [&str; 3] = ["***", "*** (before)", "*** (after)"];
 /// Fields of `metadata` that the API server sets.
 const SET: [&str; 6] = [
@@ -21,13 +21,13 @@ const SET: [&str; 6] = [
     "creationTimestamp",
     "selfLink",
 ];
-/// Where `kubectl apply` keeps what it was given, values and all.
+/// The annotation in which `kubectl apply` keeps the applied object, including values.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The changes as unified diffs, each of the whole object as YAML.
+/// Prints the changes as unified diffs, each of the complete object as YAML.
 ///
 /// # Errors
-/// When an object cannot be written as YAML.
+/// An object cannot be written as YAML.
 pub fn unified(changes: &[Change]) -> Result<String, serde_saphyr::ser::Error> {
     let mut text = String::new();
     for change in changes {
@@ -76,7 +76,7 @@ pub(super) fn version(object: &Value) -> Option<&str> {
     object.pointer("/metadata/resourceVersion")?.as_str()
 }
 
-/// The object without what the API server sets, its status, and the hash of what was applied.
+/// Returns the object without fields that the API server sets, its status, and the hash of the applied object.
 pub(super) fn cleaned(object: &Value) -> Value {
     let mut object = object.clone();
     let Value::Object(fields) = &mut object else {
@@ -98,7 +98,8 @@ pub(super) fn cleaned(object: &Value) -> Value {
     object
 }
 
-/// Takes over which Katalog a live object belongs to, if only its namespace differs: a file does not say where it is applied.
+/// Keeps the Katalog label of a live object if only the Katalog's namespace differs: a file does not contain the namespace that
+/// it is applied to.
 pub(super) fn keep_katalog(live: &Value, after: &mut Value) {
     // A namespace has no dots.
     let name = |label: &Value| Some(label.as_str()?.split_once('.')?.1.to_owned());
@@ -132,7 +133,7 @@ pub(super) fn mask_secret(before: Option<&mut Value>, after: Option<&mut Value>)
     }
 }
 
-/// Hides what is `mask` in `hidden`, on both sides.
+/// Hides every value that is `mask_text` in `hidden`, on both sides.
 pub(super) fn mask(
     hidden: &Node,
     mask_text: &str,
@@ -141,7 +142,7 @@ pub(super) fn mask(
 ) {
     match hidden {
         Node::Map(fields) => {
-            // A key may be hidden itself: then nothing says which values are.
+            // If a key itself is hidden, the affected values are unknown.
             if fields.get(mask_text).is_some() {
                 return hide(before, after);
             }

@@ -1,4 +1,4 @@
-//! What is shown of differences.
+//! The output of differences.
 
 use orkestra_core::value::Node;
 use serde_json::{Value, json};

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!  pass ── publish (never waits) ──► bounded channels ──► sender task ──► POST, or PATCH of a series
-//!                 │ full: dropped, counted                   │ 403: a problem that a condition can name; that
-//!                 ▼                                          ▼      namespace rests for 30 s
+//!                 │ full: dropped, counted                   │ 403: a problem for a condition to report; the
+//!                 ▼                                          ▼      namespace is paused for 30 s
 //!          orkestra_events_dropped_total                problem()
 //! ```
 //!
-//! What is wrong is told at once. What was done waits until no other request is under way, a moment for each Event at most: in
-//! a storm of changes the API server has better to do.
+//! Warnings are sent at once. Normal Events wait until no other request is in flight, for a short time at most: during many
+//! changes the API server has more important work.
 //!
-//! The same words about the same object are one Event with a count, as long as they come within six minutes of each
-//! other. Events are best effort: nothing waits for one, and none is retried but for one that was refused for a missing right,
-//! to notice that it is back.
+//! Events with the same text about the same object are one Event with a count, as long as they occur within six minutes of each
+//! other. Events are best effort: nothing waits for one, and none is retried, except for one that was refused because of a
+//! missing permission, to notice when it is granted.
 
 mod name;
 mod sender;
@@ -22,58 +22,58 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 pub use k8s_openapi::api::core::v1::ObjectReference;
+use orkestra_cluster::client::flow::Flow;
 use orkestra_core::api::{conditions::EVENT_BYTES, names};
+use orkestra_ground::{
+    Clock,
+    tasks::{self, Ends, Task},
+};
 use prometheus::IntCounter;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{
-    client::flow::Flow,
-    metrics::Metrics,
-    runtime::context::Clock,
-    tasks::{self, Ends, Task},
-};
+use crate::metrics::Metrics;
 
-/// Events that wait to be sent; further ones are dropped.
+/// The queue length of Events; further ones are dropped.
 pub const CAPACITY: usize = 1024;
-/// Longest note that the API server takes, in bytes.
+/// The longest note that the API server accepts, in bytes.
 pub const NOTE_BYTES: usize = EVENT_BYTES;
 /// `reportingController` of every Event.
 pub const CONTROLLER: &str = names::EVENT_CONTROLLER;
 
-/// Where Events of cluster-scoped objects live. Source: client-go, `tools/events`.
+/// The namespace of Events of cluster-scoped objects. Source: client-go, `tools/events`.
 const CLUSTER_NAMESPACE: &str = "default";
 
 /// The severity of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// Something was done.
+    /// An action was done.
     Normal,
-    /// Something is wrong.
+    /// There is a problem.
     Warning,
 }
 
-/// What to say of an object.
+/// An Event about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// The object: `apiVersion`, `kind`, `name`, `uid`, and `namespace` where it has one.
+    /// The object: `apiVersion`, `kind`, `name`, `uid`, and `namespace` if it has one.
     pub regarding: ObjectReference,
-    /// How grave.
+    /// The severity.
     pub severity: Severity,
     /// CamelCase, from a fixed set.
     pub reason: &'static str,
-    /// For people; cut at [`NOTE_BYTES`]. Never holds values of Secrets.
+    /// For people; cut at [`NOTE_BYTES`]. Never contains values of Secrets.
     pub note: String,
 }
 
 impl Event {
-    /// Where it lives.
+    /// The Event's namespace.
     fn namespace(&self) -> &str {
         let own = self.regarding.namespace.as_deref();
         own.unwrap_or(CLUSTER_NAMESPACE)
     }
 }
 
-/// An Event, and when it happened.
+/// An Event with its time.
 #[derive(Clone)]
 struct Happened {
     event: Event,
@@ -85,11 +85,11 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-/// Takes Events and returns at once. Cloning is cheap; the sender ends with the last clone.
+/// Takes Events and returns at once. Cheap to clone; the sender ends with the last clone.
 #[derive(Clone)]
 pub struct EventSink {
     warnings: mpsc::Sender<Message>,
-    /// All else.
+    /// All other Events.
     queue: mpsc::Sender<Message>,
     clock: Clock,
     dropped: IntCounter,
@@ -103,7 +103,7 @@ impl fmt::Debug for EventSink {
 }
 
 impl EventSink {
-    /// Starts the sender on the current tokio runtime. What is no warning waits for other requests of `flow`.
+    /// Starts the sender on the current tokio runtime. Normal Events wait for other requests of `flow`.
     pub fn start(client: kube::Client, flow: Flow, metrics: &Metrics, clock: Clock) -> Self {
         let (queue, messages) = mpsc::channel(CAPACITY);
         let (warnings, first) = mpsc::channel(CAPACITY);
@@ -115,7 +115,7 @@ impl EventSink {
             problem: Problem::default(),
         };
         let sender = sender::Sender::new(client, flow, sink.dropped.clone(), sink.problem.clone());
-        // What waits is kept over a restart; what was being sent is lost, as Events may be.
+        // Queued Events are kept over a restart; the one that was being sent is lost, which is acceptable for Events.
         let state = (sender, first, messages);
         tasks::named(Task::EventSender, "").keep(Ends::freely(), state, |state| {
             let (sender, warnings, messages) = state;
@@ -124,7 +124,7 @@ impl EventSink {
         sink
     }
 
-    /// A sink that sends nothing: every Event counts as dropped. For tests, and where there is no cluster.
+    /// A sink that sends nothing: every Event counts as dropped. For tests, and for use without a cluster.
     pub fn disconnected(metrics: &Metrics) -> Self {
         let (queue, _) = mpsc::channel(1);
         Self {
@@ -136,7 +136,7 @@ impl EventSink {
         }
     }
 
-    /// Hands the Event to the sender, or drops and counts it when too many wait.
+    /// Passes the Event to the sender, or drops and counts it if the queue is full.
     pub fn publish(&self, event: Event) {
         let queue = match event.severity {
             Severity::Normal => &self.queue,
@@ -149,31 +149,31 @@ impl EventSink {
         }
     }
 
-    /// Why Events are refused at the moment, and the right that is missing; none while all is well.
+    /// Returns why Events are refused at the moment, with the missing permission; `None` if they are accepted.
     pub fn problem(&self) -> Option<String> {
         self.problem.get()
     }
 
-    /// Changes when [`EventSink::problem`] does.
+    /// Subscribes to [`EventSink::problem`].
     pub fn problems(&self) -> watch::Receiver<Option<String>> {
         self.problem.0.subscribe()
     }
 
-    /// Waits until what was published before has been sent, at most so long. For the end of a process.
+    /// Waits until all Events published before are sent, for at most `within`. For the end of a process.
     pub async fn flush(&self, within: Duration) {
         let (done, sent) = oneshot::channel();
         let all = async {
             if self.queue.send(Message::Flush(done)).await.is_ok() {
-                // An error says that the sender is gone: nothing is left to wait for.
+                // An error means that the sender is gone: there is nothing to wait for.
                 let _ = sent.await;
             }
         };
-        // What was not sent in time is lost, as Events may be.
+        // Events that were not sent in time are lost, which is acceptable for Events.
         let _ = tokio::time::timeout(within, all).await;
     }
 }
 
-/// What is wrong with the sending, shared with the readers.
+/// The problem of the sender, shared with the readers.
 #[derive(Clone)]
 struct Problem(Arc<watch::Sender<Option<String>>>);
 

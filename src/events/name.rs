@@ -7,7 +7,7 @@ use super::CONTROLLER;
 /// Longest name of an object, in bytes. Source: Kubernetes, "Object Names and IDs".
 const NAME_BYTES: usize = 253;
 
-/// `<object>.<nanoseconds><serial>` in hexadecimal, as client-go and kube name theirs.
+/// `<object>.<nanoseconds><serial>` in hexadecimal, like the names of client-go and kube.
 pub(super) fn event_name(object: &str, now: &MicroTime, serial: u64) -> String {
     let suffix = format!(".{:x}{:04x}", now.0.as_nanosecond(), serial & 0xffff);
     let stem = cut(object, NAME_BYTES - suffix.len()).trim_end_matches(['.', '-']);
@@ -15,7 +15,7 @@ pub(super) fn event_name(object: &str, now: &MicroTime, serial: u64) -> String {
     format!("{stem}{suffix}")
 }
 
-/// The longest start of the text that has at most so many bytes; characters stay whole.
+/// Returns the longest prefix of at most so many bytes, without splitting a character.
 pub(super) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,4 +1,4 @@
-//! The task that sends: one request at a time, each with a deadline.
+//! The task that sends Events: one request at a time, each with a deadline.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,6 +10,7 @@ use kube::{
     Api,
     api::{Patch, PatchParams, PostParams},
 };
+use orkestra_cluster::client::flow::Flow;
 use prometheus::IntCounter;
 use tokio::{
     sync::mpsc,
@@ -21,19 +22,18 @@ use super::{
     name::{cut, event_name},
     series::{AllSeries, Words},
 };
-use crate::client::flow::Flow;
 
-/// How long a request may take.
+/// The deadline of a request.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How long an Event that is no warning waits for other requests.
+/// How long a normal Event waits for other requests.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long a namespace rests after a refusal.
+/// How long a namespace is paused after a refusal.
 const REST: Duration = Duration::from_secs(30);
 
 /// A namespace in which Events are refused.
 struct Rest {
     until: Instant,
-    /// Sent once more then: a right that is back is noticed, also where nothing happens.
+    /// Sent once more at that time: a granted permission is noticed even if there are no new Events.
     refused: Happened,
 }
 
@@ -98,14 +98,14 @@ impl Sender {
                         self.dropped.inc();
                     }
                 }
-                // An error says that nobody waits any more.
+                // An error means that there is no receiver.
                 Some(Message::Flush(done)) => drop(done.send(())),
                 None => return,
             }
         }
     }
 
-    /// Sends what was refused first, once its namespace has rested. It was counted as dropped then.
+    /// Sends the Event that was refused first, after its namespace's pause. It was already counted as dropped.
     async fn try_again(&mut self) {
         let now = Instant::now();
         let Some(rest) = self.resting.values_mut().find(|rest| rest.until <= now) else {
@@ -116,14 +116,14 @@ impl Sender {
         self.attempt(happened).await;
     }
 
-    /// Sends one Event; false when it was not accepted.
+    /// Sends one Event; false if it was not accepted.
     async fn send(&mut self, happened: Happened) -> bool {
         let rests = self.resting.get(happened.event.namespace());
         if rests.is_some_and(|rest| rest.until > Instant::now()) {
             return false;
         }
         if happened.event.severity == Severity::Normal {
-            // Its turn comes in any case.
+            // It is sent in any case.
             let _ = timeout(PATIENCE, self.flow.idle()).await;
         }
         self.attempt(happened).await
@@ -144,7 +144,7 @@ impl Sender {
             }
             Err(_) => "no answer in time".to_owned(),
         };
-        tracing::debug!(error, reason, "an Event was not accepted");
+        tracing::debug!(error, reason, "cannot send an Event");
         false
     }
 
@@ -154,7 +154,7 @@ impl Sender {
         }
     }
 
-    /// Notes a missing right, so that a condition can name it; any other answer says that the right is there.
+    /// Records a missing permission, so that a condition can report it; any other response means that the permission exists.
     fn refused(&mut self, namespace: &str, happened: Happened, error: &kube::Error) {
         match error {
             kube::Error::Api(status) if status.code == 403 && !is_terminating(status) => {
@@ -181,7 +181,7 @@ impl Sender {
         }));
     }
 
-    /// Makes a new Event, or counts up the one that says the same. Answers its name.
+    /// Creates a new Event, or increments the count of an existing one with the same text. Returns its name.
     async fn request(&mut self, words: &Words, happened: &Happened) -> kube::Result<String> {
         let events: Api<wire::Event> = Api::namespaced(self.client.clone(), &words.namespace);
         let at = MicroTime(happened.at);
@@ -192,7 +192,7 @@ impl Sender {
                 .patch(&series.name, &PatchParams::default(), &Patch::Merge(patch))
                 .await
             {
-                // The API server forgets Events after an hour, or an administrator deleted it.
+                // The API server deletes Events after an hour, or an administrator deleted it.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 other => return other.map(|_| series.name.clone()),
             }
@@ -230,7 +230,7 @@ impl Sender {
     }
 }
 
-/// A namespace that goes takes no new Events and answers 403, whatever our rights.
+/// A terminating namespace accepts no new Events and answers 403, whatever our permissions.
 fn is_terminating(status: &kube::core::Status) -> bool {
     let causes = status
         .details
@@ -252,15 +252,15 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::flow::Share,
         events::{CAPACITY, EventSink, ObjectReference},
         metrics::Metrics,
-        runtime::context::Clock,
     };
+    use orkestra_cluster::client::flow::Share;
+    use orkestra_ground::Clock;
 
     type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
 
-    /// A cluster that notes what it gets and answers with the code.
+    /// A cluster that records requests and answers with the code.
     fn cluster(code: u16) -> (kube::Client, Seen) {
         let seen = Seen::default();
         let log = seen.clone();
@@ -344,7 +344,7 @@ mod tests {
     #[tokio::test]
     async fn events_are_dropped_and_counted_under_pressure() {
         let (sink, metrics, seen) = sink(200);
-        // The sender has had no turn yet: this runtime has one thread.
+        // The sender has not run yet: this runtime has one thread.
         for serial in 0..CAPACITY + 7 {
             sink.publish(event(&serial.to_string()));
         }

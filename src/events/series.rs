@@ -1,4 +1,4 @@
-//! Events that say the same are one, counted up.
+//! Events with the same text are one Event with a count.
 
 use std::{collections::HashMap, hash::BuildHasher as _, time::Duration};
 
@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use super::{Event, NOTE_BYTES, Severity};
 
-/// How long after its last repetition an Event may still be counted up. Source: kube-runtime and client-go.
+/// How long after its last repetition an Event's count may still be incremented. Source: kube-runtime and client-go.
 const SERIES: Duration = Duration::from_mins(6);
-/// Events remembered for counting up.
+/// The number of Events remembered for series.
 const REMEMBERED: usize = 4096;
 
-/// Two Events with the same words are one.
+/// The text that identifies a series.
 #[derive(Hash)]
 pub(super) struct Words {
     uid: Option<String>,
@@ -40,17 +40,17 @@ impl Words {
 
 /// An Event that was sent.
 pub(super) struct Series {
-    /// Its name.
+    /// The Event's name.
     pub(super) name: String,
-    /// How often it happened.
+    /// How often it occurred.
     pub(super) count: i32,
     last: Instant,
 }
 
-/// The Events of late.
+/// The recent Events.
 ///
-/// By the hash of their words, which for thousands of Events would be megabytes: that two have the same, and one of them is
-/// counted for the other, happens once in 2^40 runs.
+/// By the hash of their text, since the texts of thousands of Events would take megabytes: a collision, which counts one Event
+/// for another, happens once in 2^40 runs.
 #[derive(Default)]
 pub(super) struct AllSeries(HashMap<u64, Series>);
 
@@ -59,7 +59,7 @@ impl AllSeries {
         self.0.hasher().hash_one(words)
     }
 
-    /// The Event with these words, if it may still be counted up.
+    /// Returns the Event with this text, if its count may still be incremented.
     pub(super) fn of(&self, words: &Words) -> Option<&Series> {
         let series = self.0.get(&self.key(words))?;
         (series.last.elapsed() < SERIES).then_some(series)

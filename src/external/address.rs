@@ -1,4 +1,4 @@
-//! Addresses that are not the public internet's.
+//! Addresses outside the public internet.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -7,10 +7,10 @@ use std::{
 
 use orkestra_core::value::Network;
 
-/// What an address that is no public one belongs to, the narrower range first.
+/// The address ranges that are not public, with their use; a narrower range comes first.
 ///
-/// Source: the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890) and what they were extended by;
-/// IPv6 beyond `2000::/3` is not assigned to anybody (RFC 4291, section 2.4).
+/// Source: the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890) and their updates; IPv6 beyond `2000::/3` is
+/// not assigned (RFC 4291, section 2.4).
 const CLOSED: &[(&str, &str)] = &[
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
@@ -45,12 +45,12 @@ const CLOSED: &[(&str, &str)] = &[
     ("8000::/1", "reserved"),
 ];
 
-/// A range of addresses that is closed until somebody opens it.
+/// A range of addresses that may not be called unless an entry permits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Closed {
     /// The addresses.
     pub(super) range: Network,
-    /// What they are, to complete "which is …".
+    /// Their use, to complete "which is …".
     pub(super) what: &'static str,
 }
 
@@ -61,7 +61,7 @@ static RANGES: LazyLock<Vec<Closed>> = LazyLock::new(|| {
     CLOSED.iter().filter_map(parse).collect()
 });
 
-/// The closed range that an address lies in; none for a public one.
+/// Returns the closed range that contains an address; `None` for a public one.
 pub(super) fn closed(address: IpAddr) -> Option<Closed> {
     let address = effective(address);
     RANGES
@@ -70,8 +70,13 @@ pub(super) fn closed(address: IpAddr) -> Option<Closed> {
         .copied()
 }
 
-/// The address that is reached in the end: an IPv4 one that is written as an IPv6 one, or that a gateway translates to, is
-/// an IPv4 one.
+/// Returns the kind of an address that is not on the public internet, to complete "which is …".
+pub(crate) fn kind(address: IpAddr) -> Option<&'static str> {
+    closed(address).map(|closed| closed.what)
+}
+
+/// Returns the address that is actually reached: the IPv4 address of an IPv4-mapped IPv6 address, or of one that a gateway
+/// translates.
 ///
 /// Source: RFC 4291, section 2.5.5.2; RFC 6052, section 2.1.
 pub(super) fn effective(address: IpAddr) -> IpAddr {

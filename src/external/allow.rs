@@ -6,20 +6,20 @@ use orkestra_core::value::Network;
 
 use super::target::{Host, Target, parse_host, parse_port, split_port};
 
-/// The name that stands for the machine itself, without being looked up. Source: RFC 6761, section 6.3.
+/// The name of the machine itself, which is not resolved. Source: RFC 6761, section 6.3.
 pub(super) const LOCALHOST: &str = "localhost";
 
-/// A text that is no entry.
+/// The text is not a valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}: write a host (api.example.org), the hosts below one (*.example.org), an address (192.0.2.7), a network (10.0.0.0/8), \
-     each with a port (api.example.org:8443) or with `http://` before it if need be"
+    "{0}: expected a host (api.example.org), the subdomains of a host (*.example.org), an IP address (192.0.2.7) or a network \
+     (10.0.0.0/8), optionally with a port (api.example.org:8443) or with `http://` before it"
 )]
 pub struct NotAnEntry(String);
 
-/// What may be called: hosts or addresses, a port or all, TLS alone or plain HTTP too.
+/// A permission for calls: hosts or addresses, one port or all, TLS only or plain HTTP too.
 ///
-/// A host is called with TLS, unless the entry starts with `http://`; addresses and `localhost` are called either way, unless
+/// A host is called with TLS, unless the entry starts with `http://`; addresses and `localhost` are called with either, unless
 /// the entry starts with `https://`.
 ///
 /// ```
@@ -37,9 +37,9 @@ pub struct NotAnEntry(String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
     pub(super) whom: Whom,
-    /// All where there is none.
+    /// The port; `None` for all.
     pub(super) port: Option<u16>,
-    /// Whether plain HTTP is spoken too.
+    /// Whether plain HTTP is permitted too.
     pub(super) plain: bool,
 }
 
@@ -48,14 +48,14 @@ pub struct Allow {
 pub(super) enum Whom {
     /// This host.
     Host(Box<str>),
-    /// The hosts below it.
+    /// The subdomains of this host.
     Below(Box<str>),
-    /// These addresses, whatever the host's name is.
+    /// These addresses, for any host name.
     Network(Network),
 }
 
 impl Allow {
-    /// Whether it is about that host by its name.
+    /// True if the entry matches that host by its name.
     pub(super) fn names(&self, host: &Host) -> bool {
         match (&self.whom, host) {
             (Whom::Host(name), Host::Name(host)) => name == host,
@@ -66,17 +66,17 @@ impl Allow {
         }
     }
 
-    /// Whether it is about that port.
+    /// True if the entry matches that port.
     pub(super) fn takes_port(&self, target: &Target) -> bool {
         self.port.is_none_or(|port| port == target.port)
     }
 
-    /// Whether it is about that way of calling.
+    /// True if the entry permits that scheme.
     pub(super) fn takes_scheme(&self, target: &Target) -> bool {
         target.secure || self.plain
     }
 
-    /// The addresses it is about, where it names addresses.
+    /// The addresses of the entry, if it names addresses.
     pub(super) fn network(&self) -> Option<&Network> {
         match &self.whom {
             Whom::Network(network) => Some(network),
@@ -111,7 +111,7 @@ impl FromStr for Allow {
     }
 }
 
-/// As a flag and as messages write it.
+/// As it is written in the flag and in messages.
 impl fmt::Display for Allow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.plain { "http" } else { "https" };
@@ -125,7 +125,7 @@ impl fmt::Display for Allow {
 }
 
 fn parse_whom(entry: &str) -> Option<(Whom, Option<u16>)> {
-    // An IPv6 address is full of colons: without brackets it has no port.
+    // An IPv6 address contains colons: without brackets it has no port.
     if let Some(network) = parse_network(entry) {
         return Some((Whom::Network(network), None));
     }
@@ -151,7 +151,7 @@ fn parse_whom(entry: &str) -> Option<(Whom, Option<u16>)> {
     Some((whom, port))
 }
 
-/// A network, or the network of one address.
+/// Parses a network, or one address as a network.
 fn parse_network(text: &str) -> Option<Network> {
     Network::parse(text).or_else(|| text.parse::<IpAddr>().ok().map(Network::of))
 }

@@ -1,4 +1,4 @@
-//! Makes calls: bounded in time, in size and in number.
+//! Makes calls with limits of time, size and number.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -7,6 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use orkestra_cluster::client::user_agent;
 use orkestra_core::reconcile::calls::{Answer, Request};
 
 use super::{
@@ -16,17 +17,14 @@ use super::{
     exchange::{Message, Received, exchange},
     places::{Caller, Place, Places},
 };
-use crate::{
-    client::user_agent,
-    metrics::{CallMetrics, CallResult},
-};
+use crate::metrics::{CallMetrics, CallResult};
 
 /// How long a call waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
-/// Redirects that are followed.
+/// The most redirects that are followed.
 const REDIRECTS: usize = 5;
 
-/// Makes calls. Cheap to clone; clones share their limits, each caller with a share of its own.
+/// Makes calls. Cheap to clone; clones share their limits, and each caller has its own share.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -41,12 +39,12 @@ struct Inner {
 }
 
 impl Client {
-    /// A client that calls what the guard permits.
+    /// A client that makes the calls that the guard permits.
     pub fn new(guard: Guard, variables: Variables, resolver: Resolver) -> Self {
         Self::over(Dialler::new(guard, resolver), variables)
     }
 
-    /// A client that makes no call.
+    /// A client that makes no calls.
     pub fn closed() -> Self {
         let nothing = Guard::new(Vec::new());
         Self::new(nothing, Variables::default(), Resolver::system())
@@ -65,15 +63,15 @@ impl Client {
         }
     }
 
-    /// Counts calls from now on, those of all clones.
+    /// Counts the calls of all clones from now on.
     #[must_use]
     pub fn counting_into(self, metrics: CallMetrics) -> Self {
-        // Who counts already goes on.
+        // Metrics that were set before stay.
         let _ = self.inner.metrics.set(metrics);
         self
     }
 
-    /// The same client on account of an operator, named with its Katalog.
+    /// The same client for an operator, which is named with its Katalog.
     #[must_use]
     pub fn of_operator(&self, operator: &str) -> Self {
         Self {
@@ -85,7 +83,7 @@ impl Client {
         }
     }
 
-    /// The same client on account of the operator's custom resources in a namespace; none is that of cluster-scoped ones.
+    /// The same client for the operator's custom resources in a namespace; `None` is for cluster-scoped ones.
     #[must_use]
     pub fn in_namespace(&self, namespace: Option<&str>) -> Self {
         Self {
@@ -97,9 +95,9 @@ impl Client {
         }
     }
 
-    /// Makes a call, and again as its [`retry`](Request::retry) says, unless no try could end otherwise.
+    /// Makes a call, and retries it according to [`retry`](Request::retry), unless the failure is permanent.
     ///
-    /// Takes at most the timeout and a turn of 30 s for each try, and the waits between them.
+    /// Takes at most the timeout plus 30 s for its turn for each attempt, and the pauses between them.
     pub async fn call(&self, request: &Request) -> Answer {
         let mut attempt = 1;
         loop {
@@ -147,7 +145,7 @@ impl Client {
     ) -> Result<(Received, Target), CallError> {
         let target = target?;
         let message = self.message(request)?;
-        // What is refused waits for nobody.
+        // A refused call does not wait.
         self.inner.dialler.guard().judge_host(&target)?;
         let place = self.place(&target).await?;
         let to = target.to_string();
@@ -160,8 +158,8 @@ impl Client {
             }))
     }
 
-    /// Follows redirects, each judged as the first URL was. Another host gives a place of its own, after that of the last one
-    /// is given back: nobody waits for a place while holding one.
+    /// Follows redirects, each checked like the first URL. A redirect to another host needs a new place, after the last one is
+    /// released: no call waits for a place while it holds one.
     async fn follow(
         &self,
         request: &Request,
@@ -221,7 +219,7 @@ impl Client {
             headers.insert(header::AUTHORIZATION, value);
         }
         Ok(Message {
-            // The plan knows five methods.
+            // The plan permits only five methods.
             method: request.method.parse().unwrap_or_default(),
             headers,
             body: Bytes::copy_from_slice(request.body.as_bytes()),
@@ -243,7 +241,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// The answer, and whether its status is the one that counts as success.
+/// Returns the answer with an error, if its status does not count as success.
 fn judged(request: &Request, received: &Received, to: &Target) -> Answer {
     let status = received.status.as_u16();
     let error = CallError::Status {
@@ -258,12 +256,12 @@ fn judged(request: &Request, received: &Received, to: &Target) -> Answer {
     }
 }
 
-/// What every request has. No encoding is accepted, so that an answer is as large as it looks.
+/// The headers of every request. No encoding is accepted, so that the size of a response is its real size.
 fn common_headers() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    // A version is digits and dots: it cannot fail.
+    // A version is digits and dots: the conversion cannot fail.
     if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
         headers.insert(header::USER_AGENT, agent);
     }
@@ -274,7 +272,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// What is sent to where a redirect leads.
+/// Returns the request for the target of a redirect.
 ///
 /// Source: RFC 9110, section 15.4.
 fn moved(status: StatusCode, mut message: Message) -> Message {

@@ -1,4 +1,4 @@
-//! A name becomes addresses once, all of them are judged, and one of them is dialled.
+//! Resolves a name once, checks all of its addresses, and connects to one of them.
 
 use std::{
     io,
@@ -8,6 +8,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use orkestra_ground::tasks::{self, Task};
 use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -21,20 +22,19 @@ use super::{
     allow::LOCALHOST,
     target::{Host, Target},
 };
-use crate::tasks::{self, Task};
 
-/// Most addresses of one name that are tried.
+/// The most addresses of one name that are tried.
 const MOST_ADDRESSES: usize = 8;
 
-/// Looks names up.
+/// Resolves names.
 type LookUp = dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync;
 
-/// Looks names up, each once a call.
+/// Resolves names, once per call.
 #[derive(Clone)]
 pub struct Resolver(Arc<LookUp>);
 
 impl Resolver {
-    /// As the machine does.
+    /// Uses the machine's resolver.
     pub fn system() -> Self {
         Self::new(|name| {
             Box::pin(async move {
@@ -44,7 +44,7 @@ impl Resolver {
         })
     }
 
-    /// As the caller does.
+    /// Uses the caller's function.
     pub fn new(
         look_up: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
     ) -> Self {
@@ -62,7 +62,7 @@ impl Resolver {
     }
 }
 
-/// A connection, with TLS or without.
+/// A connection, with or without TLS.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -75,7 +75,7 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    /// Judges what is dialled.
+    /// The guard that checks hosts and addresses.
     pub(super) fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -88,16 +88,16 @@ impl Dialler {
         }
     }
 
-    /// The same, trusting these certificates and no others.
+    /// The same, trusting only these certificates.
     #[cfg(test)]
     pub(super) fn trusting(mut self, roots: RootCertStore) -> Self {
         self.tls = OnceCell::new_with(Some(client_config(roots)));
         self
     }
 
-    /// A connection to the target. The name is looked up once, every address of it is judged, and none is dialled unless all
-    /// are permitted: who answers for a name cannot choose which address is judged and which is used. `within` is how long
-    /// all of the addresses together may take.
+    /// Connects to the target. The name is resolved once, every address is checked, and there is no connection unless all are
+    /// permitted: the DNS server cannot choose that one address is checked and another is used. `within` is the time for all
+    /// addresses together.
     pub(super) async fn dial(
         &self,
         target: &Target,
@@ -159,7 +159,7 @@ async fn connect(target: &Target, address: IpAddr, within: Duration) -> io::Resu
     }
 }
 
-/// Trusts whom the machine trusts; a certificate of its store that cannot be read is left out.
+/// Trusts the machine's certificate store; unreadable certificates in it are ignored.
 fn machine_config() -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

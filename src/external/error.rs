@@ -1,4 +1,4 @@
-//! Why a call failed.
+//! Errors of calls.
 
 use std::{io, time::Duration};
 
@@ -7,111 +7,111 @@ use orkestra_core::reconcile::calls::Trouble;
 use super::{BadUrl, Refusal};
 use crate::metrics::CallResult;
 
-/// Why a call failed. Messages hold scheme, host and port at most: no path, no header, no body.
+/// Why a call failed. Messages contain at most scheme, host and port: no path, header or body.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The URL is none.
+    /// The URL is not valid.
     #[error(transparent)]
     Url(#[from] BadUrl),
-    /// It may not be called.
+    /// The call is not permitted.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A redirect leads to where nothing may be called.
+    /// A redirect leads to a target that is not permitted.
     #[error("{from} redirects: {why}")]
     Redirect {
-        /// Scheme, host and port that was called.
+        /// Scheme, host and port of the redirecting server.
         from: String,
-        /// What is wrong with where it leads.
+        /// The problem of the redirect.
         why: RedirectError,
     },
-    /// The token names a variable that is not permitted.
+    /// The token uses a variable that is not permitted.
     #[error(
-        "the token names the variable {0}, which may not be read: start with --external-env {0}"
+        "the token names the variable {0}, which is not permitted: start with --external-env {0}"
     )]
     Variable(String),
-    /// The token names a variable that has no value.
-    #[error("the token names the variable {0}, which is not set where the runtime was started")]
+    /// The token uses a variable that has no value.
+    #[error("the token names the variable {0}, which is not set in the environment of the process")]
     Unset(String),
     /// A header cannot be sent.
     #[error(
-        "the header {0} cannot be sent: it has a line break or another letter that headers cannot hold"
+        "the header {0} cannot be sent: it has a line break or another character that headers cannot contain"
     )]
     Header(String),
     /// The token cannot be sent.
     #[error(
-        "the token cannot be sent: it has a line break or another letter that headers cannot hold"
+        "the token cannot be sent: it has a line break or another character that headers cannot contain"
     )]
     Token,
-    /// The host has no address.
-    #[error("{0}: its name has no address")]
+    /// The host name has no address.
+    #[error("{0}: the host name has no address")]
     Unresolved(String),
-    /// No connection came about.
+    /// The connection failed.
     #[error("{to} cannot be reached: {}", source.kind())]
     Connect {
         /// Scheme, host and port.
         to: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// No TLS connection came about.
+    /// The TLS handshake failed.
     #[error("{to} cannot be trusted: {source}")]
     Tls {
         /// Scheme, host and port.
         to: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It did not answer in time.
+    /// The server did not answer in time.
     #[error("{to} did not answer within {} s", within.as_secs_f32())]
     Timeout {
         /// Scheme, host and port.
         to: String,
-        /// How long it had.
+        /// The deadline.
         within: Duration,
     },
-    /// What it answered is not HTTP, or ended too early.
-    #[error("{0} does not answer as HTTP does")]
+    /// The response is not HTTP, or ended too early.
+    #[error("{0} did not send a valid HTTP response")]
     Broken(String),
-    /// It answered too much.
+    /// The response is too large.
     #[error("{0} answers with more than 256 KiB")]
     TooLarge(String),
-    /// Too many calls wait for the same host, or in all.
-    #[error("{0} was not called: too many calls are under way")]
+    /// Too many calls wait for the same host, or in total.
+    #[error("{0} was not called: too many calls are in flight")]
     Busy(String),
-    /// It answered with another status than it should.
+    /// The response has another status than expected.
     #[error("{to} answers with status {status}{}", wanted(*expected))]
     Status {
         /// Scheme, host and port.
         to: String,
         /// The status.
         status: u16,
-        /// The one that it should answer with; none for all but 4xx and 5xx.
+        /// The expected status; `None` for all but 4xx and 5xx.
         expected: Option<u16>,
     },
 }
 
-/// What is wrong with a redirect.
+/// The problem of a redirect.
 #[derive(Debug, thiserror::Error)]
 pub enum RedirectError {
-    /// Where it leads may not be called.
+    /// Its target is not permitted.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Where it leads is no URL.
+    /// Its target is not a valid URL.
     #[error(transparent)]
     Url(#[from] BadUrl),
-    /// There are too many.
+    /// There are too many redirects.
     #[error("more than five times")]
     TooMany,
-    /// It would send what was meant for one host to another.
-    #[error("to another host, and what is sent is meant for this one alone")]
+    /// It would send data for one host to another host.
+    #[error("to another host, and the request contains data for this host only")]
     Elsewhere,
-    /// It does not say where to.
-    #[error("without saying where to")]
+    /// It has no target.
+    #[error("without a target")]
     Nowhere,
 }
 
 impl CallError {
-    /// What is counted.
+    /// The result for metrics.
     pub(super) fn result(&self) -> CallResult {
         match self {
             Self::Url(_)
@@ -131,7 +131,7 @@ impl CallError {
         }
     }
 
-    /// Whether only a change of the input or of the flags mends it.
+    /// True if only a change of the input or of the flags can fix it.
     pub fn is_permanent(&self) -> bool {
         match self {
             Self::Url(_)
@@ -152,7 +152,7 @@ impl CallError {
         }
     }
 
-    /// The same, as a pass is told.
+    /// The same, in the form for passes.
     pub(super) fn trouble(&self) -> Trouble {
         Trouble {
             message: self.to_string().into(),

@@ -1,21 +1,21 @@
-//! One request and its answer on a connection of its own.
+//! One request and its response on a connection of its own.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
+use orkestra_ground::tasks::{self, Task};
 use tokio::task::JoinSet;
 
 use super::{CallError, dial::Stream, target::Target};
-use crate::tasks::{self, Task};
 
-/// Most bytes of an answer's body.
+/// The most bytes of a response body.
 const MOST_BODY: usize = 256 * 1024;
-/// Most bytes of an answer's head.
+/// The most bytes of a response head.
 const MOST_HEAD: usize = 64 * 1024;
 
-/// What is sent.
+/// A request.
 #[derive(Clone)]
 pub(super) struct Message {
     pub(super) method: Method,
@@ -23,15 +23,15 @@ pub(super) struct Message {
     pub(super) body: Bytes,
 }
 
-/// What came back.
+/// A response.
 pub(super) struct Received {
     pub(super) status: StatusCode,
-    /// Where it redirects to.
+    /// The target of a redirect.
     pub(super) location: Option<String>,
     pub(super) body: Vec<u8>,
 }
 
-/// Sends and receives. The connection ends with the answer, or when this is dropped.
+/// Sends a request and receives the response. The connection ends with the response, or when this future is dropped.
 pub(super) async fn exchange(
     stream: Box<dyn Stream>,
     target: &Target,
@@ -43,7 +43,7 @@ pub(super) async fn exchange(
         .handshake::<_, Full<Bytes>>(TokioIo::new(stream))
         .await
         .map_err(broken)?;
-    // Dropping the set ends the connection, whatever the other side does.
+    // Dropping the set ends the connection, whatever the server does.
     let mut driver = JoinSet::new();
     tasks::named(Task::ExternalConnection, target).start_in(&mut driver, connection);
     let request = request(target, message).ok_or(CallError::Token)?;
@@ -73,7 +73,7 @@ fn request(target: &Target, message: Message) -> Option<Request<Full<Bytes>>> {
     Some(request)
 }
 
-/// The body, at most [`MOST_BODY`].
+/// Reads the body, at most [`MOST_BODY`].
 async fn read(response: Response<Incoming>, target: &Target) -> Result<Vec<u8>, CallError> {
     let mut body = response.into_body();
     let mut read = Vec::new();

@@ -1,4 +1,4 @@
-//! What may be called.
+//! The check of which calls are permitted.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use super::{
     target::{Host, Target},
 };
 
-/// Why a call is not made. A change of the flags or of the URL mends it; another try does not.
+/// Why a call is not made. Only a change of the flags or of the URL fixes it; a retry does not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nothing may be called.
+    /// No calls are permitted.
     #[error("external calls are off: to permit this one, start with --external-allow {0}")]
     Off(String),
     /// Neither the host nor its address is permitted.
@@ -19,20 +19,20 @@ pub enum Refusal {
     NotAllowed {
         /// Scheme, host and port of the call.
         host: String,
-        /// What would permit it.
+        /// The entry that would permit it.
         entry: String,
     },
-    /// The host is permitted with TLS alone.
+    /// The host is permitted only with TLS.
     #[error(
-        "{host} is permitted over https alone: --external-allow {entry} would permit plain HTTP"
+        "{host} is permitted only over https: --external-allow {entry} would permit plain HTTP"
     )]
     Plain {
         /// Scheme, host and port of the call.
         host: String,
-        /// What would permit it.
+        /// The entry that would permit it.
         entry: String,
     },
-    /// The host is permitted, but it has an address that is not a public one.
+    /// The host is permitted, but it has an address that is not public.
     #[error(
         "{host} has the address {address}, which is {what}: --external-allow {address} would permit it"
     )]
@@ -41,26 +41,26 @@ pub enum Refusal {
         host: String,
         /// Its address.
         address: IpAddr,
-        /// What the address is.
+        /// The use of the address.
         what: &'static str,
     },
-    /// It is the cluster's own API server.
+    /// The host is the cluster's API server.
     #[error(
-        "{host} is the API server of the cluster, which only an entry with its port permits: --external-allow {entry}"
+        "{host} is the API server of the cluster, which requires an entry with its port: --external-allow {entry}"
     )]
     ApiServer {
         /// Scheme, host and port of the call.
         host: String,
-        /// What would permit it.
+        /// The entry that would permit it.
         entry: String,
     },
 }
 
-/// Judges hosts before they are looked up, and addresses before they are dialled.
+/// Checks hosts before they are resolved, and addresses before a connection.
 ///
-/// An entry for a host permits that name, at public addresses. An entry for addresses permits them, under any name; but a
-/// range that is not public (loopback, private, link-local, …) is only opened by an entry that lies within that range: `0.0.0.0/0`
-/// is the public internet. `localhost` is the machine's loopback addresses.
+/// An entry for a host permits that name, at public addresses. An entry for addresses permits them, under any name; but a range
+/// that is not public (loopback, private, link-local, …) is only permitted by an entry inside that range: `0.0.0.0/0` is the
+/// public internet. `localhost` is the machine's loopback addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     entries: Vec<Allow>,
@@ -69,7 +69,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that permits what the entries say, and nothing where there are none.
+    /// A guard that permits what the entries permit, and nothing without entries.
     pub fn new(entries: Vec<Allow>) -> Self {
         Self {
             entries,
@@ -77,7 +77,7 @@ impl Guard {
         }
     }
 
-    /// Keeps this from being called, but where an entry names it with its port.
+    /// Refuses calls to this API server, unless an entry names it with its port.
     #[must_use]
     pub fn with_api_server(mut self, url: &str) -> Self {
         let server = Target::parse(url).map(|target| (target.host, target.port));
@@ -85,12 +85,13 @@ impl Guard {
         self
     }
 
-    /// Whether nothing may be called at all.
+    /// True if no calls are permitted at all.
     pub fn is_closed(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entry that permits the host by its name or its address. A name that only its addresses permit has none.
+    /// Returns the entry that permits the host by its name or its address. A name that is permitted only by its addresses has
+    /// none.
     pub(super) fn entry(&self, target: &Target) -> Option<&Allow> {
         self.entries.iter().find(|entry| {
             let is_about = match target.host {
@@ -103,7 +104,7 @@ impl Guard {
         })
     }
 
-    /// Whether a host may be looked up, and if it is an address, be dialled.
+    /// Checks that a host may be resolved or, if it is an address, connected to.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -120,7 +121,7 @@ impl Guard {
         self.permits(target, about)
     }
 
-    /// Whether this address of the host may be dialled.
+    /// Checks that this address of the host may be connected to.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -154,7 +155,7 @@ impl Guard {
         }
     }
 
-    /// Whether one of the entries that are about it takes its port and its scheme.
+    /// Checks that one of the matching entries permits the port and the scheme.
     fn permits(&self, target: &Target, about: impl Fn(&&Allow) -> bool) -> Result<(), Refusal> {
         let about = |entry: &&Allow| about(entry) && entry.takes_port(target);
         let (host, entry) = (target.to_string(), entry_for(target));
@@ -194,7 +195,7 @@ impl Guard {
     }
 }
 
-/// The narrowest entry that permits a target, as far as its name goes.
+/// Returns the narrowest entry that permits a target by its name.
 fn entry_for(target: &Target) -> String {
     match &target.host {
         Host::Name(_) if !target.secure => target.to_string(),

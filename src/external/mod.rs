@@ -1,17 +1,17 @@
-//! HTTP calls that Katalogs ask for, and what keeps them from places where they have no business.
+//! HTTP calls of Katalogs, and the checks that restrict their targets.
 //!
 //! ```text
-//!  Request ── Target::parse ──► Guard: may the host be called? ──► resolve once ──► Guard: every address? ──► dial one of them
+//!  Request ── Target::parse ──► Guard: is the host permitted? ──► resolve once ──► Guard: every address? ──► connect to one of them
 //!     ▲                                                                                                        │
-//!     └──────────────────────── a redirect is judged as a call of its own, at most five ◄───────────────── HTTP/1.1
+//!     └──────────────────────── a redirect is checked like a new call, at most five ◄────────────────────── HTTP/1.1
 //!                                                                                                              │
-//!                                                             Answer: status, at most 256 KiB of text, or why not
+//!                                                             Answer: status, at most 256 KiB of text, or an error
 //! ```
 //!
-//! Guarantees: without an entry of `--external-allow` nothing is called, no name is looked up. What is dialled is an
-//! address that was judged, never a name. Neither proxies nor credentials of the environment, of the machine or of the
-//! service account are used. A call ends within its timeout whatever the other side does, and holds 256 KiB at most.
-//! Errors name the scheme, host and port of a call, and never its path, its headers or a body.
+//! Guarantees: without an entry of `--external-allow` no call is made and no name is resolved. A connection is made to an address
+//! that was checked, never to a name. Proxies and credentials of the environment, the machine or the service account are not
+//! used. A call ends within its timeout whatever the server does, and holds at most 256 KiB. Errors contain the scheme, host and
+//! port of a call, never its path, headers or body.
 
 mod address;
 mod allow;
@@ -26,6 +26,7 @@ mod target;
 mod tests;
 mod variables;
 
+pub(crate) use address::kind as kind_of_address;
 pub use allow::{Allow, NotAnEntry};
 pub use client::Client;
 pub use dial::Resolver;

@@ -1,4 +1,4 @@
-//! Places for calls: bounded for the process and for each host, in fair shares of operators and of their namespaces.
+//! Places for calls: limited for the process and for each host, in fair shares for operators and their namespaces.
 //!
 //! ```text
 //!  caller (operator, namespace) ── take(host) ──► room at the host and in the process for this caller? ── yes ──► Place
@@ -6,11 +6,11 @@
 //!                                                      └── waits ◄── the caller with the fewest places is next ──┘
 //! ```
 //!
-//! How many places somebody may hold follows from how many are free (dynamic thresholds): an operator grows while it holds
-//! fewer than three times as many as are free, a namespace while it holds fewer than one and a half times as many. A caller
-//! whose calls hang thus leaves places to others, however many calls wait: alone, a namespace may hold 5 places of 8, and an
-//! operator 6. A namespace that holds none gets one as long as its operator holds fewer than 7 of 8, and an operator that
-//! holds none as long as any is free.
+//! The number of places that a caller may hold depends on the number of free ones (dynamic thresholds): an operator may take more
+//! while it holds fewer than three times the free places, a namespace while it holds fewer than one and a half times as many. A
+//! caller whose calls hang thus leaves places to others, however many of its calls wait: alone, a namespace can hold 5 places of
+//! 8, and an operator 6. A namespace without places gets one while its operator holds fewer than 7 of 8, and an operator without
+//! places while any is free.
 //!
 //! Source: Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998.
 
@@ -21,12 +21,12 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Calls under way in one process.
+/// The most concurrent calls of one process.
 const CALLS: usize = 128;
-/// Calls under way to one host and port: a host that hangs takes no more than these.
+/// The most concurrent calls to one host and port: a host that hangs takes no more places than this.
 const CALLS_A_HOST: usize = 16;
 
-/// Who calls: an operator for a custom resource of a namespace.
+/// The caller: an operator for a custom resource in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Caller {
     /// The operator, with its Katalog.
@@ -35,29 +35,29 @@ pub(super) struct Caller {
     pub(super) namespace: Arc<str>,
 }
 
-/// Hands out places.
+/// Assigns places.
 #[derive(Default)]
 pub(super) struct Places(Mutex<State>);
 
-/// Room for one call, at its host and in the process; given back when it is dropped.
+/// Room for one call, at its host and in the process; released when it is dropped.
 pub(super) struct Place {
     places: Arc<Places>,
     at: At,
 }
 
-/// A host, as scheme, name and port, and who calls it.
+/// A host, as scheme, name and port, and its caller.
 type At = (Arc<str>, Caller);
 
 #[derive(Default)]
 struct State {
     process: Pool,
     hosts: BTreeMap<Arc<str>, Pool>,
-    /// Those who wait, by the order in which they came.
+    /// Waiting calls, in the order of arrival.
     waiting: BTreeMap<At, BTreeMap<u64, oneshot::Sender<()>>>,
     next: u64,
 }
 
-/// Who holds how many places of a kind.
+/// The number of places that each caller holds.
 #[derive(Default)]
 struct Pool {
     all: usize,
@@ -66,7 +66,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// Whether the caller may take one more place of `most`.
+    /// True if the caller may take one more place of `most`.
     fn has_room(&self, most: usize, caller: &Caller) -> bool {
         let free = most.saturating_sub(self.all);
         let operator = self.of_operator(caller);
@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// Gives places to those who wait, as long as anybody may have one: who holds the fewest is first, then who came first.
+    /// Assigns places to waiting calls while there is room: the caller with the fewest places first, then the earliest call.
     fn hand_out(&mut self) {
         loop {
             let next = self.waiting.iter().filter(|(at, _)| self.has_room(at));
@@ -144,7 +144,7 @@ impl State {
                 .get_mut(&at)
                 .and_then(|all| all.pop_first().map(|(_, first)| first));
             self.forget_empty(&at);
-            // Who gave up is skipped.
+            // A cancelled call is skipped.
             if first.is_some_and(|first| first.send(()).is_ok()) {
                 self.take(&at);
             }
@@ -163,7 +163,7 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place at the host. Dropping the future gives up, or gives the place back.
+    /// Waits for a place at the host. Dropping the future cancels the wait, or releases the place.
     pub(super) async fn take(self: &Arc<Self>, host: &str, caller: &Caller) -> Place {
         let at: At = (host.into(), caller.clone());
         let (mut waiting, granted) = {
@@ -181,7 +181,7 @@ impl Places {
             };
             (waiting, granted)
         };
-        // The sender is dropped by nobody but who waits.
+        // Only the waiting call itself drops the sender.
         let _ = granted.await;
         waiting.id = None;
         Place {
@@ -196,11 +196,11 @@ impl Places {
     }
 }
 
-/// Somebody who waits.
+/// A waiting call.
 struct Waiting {
     places: Arc<Places>,
     at: At,
-    /// None once the place is taken over.
+    /// `None` once the place is passed on.
     id: Option<u64>,
 }
 
@@ -213,7 +213,7 @@ impl Drop for Waiting {
             state.forget_empty(&self.at);
             return;
         }
-        // It was granted, and nobody takes it over.
+        // The place was assigned, but the call was cancelled.
         state.give_back(&self.at);
         state.hand_out();
     }

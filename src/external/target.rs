@@ -1,4 +1,4 @@
-//! Where a call goes, read strictly: what could be read in two ways is refused.
+//! The target of a call, parsed strictly: ambiguous URLs are refused.
 
 use std::{
     fmt,
@@ -7,28 +7,28 @@ use std::{
 
 use http::Uri;
 
-/// Longest URL, in bytes.
+/// The longest URL, in bytes.
 const LONGEST_URL: usize = 8 * 1024;
-/// Longest host name, in bytes. Source: RFC 1035, section 2.3.4.
+/// The longest host name, in bytes. Source: RFC 1035, section 2.3.4.
 const LONGEST_NAME: usize = 253;
-/// Longest part of a host name, in bytes.
+/// The longest label of a host name, in bytes.
 const LONGEST_LABEL: usize = 63;
 
-/// Why a text is not a URL that is called. The text itself is not told: its path may be secret.
+/// Why a text is not a valid URL for a call. The text itself is not included: its path may be secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    /// Nothing was rendered.
+    /// The rendered text is empty.
     #[error("the URL is empty")]
     Empty,
     /// It is longer than 8 KiB.
     #[error("the URL is longer than 8 KiB")]
     TooLong,
-    /// It is no URL with a host: a space, a missing `//`, letters that a URL cannot hold.
+    /// It is not a URL with a host: it has a space, no `//`, or characters that are not valid in URLs.
     #[error(
-        "the URL cannot be read; write `https://host/path`, and pass what comes from elsewhere through `urlEncode`"
+        "the URL is not valid; expected `https://host/path`; pass inserted values through `urlEncode`"
     )]
     Malformed,
-    /// Something else than http and https.
+    /// The scheme is neither http nor https.
     #[error("the URL must start with `https://` or `http://`")]
     Scheme,
     /// `https://user:password@host`.
@@ -37,7 +37,7 @@ pub enum BadUrl {
     /// The host is neither a plain name nor an address in its usual form.
     #[error("the URL's host must be a host name or an address such as 192.0.2.1 or [2001:db8::1]")]
     Host,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("the URL's port must be a number from 1 to 65535")]
     Port,
 }
@@ -45,7 +45,7 @@ pub enum BadUrl {
 /// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// A name in small letters, without a dot at its end.
+    /// A name in lower case, without a trailing dot.
     Name(Box<str>),
     /// An address.
     Address(IpAddr),
@@ -61,25 +61,25 @@ impl fmt::Display for Host {
     }
 }
 
-/// Where a call goes. Shown without its path and query.
+/// The target of a call. Displayed without path and query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Whether TLS is spoken.
+    /// Whether TLS is used.
     pub secure: bool,
     /// The host.
     pub host: Host,
     /// The port.
     pub port: u16,
-    /// Path and query, beginning with a slash.
+    /// Path and query, with a leading slash.
     pub path: String,
 }
 
 impl Target {
-    /// Reads an absolute URL. A fragment is dropped.
+    /// Parses an absolute URL. A fragment is dropped.
     ///
     /// # Errors
-    /// [`BadUrl`]. Addresses in another form than the usual one (decimal, octal, hexadecimal, shortened) are refused, and so
-    /// is a user or password.
+    /// [`BadUrl`]. Addresses in other than the usual form (decimal, octal, hexadecimal, shortened) are refused, and so is a user
+    /// or password.
     ///
     /// Source: RFC 3986; the URL standard's "ends in a number" check for hosts.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
@@ -117,7 +117,7 @@ impl Target {
         })
     }
 
-    /// Where a redirect from here leads.
+    /// Resolves the target of a redirect from this URL.
     ///
     /// # Errors
     /// [`BadUrl`], as for any URL.
@@ -137,12 +137,12 @@ impl Target {
         Self::parse(&whole)
     }
 
-    /// Whether another target is at the same scheme, host and port.
+    /// True if another target has the same scheme, host and port.
     pub fn same_origin(&self, other: &Self) -> bool {
         (self.secure, &self.host, self.port) == (other.secure, &other.host, other.port)
     }
 
-    /// What the `Host` header says: the port only where it is not the scheme's own.
+    /// The value of the `Host` header: the port only if it is not the scheme's default.
     pub(super) fn host_header(&self) -> String {
         match (self.secure, self.port) {
             (true, 443) | (false, 80) => self.host.to_string(),
@@ -155,7 +155,7 @@ impl Target {
     }
 }
 
-/// Scheme, host and port; no more, since a path may be secret.
+/// Scheme, host and port only, since a path may be secret.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme(), self.host_header())
@@ -168,7 +168,7 @@ impl fmt::Debug for Target {
     }
 }
 
-/// Host and port of `host:port`, `[address]:port` or either without port.
+/// Splits `host:port`, `[address]:port` or either without a port.
 pub(super) fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
@@ -176,13 +176,13 @@ pub(super) fn split_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A port, 1 to 65535, in decimal digits alone.
+/// Parses a port, 1 to 65535, in decimal digits only.
 pub(super) fn parse_port(text: &str) -> Option<u16> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| digits && *port > 0)
 }
 
-/// A host name or an address in its usual form; an IPv6 one in brackets.
+/// Parses a host name or an address in its usual form; an IPv6 address in brackets.
 pub(super) fn parse_host(text: &str) -> Option<Host> {
     if let Some(inner) = text.strip_prefix('[') {
         let address: Ipv6Addr = inner.strip_suffix(']')?.parse().ok()?;
@@ -194,7 +194,7 @@ pub(super) fn parse_host(text: &str) -> Option<Host> {
     }
     let labels = || name.split('.');
     let sound = name.len() <= LONGEST_NAME && labels().all(is_label);
-    // Such a host is a number to some readers: 2130706433, 0x7f.1, 127.1.
+    // Some parsers read such a host as a number: 2130706433, 0x7f.1, 127.1.
     let number = labels().next_back().is_some_and(|last| {
         last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit())
     });

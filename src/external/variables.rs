@@ -1,19 +1,20 @@
-//! Environment variables that tokens may name.
+//! Environment variables that tokens may use.
 
 use std::collections::BTreeMap;
 
-use orkestra_core::reconcile::calls::Piece;
+use orkestra_core::plan::Piece;
 
 use super::CallError;
 
 /// The variables that `--external-env` permits, with their values at the start of the process.
 ///
-/// Not shown, and not read anywhere else: a custom resource's author cannot reach a variable by naming it.
+/// The values are never displayed, and no other variable is readable: the author of a custom resource cannot read a variable by
+/// naming it.
 #[derive(Clone, Default)]
 pub struct Variables(BTreeMap<String, Option<String>>);
 
 impl Variables {
-    /// Permits these names; a value is looked up once.
+    /// Permits these names; each value is looked up once.
     pub fn new(
         names: impl IntoIterator<Item = String>,
         look_up: impl Fn(&str) -> Option<String>,
@@ -25,7 +26,7 @@ impl Variables {
         Self(values.collect())
     }
 
-    /// The token that the pieces make; nothing where there are none.
+    /// Returns the token that the pieces form; `None` if it is empty.
     ///
     /// # Errors
     /// [`CallError::Variable`] and [`CallError::Unset`].

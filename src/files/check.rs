@@ -1,4 +1,4 @@
-//! Documents to plans, with the files that they name.
+//! Compiles documents to plans, with the files that they reference.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use orkestra_core::{
     api::CrdEntry,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
-        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
+        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_e2e, read_motif,
         read_simulate, read_what_can_be,
     },
     plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
@@ -19,24 +19,24 @@ use orkestra_core::{
 
 use super::library::{Taken, take};
 
-/// Namespace of Katalogs from files, in labels of children and in paths of the HTTP API.
+/// The namespace of Katalogs from files, in labels of children and in paths of the HTTP API.
 const NAMESPACE: &str = "default";
 
 /// A Katalog that can run.
 #[derive(Debug)]
 pub struct Compiled {
-    /// What is declared.
+    /// The declaration.
     pub document: KatalogDocument,
-    /// What was known of custom resource definitions, those of its `crdFile`s among it.
+    /// The known custom resource definitions, including those of its `crdFile`s.
     pub schemas: Schemas,
-    /// What it takes from elsewhere.
+    /// The referenced documents.
     pub library: Library,
-    /// What it compiles to.
+    /// The compiled plan.
     pub plan: Arc<Plan>,
 }
 
 impl Compiled {
-    /// Every expression with its type, each with its place: those of the file in its order, then those of Motifs.
+    /// Every expression with its type and position: those of the file in order, then those of Motifs.
     pub fn types(&self) -> Vec<Typed> {
         let (katalog, spec) = (&self.plan.katalog, &self.document.spec);
         let mut types = plan::types(katalog, spec, &self.schemas, &self.library);
@@ -48,19 +48,19 @@ impl Compiled {
     }
 }
 
-/// What checking documents came to.
+/// The result of checking documents.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// Those that can run, in order.
+    /// The Katalogs that can run, in order.
     pub katalogs: Vec<Compiled>,
-    /// Every problem of every document, warnings among them, each with its place, in the order of the file.
+    /// All problems of all documents, including warnings, each with its position, in the order of the file.
     pub problems: Diagnostics,
 }
 
-/// Checks Katalogs and Motifs of one file and compiles the Katalogs that are sound.
+/// Checks the Katalogs and Motifs of one file and compiles the valid Katalogs.
 ///
-/// `path` is the file: what a document names lies beside it. `schemas` are those that are known beside the `crdFile`s of a
-/// document; `given` are Motifs that Katalogs may name.
+/// `path` is the file: references of a document are relative to it. `schemas` are known in addition to the `crdFile`s of a
+/// document; `given` are Motifs that Katalogs may reference.
 pub async fn check(
     path: &Path,
     sources: &[Source],
@@ -78,6 +78,12 @@ pub async fn check(
         if DocumentKind::of(source) == Some(DocumentKind::Simulate) {
             let found =
                 read_simulate(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
+            checked.problems.extend(found);
+            continue;
+        }
+        if DocumentKind::of(source) == Some(DocumentKind::E2e) {
+            let found =
+                read_e2e(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
             checked.problems.extend(found);
             continue;
         }
@@ -109,7 +115,7 @@ pub async fn check(
     checked
 }
 
-/// Sorts problems by their places, those of other files than `path` last.
+/// Sorts problems by position, those of other files than `path` last.
 pub(crate) fn in_order(problems: &mut Diagnostics, path: &Path) {
     let own = path.display().to_string();
     problems.0.sort_by_cached_key(|problem| {
@@ -118,7 +124,7 @@ pub(crate) fn in_order(problems: &mut Diagnostics, path: &Path) {
     });
 }
 
-/// What is wrong with a Motif, whoever imports it.
+/// Returns the problems of a Motif, independent of its imports.
 async fn check_motif(path: &Path, source: &Source, given: &[MotifDocument]) -> Diagnostics {
     let (motif, warnings) = match read_motif(source) {
         Ok(read) => read,
@@ -132,7 +138,7 @@ async fn check_motif(path: &Path, source: &Source, given: &[MotifDocument]) -> D
     found
 }
 
-/// Compiles a sound Katalog; `problems` are those of the definitions that it names.
+/// Compiles a valid Katalog; `problems` are those of the definitions that it references.
 fn compile(
     document: &KatalogDocument,
     schemas: &Schemas,
@@ -148,7 +154,7 @@ fn compile(
             problems.extend(warnings);
             Some(plan)
         }
-        // Without its definition, what else is said of an entry may follow from that.
+        // Without its definition, other problems of an entry may be consequences.
         Err(found) if problems.has_errors() => {
             let certain =
                 |problem: &Diagnostic| problem.text_offset.is_some() || problem.file.is_some();
@@ -163,8 +169,8 @@ fn compile(
     (plan.filter(|_| !problems.has_errors()), problems)
 }
 
-/// What a Katalog names: the definitions of its `crdFile`s beside those that are known, and what is in the library. Says
-/// which definitions cannot be read.
+/// Returns the references of a Katalog: the definitions of its `crdFile`s in addition to known ones, the library, and the
+/// problems of unreadable definitions.
 async fn surroundings(
     path: &Path,
     document: &KatalogDocument,
@@ -182,7 +188,7 @@ async fn surroundings(
     (schemas, library, problems)
 }
 
-/// Adds the definition that an entry's `crdFile` holds, or says why it cannot.
+/// Adds the definition in an entry's `crdFile`, or returns the problem.
 async fn read_crd_file(
     katalog: &Path,
     name: &str,
@@ -197,7 +203,7 @@ async fn read_crd_file(
         .field("crdFile");
     if file.starts_with("https://") || file.starts_with("http://") {
         let error = Diagnostic::error(Code::NotSupportedYet, at, "a URL is not supported yet");
-        return Some(error.hint("download the definition and name the file"));
+        return Some(error.hint("download the CRD and name the file"));
     }
     let path = beside(katalog, file);
     let text = match read_text(&path).await {
@@ -219,10 +225,10 @@ async fn read_crd_file(
     }
 }
 
-/// The definition in a text: the first of its documents that is one.
+/// Returns the first definition in a text.
 fn definition(file: &str, text: &str) -> Result<CrdShape, String> {
     let sources = parse_stream(file, text).sources;
-    let mut why = "there is no definition in it".to_owned();
+    let mut why = "the file has no CRD".to_owned();
     for source in &sources {
         match crd(source) {
             Ok(shape) => return Ok(shape),
@@ -232,7 +238,7 @@ fn definition(file: &str, text: &str) -> Result<CrdShape, String> {
     Err(why)
 }
 
-/// The definition that a document is.
+/// Reads a document as a definition.
 ///
 /// # Errors
 /// As [`CrdShape::from_crd`].
@@ -243,12 +249,12 @@ pub(super) fn crd(source: &Source) -> Result<CrdShape, NotACrd> {
 /// Reads one text file.
 ///
 /// # Errors
-/// When it is not there, cannot be read, or is no UTF-8 text.
+/// The file does not exist, is not readable, or is not UTF-8 text.
 pub async fn read_text(path: &Path) -> io::Result<String> {
     tokio::fs::read_to_string(path).await
 }
 
-/// The path of a file that a Katalog names: relative to the Katalog.
+/// Returns the path of a file that a Katalog references: relative to the Katalog.
 pub fn beside(katalog: &Path, file: &str) -> PathBuf {
     katalog.parent().unwrap_or(Path::new("")).join(file)
 }

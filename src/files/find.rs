@@ -1,4 +1,4 @@
-//! Paths to texts.
+//! Reads the texts of paths.
 
 use std::{
     collections::BTreeSet,
@@ -13,26 +13,26 @@ use super::without_katalog;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
-/// Longest file that is read whole; what a document may have is less.
+/// The longest file that is read; the limit for a document is lower.
 const MOST_BYTES: u64 = 16 << 20;
-/// How messages call it.
+/// The name of standard input in messages.
 const STDIN_NAME: &str = "<stdin>";
 
 /// A text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFile {
-    /// How messages call it: its path as it was given, `<stdin>` for standard input.
+    /// The name in messages: the path as given, `<stdin>` for standard input.
     pub name: String,
-    /// Its path; empty for standard input.
+    /// The path; empty for standard input.
     pub path: PathBuf,
-    /// What it holds.
+    /// The content.
     pub text: String,
 }
 
-/// Reads the YAML files that `path` names: a file, every `*.yaml` and `*.yml` in a folder and below it, or standard input.
+/// Reads the YAML files of `path`: a file, every `*.yaml` and `*.yml` in a folder and below it, or standard input.
 ///
-/// Files of a folder come sorted by path; what is hidden, as `.git` is, is passed over, and so are links to folders. `seen` holds the files that were read, which
-/// are not read again. What cannot be read is told as a problem of its file.
+/// Files of a folder are sorted by path; hidden files and folders, such as `.git`, and links to folders are skipped. `seen`
+/// contains the files that were already read, which are not read again. An unreadable file is returned as a problem.
 pub fn find(path: &Path, seen: &mut BTreeSet<PathBuf>) -> Vec<Result<TextFile, Box<Diagnostic>>> {
     if path == Path::new(STDIN) {
         return if seen.insert(path.to_owned()) {
@@ -88,7 +88,8 @@ fn walk(folder: &Path, found: &mut Vec<Result<PathBuf, Box<Diagnostic>>>) {
     }
 }
 
-/// Whether it is no file and no folder, but a pipe or a device, which may never end. A broken link is told when it is read.
+/// True for anything but a file or folder, such as a pipe or a device, which may never end. A broken link is reported when it is
+/// read.
 fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| !about.is_file())
 }
@@ -118,14 +119,14 @@ fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
     })
 }
 
-/// Reads a text that may have no end.
+/// Reads a text that may be endless.
 fn read_text(source: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(MOST_BYTES).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).is_ok_and(|len| len == MOST_BYTES) {
         return Err(io::Error::other("it is too large"));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
 }
 
 fn unreadable(file: &str, why: &io::Error) -> Diagnostic {

@@ -1,7 +1,7 @@
-//! What Katalogs take from elsewhere, as far as files hold it.
+//! The references of Katalogs, resolved from files.
 //!
-//! A Motif is found by its name among the files that were given with the Katalog; everything else is a path, relative to
-//! the file that names it.
+//! A Motif is found by its name among the files that were given with the Katalog; any other reference is a path, relative to the
+//! file that contains it.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use orkestra_core::{
 
 use super::read_text;
 
-/// What a Katalog takes from elsewhere.
+/// The resolved references of a Katalog.
 #[derive(Debug, Default)]
 pub struct Taken {
     /// The documents.
     pub library: Library,
-    /// Hash over the files that were read, and over which could not be.
+    /// A hash of the files that were read, and of which ones could not be.
     pub digest: String,
 }
 
-/// The Motifs among documents, as far as they can be read; what is wrong with others is told where they are checked.
+/// Returns the readable Motifs among documents; problems of others are reported where they are checked.
 pub fn motifs<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<MotifDocument> {
     let motifs = (sources.into_iter())
         .filter(|source| DocumentKind::of(source) == Some(DocumentKind::Motif));
@@ -31,8 +31,8 @@ pub fn motifs<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<MotifDoc
         .collect()
 }
 
-/// Reads what a document of the file `path` takes from elsewhere, with the Motifs that were given beside it. `missing` tells
-/// what is not read yet.
+/// Resolves the references of a document of the file `path`, with the given Motifs. `missing` returns the references that are not
+/// resolved yet.
 pub async fn take(
     path: &Path,
     missing: impl Fn(&Library) -> Vec<Reference>,
@@ -53,7 +53,7 @@ pub async fn take(
     }
 }
 
-/// Answers one reference; the result is what was read.
+/// Resolves one reference; returns the text that was read.
 async fn take_one(
     library: &mut Library,
     path: &Path,

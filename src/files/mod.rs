@@ -3,12 +3,13 @@
 //! ```text
 //!  paths ── find ──► TextFile ── parse ──► documents ── check ──► Compiled (a plan each) and Diagnostics
 //!                                             │  ▲
-//!                                             └──┴─ the files that they name: crdFile, Motifs, includes
+//!                                             └──┴─ the files that they reference: crdFile, Motifs, includes
 //! ```
 
 mod check;
 mod find;
 mod library;
+pub(crate) mod suites;
 #[cfg(test)]
 mod tests;
 mod validate;

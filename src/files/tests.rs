@@ -1,4 +1,4 @@
-//! Files and folders as people have them.
+//! Files and folders in realistic arrangements.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ spec:
     - { name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }
 ";
 
-/// A Katalog whose only entry says `declared`.
+/// A Katalog whose only entry contains `declared`.
 fn katalog(declared: &str) -> String {
     format!(
         "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{ name: waters }}\nspec:\n  crds:\n    pond:\n      {declared}\n"
@@ -85,7 +85,7 @@ async fn templates_of_charts_and_pipes_in_a_folder_are_passed_over() {
     let found = validated(&folder, &["."]).await;
     assert_eq!(told(&folder, &found), [""; 0]);
     assert_eq!(found.katalogs.len(), 1);
-    // Whoever names it, means it.
+    // A file that is named explicitly is checked.
     let found = validated(&folder, &["chart/templates/service.yaml"]).await;
     assert_eq!(told(&folder, &found).len(), 1);
 }
@@ -180,7 +180,7 @@ async fn text_that_is_no_text_is_told() {
     }
 }
 
-/// A sample of a code as files: the definitions in the one that `crdFile` names.
+/// A sample of a code as files, with the definitions in the file that `crdFile` names.
 fn of_sample(sample: &str) -> TempDir {
     let (crds, others): (Vec<&str>, Vec<&str>) = sample
         .split("---\n")

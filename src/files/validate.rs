@@ -1,4 +1,4 @@
-//! `ork validate`: everything that can be said of files without a cluster.
+//! `ork validate`: all checks of files that need no cluster.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,21 +18,21 @@ use super::{
     library::motifs,
 };
 
-/// What was found in files.
+/// The result of validating files.
 #[derive(Debug, Default)]
 pub struct Validated {
     /// The Katalogs that can run, in the order of the files.
     pub katalogs: Vec<Compiled>,
-    /// Every problem of every file, warnings among them: by path as given, then in the order of the file.
+    /// All problems of all files, including warnings: by path as given, then in the order of the file.
     pub problems: Diagnostics,
-    /// Texts of the files by their name, for the lines that a problem is about.
+    /// The texts of the files by name, for the source lines of problems.
     pub texts: BTreeMap<String, String>,
 }
 
 /// Checks the Katalogs of files, of folders and of standard input (`-`).
 ///
-/// They are compiled with the definitions that they name, and those that are among the files. Objects of other kinds are
-/// passed over; a path without a Katalog or a definition is a problem.
+/// They are compiled with the definitions that they reference, and those among the files. Objects of other kinds are skipped; a
+/// path without a Katalog or a definition is a problem.
 pub async fn validate(paths: &[PathBuf]) -> Validated {
     let mut validated = Validated::default();
     let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
@@ -68,7 +68,7 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
             useless.push((path, is_used));
         }
     }
-    // Definitions are of use to Katalogs only.
+    // Definitions are useful only with Katalogs.
     let is_any = !validated.katalogs.is_empty() || validated.problems.has_errors();
     useless.retain(|(_, is_used)| !(*is_used && is_any));
     let useless = useless.into_iter();
@@ -84,7 +84,7 @@ struct Parsed {
     stream: Stream,
 }
 
-/// Words of which every document has one that is read here: the parts of names that are not misspelled at once.
+/// Every relevant document contains one of these words: parts of names that are unlikely to be misspelled all at once.
 const WORDS: [&str; 5] = [
     "orkestra.",
     "Katalog",
@@ -93,8 +93,8 @@ const WORDS: [&str; 5] = [
     "CustomResourceDefinition",
 ];
 
-/// Parses a file that was found at `given`. One of a folder that has nothing to do with Orkestra is passed over unread: it may
-/// be the template of a chart, which is no YAML.
+/// Parses a file that was found at `given`. A file of a folder that contains nothing of Orkestra is not parsed: it may be the
+/// template of a chart, which is not YAML.
 fn parse(file: TextFile, given: &Path, texts: &mut BTreeMap<String, String>) -> Parsed {
     let is_read = is_named(&file.path, given) || WORDS.iter().any(|word| file.text.contains(word));
     let stream = if is_read {
@@ -111,9 +111,9 @@ fn parse(file: TextFile, given: &Path, texts: &mut BTreeMap<String, String>) -> 
 }
 
 impl Validated {
-    /// Checks one file; false when there is nothing in it to be checked.
+    /// Checks one file; false if it contains nothing to check.
     ///
-    /// `given` is the path that led to it; `known` are the definitions and the Motifs of all files.
+    /// `given` is the path that it was found at; `known` are the definitions and the Motifs of all files.
     async fn add(
         &mut self,
         file: Parsed,
@@ -146,7 +146,7 @@ impl Validated {
         in_order(&mut found, &file.path);
         let is_something = !ours.is_empty() || !found.is_empty();
         self.katalogs.extend(checked.katalogs);
-        // A file that several Katalogs take something from is wrong once.
+        // A problem of a file that several Katalogs reference is reported once.
         for problem in found {
             if !self.problems.0.contains(&problem) {
                 self.problems.push(problem);
@@ -156,13 +156,12 @@ impl Validated {
     }
 }
 
-/// Whether a file was given by its own name, or as standard input.
+/// True if a file was named explicitly, or is standard input.
 fn is_named(file: &Path, given: &Path) -> bool {
     given == file || file == Path::new("")
 }
 
-/// Whether a document is one of Orkestra's. Of a file that was given by its name, one that does not say what it is is meant
-/// to be one.
+/// True if a document is one of Orkestra's. In a file that was named explicitly, this includes a document without a kind.
 fn is_ours(source: &Source, is_named: bool) -> bool {
     let text = |field| source.tree.get(field).and_then(Tree::as_str);
     let group = |version: &str| version.split('/').next().map(str::to_owned);
@@ -173,12 +172,12 @@ fn is_ours(source: &Source, is_named: bool) -> bool {
         || (is_named && source.tree.get("kind").is_none())
 }
 
-/// A file or folder holds nothing to run.
+/// The problem of a file or folder without a Katalog.
 pub(crate) fn without_katalog(file: &str) -> Diagnostic {
     let mut problem = Diagnostic::error(
         Code::NoDocument,
         FieldPath::root(),
-        "there is no Katalog in it",
+        "the file has no Katalog",
     );
     problem.hint = Some(format!(
         "a Katalog begins with `apiVersion: {}` and `kind: Katalog`",

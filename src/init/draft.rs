@@ -1,4 +1,4 @@
-//! Drafts of `ork init --from-…`: files are read here, and converted in core.
+//! Drafts of `ork init --from-…`. This module reads the files; core converts them.
 
 use std::{
     collections::BTreeSet,
@@ -13,7 +13,7 @@ use orkestra_core::{
 use super::{CRD, Error, GROUP, KATALOG, Names, SAMPLE, Scaffold, check_name, write_all};
 use crate::files::find;
 
-/// What a Katalog begins with; `-` is standard input.
+/// The source of a Katalog; `-` is standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A file with a `CustomResourceDefinition`.
@@ -22,16 +22,16 @@ pub enum Origin {
     Manifests(PathBuf),
     /// A file with a `ResourceGraphDefinition` of kro.
     Kro(PathBuf),
-    /// The folder of a chart.
+    /// The folder of a Helm chart.
     Helm(PathBuf),
 }
 
 impl Origin {
-    /// Converts what is there. `kind` and `group` are those of the custom resource; of a definition, `kind` selects one of
-    /// several.
+    /// Reads and converts the source. `kind` and `group` are those of the custom resource; with several CRDs, `kind` selects
+    /// one.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::Convert`], and [`Error::Name`] for a name, kind or group that Kubernetes does not allow.
+    /// [`Error::Read`], [`Error::Convert`], and [`Error::Name`] for a name, kind or group that Kubernetes does not permit.
     pub fn convert(
         &self,
         name: Option<&str>,
@@ -52,7 +52,7 @@ impl Origin {
             draft.name = super::shortened(&draft.name);
         }
         if matches!(self, Self::Crd(_) | Self::Kro(_)) {
-            // The kind is the author's.
+            // The author has chosen the kind, so only the name is checked.
             check_name(&draft.name)?;
         } else {
             Scaffold::new(&draft.name, Some(&draft.kind.kind), Some(&draft.kind.group))?;
@@ -61,7 +61,7 @@ impl Origin {
     }
 }
 
-/// Writes the files of a draft into `folder`, which is created, and returns their paths in it.
+/// Creates `folder`, writes the files of a draft into it, and returns their paths relative to it.
 ///
 /// # Errors
 /// [`Error::NotEmpty`] when the folder has files; [`Error::Write`]; [`Error::Unfinished`] when all files but the expected
@@ -86,7 +86,7 @@ pub async fn write_draft(draft: &Draft, folder: &Path) -> Result<Vec<&'static st
     })
 }
 
-/// The texts of a file, or of the YAML files of a folder.
+/// Reads a file, or the YAML files of a folder.
 fn inputs(path: &Path) -> Result<Vec<Input>, Error> {
     let found = find(path, &mut BTreeSet::new());
     let inputs = found.into_iter().map(|file| match file {
@@ -96,7 +96,7 @@ fn inputs(path: &Path) -> Result<Vec<Input>, Error> {
         }),
         Err(problem) if problem.code == Code::NoDocument => Err(Error::Read {
             path: path.to_owned(),
-            why: "it has no YAML file".to_owned(),
+            why: "no YAML files found".to_owned(),
         }),
         Err(problem) => Err(Error::Read {
             path: path.to_owned(),
@@ -106,7 +106,7 @@ fn inputs(path: &Path) -> Result<Vec<Input>, Error> {
     inputs.collect()
 }
 
-/// The files of a chart by their names in its folder. Charts within the chart are not its own templates.
+/// Reads the files of a chart, with their paths relative to its folder. Subcharts are not included.
 fn chart(folder: &Path) -> Result<Vec<Input>, Error> {
     let found = ["Chart.yaml", "values.yaml", "templates"]
         .into_iter()

@@ -1,8 +1,8 @@
-//! The files that a new Katalog begins with: `ork init`.
+//! `ork init` creates the files of a new Katalog.
 //!
 //! ```text
-//!  Scaffold (a name) ──────────────► templates ─┐
-//!  core::scaffold (somebody's files) ► Draft ───┴─► Start ── write ──► a folder
+//!  Scaffold (a name) ───────────────► templates ─┐
+//!  core::scaffold (existing files) ─► Draft ─────┴── write ──► a folder
 //! ```
 
 mod draft;
@@ -27,31 +27,31 @@ use crate::render::{Request, Show, render, to_yaml};
 
 /// The Katalog.
 const KATALOG: &str = "katalog.yaml";
-/// The definition of its kind.
+/// The CRD of its kind.
 const CRD: &str = "crd.yaml";
-/// The custom resource to begin with.
+/// The first custom resource.
 const SAMPLE: &str = "samples/basic.yaml";
-/// The templates of a Katalog that begins with a name. `[[ ]]` is ours: `{{ }}` is the language's.
+/// The templates for a Katalog that starts from a name. They use `[[ ]]`, because Katalogs use `{{ }}`.
 const TEMPLATES: [(&str, &str); 3] = [
     (KATALOG, include_str!("templates/katalog.yaml")),
     (CRD, include_str!("templates/crd.yaml")),
     (SAMPLE, include_str!("templates/sample.yaml")),
 ];
-/// The templates of what every folder has.
+/// The templates of the files in every folder.
 const COMMON: [(&str, &str); 2] = [
     ("README.md", include_str!("templates/README.md")),
     ("check.sh", include_str!("templates/check.sh")),
 ];
 /// The schema that the first line of the Katalog names, for editors.
 const SCHEMA: &str = "katalog.schema.json";
-/// The test compares with this file, which is rendered from the others.
+/// The file that the test compares with, rendered from the other files.
 const EXPECTED: &str = "expected/basic.yaml";
-/// API group where none is named. Source: RFC 2606, names reserved for documentation.
+/// The default API group. Source: RFC 2606, names reserved for documentation.
 const GROUP: &str = "example.org";
-/// Longest name: names of children are made of it.
+/// The maximum length of a name, because names of children are derived from it.
 const NAME_BYTES: usize = 40;
 
-/// What a new Katalog is about.
+/// The names of a new Katalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scaffold {
     name: String,
@@ -59,42 +59,42 @@ pub struct Scaffold {
     group: String,
 }
 
-/// Why the files of a new Katalog cannot be made.
+/// Why the files of a new Katalog cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A name that Kubernetes does not allow.
+    /// A name that Kubernetes does not permit.
     #[error("{what} `{text}`: {why}")]
     Name {
-        /// What is named.
+        /// The named item.
         what: &'static str,
         /// The name.
         text: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The folder has files, and nothing is overwritten.
-    #[error("{} is not empty: name another folder with --dir", .0.display())]
+    #[error("{} is not empty: choose another directory with --dir", .0.display())]
     NotEmpty(PathBuf),
     /// A file cannot be written.
     #[error("cannot write {}", .path.display())]
     Write {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file to begin with cannot be read.
+    /// A source file cannot be read.
     #[error("cannot read {}: {why}", .path.display())]
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Nothing can be made of the files to begin with.
+    /// The source files cannot be converted.
     #[error(transparent)]
     Convert(#[from] scaffold::Error),
-    /// The files are written, and the Katalog cannot run as it is.
+    /// The files are written, but the Katalog cannot run unchanged.
     #[error("the files are written, but the Katalog needs changes before it can run: {0}")]
     Unfinished(Diagnostics),
     /// A bug in Orkestra: a template of its own cannot be rendered.
@@ -112,10 +112,10 @@ pub enum Error {
 }
 
 impl Scaffold {
-    /// A Katalog of that name. Without a kind it is the name in CamelCase: `frog-pond` gives `FrogPond`.
+    /// A Katalog of that name. The default kind is the name in CamelCase: `frog-pond` gives `FrogPond`.
     ///
     /// # Errors
-    /// [`Error::Name`] for a name, kind or group that Kubernetes does not allow.
+    /// [`Error::Name`] for a name, kind or group that Kubernetes does not permit.
     pub fn new(name: &str, kind: Option<&str>, group: Option<&str>) -> Result<Self, Error> {
         check_name(name)?;
         let group = group.unwrap_or(GROUP);
@@ -126,14 +126,14 @@ impl Scaffold {
             return refuse(
                 "the group",
                 group,
-                "a domain with at least one dot".to_owned(),
+                "expected a domain with at least one dot".to_owned(),
             );
         }
-        // API servers take definitions in these only with a note of Kubernetes' own reviewers. Source: KEP-1111.
+        // API servers accept CRDs in these groups only with an annotation by Kubernetes' reviewers. Source: KEP-1111.
         let is_kubernetes =
             |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
         if is_kubernetes("k8s.io") || is_kubernetes("kubernetes.io") {
-            let why = "it is Kubernetes' own; take a domain of yours";
+            let why = "reserved for Kubernetes; use a domain that you own";
             return refuse("the group", group, why.to_owned());
         }
         let kind = kind.map_or_else(|| camel_case(name), str::to_owned);
@@ -141,7 +141,7 @@ impl Scaffold {
             && kind.chars().all(|c| c.is_ascii_alphanumeric());
         if !is_kind || kind.len() > NAME_BYTES {
             let why = format!(
-                "at most {NAME_BYTES} letters and digits, the first of them a capital letter; name one with --kind"
+                "expected at most {NAME_BYTES} letters and digits, starting with a capital letter; set one with --kind"
             );
             return refuse("the kind", &kind, why);
         }
@@ -152,7 +152,7 @@ impl Scaffold {
         })
     }
 
-    /// Writes the files into `folder`, which is created, and returns their paths in it.
+    /// Creates `folder`, writes the files into it, and returns their paths relative to it.
     ///
     /// # Errors
     /// [`Error::NotEmpty`] when the folder has files; [`Error::Write`].
@@ -177,10 +177,10 @@ impl Scaffold {
     }
 }
 
-/// Whether a Katalog can have the name, and children names that are made of it.
+/// Checks that the name is valid for a Katalog and for the names of children that are derived from it.
 fn check_name(name: &str) -> Result<(), Error> {
     if name.contains('.') || name.len() > NAME_BYTES {
-        let why = format!("at most {NAME_BYTES} lower-case letters, digits and `-`");
+        let why = format!("expected at most {NAME_BYTES} lower-case letters, digits and `-`");
         return refuse("the name", name, why);
     }
     names::check_dns1123_subdomain(name).or_else(|why| refuse("the name", name, why))
@@ -194,7 +194,7 @@ fn refuse<T>(what: &'static str, text: &str, why: String) -> Result<T, Error> {
     })
 }
 
-/// A name as far as it can be that of a Katalog.
+/// Shortens a name to a valid name of a Katalog.
 fn shortened(name: &str) -> String {
     let mut name = name.replace('.', "-");
     name.truncate(name.floor_char_boundary(NAME_BYTES));
@@ -202,10 +202,10 @@ fn shortened(name: &str) -> String {
     name
 }
 
-/// What the templates are filled in with.
+/// The variables of the templates.
 #[derive(Debug)]
 struct Names {
-    /// Of the Katalog.
+    /// The name of the Katalog.
     name: String,
     kind: String,
     group: String,
@@ -213,7 +213,7 @@ struct Names {
     singular: String,
 }
 
-/// The name of a Katalog in the folder: the folder's own name as far as it can be one.
+/// Derives the name of a Katalog from the name of its folder. Returns `None` if that is not possible.
 pub fn name_of_folder(folder: &Path) -> Option<String> {
     let folder = std::path::absolute(folder).ok()?;
     let name = folder.file_name()?.to_str()?.to_lowercase();
@@ -222,7 +222,7 @@ pub fn name_of_folder(folder: &Path) -> Option<String> {
     let mut name = words.join("-");
     name.truncate(NAME_BYTES);
     let name = name.trim_end_matches('-');
-    // The kind is made of it.
+    // The kind is derived from it, so it must start with a letter.
     name.starts_with(|c: char| c.is_ascii_lowercase())
         .then(|| name.to_owned())
 }
@@ -251,7 +251,7 @@ fn fill_in(template: &str, names: &Names) -> Result<String, minijinja::Error> {
     environment.render_str(template, context! { name, kind, group, plural, singular })
 }
 
-/// Writes the files of a Katalog, and what every folder has beside them.
+/// Writes the files of a Katalog, and the files that every folder has in addition.
 async fn write_all(
     folder: &Path,
     names: &Names,
@@ -274,7 +274,7 @@ async fn write_all(
     Ok(written.chain([EXPECTED]).collect())
 }
 
-/// The children that the Katalog in the folder renders for its sample.
+/// Renders the children of the sample with the Katalog in the folder.
 async fn expected(folder: &Path) -> Result<String, Error> {
     let rendered = render(&Request {
         katalogs: vec![folder.join(KATALOG)],
@@ -294,7 +294,7 @@ async fn expected(folder: &Path) -> Result<String, Error> {
 
 fn is_taken(folder: &Path) -> bool {
     match fs::read_dir(folder) {
-        // Hidden files, such as those of Git, are not ours to overwrite.
+        // Hidden files, such as those of Git, are ignored: none of them is ever overwritten.
         Ok(mut entries) => entries.any(|entry| {
             entry.is_ok_and(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
         }),

@@ -1,4 +1,4 @@
-//! What `ork init` writes for a name.
+//! The files that `ork init` writes for a name.
 
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ async fn what_is_made_is_valid_and_renders_to_what_it_expects() {
     }
 }
 
-/// The first line of the Katalog names a schema beside it, which accepts the Katalog.
+/// The first line of the Katalog names a schema in the same folder, which accepts the Katalog.
 fn assert_editors_are_helped(root: &Path) {
     let katalog = fs::read_to_string(root.join(KATALOG)).unwrap();
     let first = katalog.lines().next().unwrap();

@@ -1,26 +1,26 @@
-//! The rules of the election: pure, every call is told what time it is.
+//! The rules of leader election: pure functions that receive the time as an argument.
 //!
 //! ```text
-//!  nothing known ── see ──► another holds it ── not changed for its duration, or released ──► Acquire
+//!  nothing known ── see ──► another holds it ── unchanged for its duration, or released ──► Acquire
 //!                               ▲                                                               │ won
-//!                               └── somebody else wrote, it is gone, or not renewed in time ── held: Renew
+//!                               └── written by another, deleted, or not renewed in time ── held: Renew
 //! ```
 
 use std::{sync::Arc, time::Duration};
 
-use super::boot::Moment;
+use orkestra_ground::Moment;
 
-/// How long everything takes.
+/// The durations of leader election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long others leave a lease alone that they do not see change: `leaseDurationSeconds`, whole seconds.
+    /// How long other candidates wait for a lease that does not change: `leaseDurationSeconds`, whole seconds.
     pub lease: Duration,
-    /// How long after the start of its last renewal a leader leads. What is left until others may take over is the margin for
+    /// How long a leader leads after the start of its last renewal. The rest, until others may take over, is the margin for
     /// writes that were started.
     pub renew_deadline: Duration,
-    /// How often a leader renews.
+    /// The interval between renewals.
     pub renew: Duration,
-    /// How long a failed attempt rests, less some jitter.
+    /// The pause after a failed attempt, less some jitter.
     pub retry: Duration,
 }
 
@@ -35,27 +35,27 @@ impl Default for Timing {
     }
 }
 
-/// What of a Lease matters. Its times do not: that it was written is what counts.
+/// The relevant fields of a Lease. Its times are not relevant: only the fact that it was written counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Its resourceVersion: another one with every write.
+    /// Its resourceVersion, which changes with every write.
     pub version: String,
-    /// `holderIdentity`; none where nobody holds it.
+    /// `holderIdentity`; `None` if there is no holder.
     pub holder: Option<Arc<str>>,
-    /// `leaseDurationSeconds`; none where it says nothing sensible.
+    /// `leaseDurationSeconds`; `None` if it is missing or invalid.
     pub duration: Option<Duration>,
     /// `leaseTransitions`.
     pub transitions: i32,
 }
 
-/// What to do now.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Write oneself into the Lease, which nobody holds any more.
+    /// Write this candidate into the Lease, which has no valid holder.
     Acquire,
-    /// Write a new time into the Lease, which is held.
+    /// Write a new time into the Lease, which this candidate holds.
     Renew,
-    /// Nothing until then, or until something is heard; none is no time at all.
+    /// Nothing until that time, or until there is news; `None` is no time limit.
     Wait(Option<Moment>),
 }
 
@@ -70,18 +70,18 @@ enum Seen {
 pub struct Election {
     identity: Arc<str>,
     timing: Timing,
-    /// The newest state known; none before the first.
+    /// The newest known state; `None` before the first.
     seen: Option<Seen>,
-    /// When the last write that made or kept it ours was started; none while it is not ours.
+    /// The start of the last write that acquired or renewed the Lease; `None` while another holds it.
     held_since: Option<Moment>,
-    /// No attempt before.
+    /// The time before which no attempt is made.
     rests_until: Option<Moment>,
-    /// Attempts in a row that were refused since somebody else was faster.
+    /// Consecutive attempts that were refused because another candidate wrote first.
     conflicts: u32,
 }
 
 impl Election {
-    /// A candidate that knows nothing yet; `identity` is nobody else's, not even of a former life of the same process.
+    /// A candidate without knowledge; `identity` is unique, also among earlier runs of the same process.
     pub fn new(identity: Arc<str>, timing: Timing) -> Self {
         Self {
             identity,
@@ -93,7 +93,7 @@ impl Election {
         }
     }
 
-    /// Takes in a state of the Lease that is newer than any before; none is that there is no Lease.
+    /// Records a state of the Lease that is newer than any before; `None` means that there is no Lease.
     pub fn see(&mut self, record: Option<Record>, now: Moment) {
         let ours = |record: &Record| record.holder.as_ref() == Some(&self.identity);
         if !record.as_ref().is_some_and(ours) {
@@ -108,7 +108,7 @@ impl Election {
         });
     }
 
-    /// An attempt that was begun at `started` succeeded: the Lease is `record`, and ours.
+    /// Records that an attempt started at `started` succeeded: the Lease is `record`, and held by this candidate.
     pub fn won(&mut self, record: Record, started: Moment) {
         self.held_since = Some(started);
         self.seen = Some(Seen::Lease {
@@ -118,13 +118,13 @@ impl Election {
         (self.rests_until, self.conflicts) = (None, 0);
     }
 
-    /// An attempt failed, or had no answer, which may have been either: the next is made after `rest`.
+    /// Records that an attempt failed or was not answered, so that it may have succeeded: the next one is made after `rest`.
     pub fn failed(&mut self, now: Moment, rest: Duration) {
         self.rests_until = Some(now + rest);
     }
 
-    /// An attempt was refused since somebody else had written; [`Election::see`] tells what. Once that is no reason to wait,
-    /// again and again it is.
+    /// Records that an attempt was refused because another candidate had written; [`Election::see`] receives the new state. The
+    /// first conflict is retried at once, further ones after `rest`.
     pub fn conflicted(&mut self, now: Moment, rest: Duration) {
         self.conflicts += 1;
         if self.conflicts > 1 {
@@ -132,7 +132,7 @@ impl Election {
         }
     }
 
-    /// What to do now. A lease that was not renewed in time is given up here.
+    /// Returns the next step. A lease that was not renewed in time is given up here.
     pub fn next(&mut self, now: Moment) -> Step {
         let rested = self.rests_until.filter(|at| *at > now);
         if let Some(until) = self.leads_until(now) {
@@ -150,7 +150,8 @@ impl Election {
             Some(Seen::Absent) => now,
             Some(Seen::Lease { record, since }) => match &record.holder {
                 Some(other) if *other != self.identity => *since + self.duration(record),
-                // Ours from an attempt without an answer, or given up: it is taken anew, so that it is known since when.
+                // Held from an attempt without an answer, or given up: it is acquired again, so that the start of the hold is
+                // known.
                 _ => now,
             },
         };
@@ -162,13 +163,13 @@ impl Election {
         }
     }
 
-    /// Until when this candidate leads if it renews no more; none when it does not.
+    /// The time until which this candidate leads without another renewal; `None` if it does not lead.
     pub fn leads_until(&self, now: Moment) -> Option<Moment> {
         let until = self.held_since? + self.timing.renew_deadline;
         (until > now).then_some(until)
     }
 
-    /// Who leads as far as is known; nobody where the lease has run out or was released.
+    /// The leader as far as is known; `None` if the lease has expired or was released.
     pub fn leader(&self, now: Moment) -> Option<Arc<str>> {
         if self.leads_until(now).is_some() {
             return Some(Arc::clone(&self.identity));
@@ -181,7 +182,7 @@ impl Election {
         valid.then(|| Arc::clone(holder))
     }
 
-    /// Whether anything is known of the Lease.
+    /// True once any state of the Lease is known.
     pub fn has_heard(&self) -> bool {
         self.seen.is_some()
     }

@@ -1,9 +1,14 @@
-//! The task that takes part in the election.
+//! The task that takes part in leader election.
 
 use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
+use orkestra_cluster::{gate::Gate, reach::Reach};
+use orkestra_ground::{
+    Clock, Entropy, Moment, chain,
+    tasks::{self, Ends, Task},
+};
 use prometheus::IntGauge;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
@@ -12,34 +17,30 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Election, Gate, Leadership, Moment, Standing, Step, Timing, lease,
+    Election, Leadership, Standing, Step, Timing, lease,
     watch::{News, SPREAD, Watcher, bounded},
-};
-use crate::{
-    runtime::{context::Clock, entropy::Entropy, reach::Reach, wire::chain},
-    tasks::{self, Ends, Task},
 };
 
 /// Field manager of the Lease.
 const MANAGER: &str = "orkestra";
 
-/// For what a process stands, and what it does so with.
+/// The parameters of a candidate.
 #[derive(Clone, Debug)]
 pub struct Candidacy {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// How long everything takes.
+    /// The durations.
     pub timing: Timing,
-    /// What lets writes pass while it leads.
+    /// The gate that permits writes while the process leads.
     pub gate: Gate,
-    /// Whom the outcome is told.
+    /// Receives the outcome.
     pub leadership: Leadership,
 }
 
 impl Candidacy {
-    /// One under a name that nobody else has: `host`, and a part of chance.
+    /// A candidate with a unique identity: `host`, and a random part.
     pub fn new(namespace: String, name: String, host: &str, entropy: &Entropy) -> Self {
         let gate = Gate::default();
         let identity = identity(host, entropy);
@@ -53,32 +54,33 @@ impl Candidacy {
     }
 }
 
-/// `<host>_<chance>`: a process that starts anew is somebody else.
+/// `<host>_<random>`: a restarted process has another identity.
 pub(crate) fn identity(host: &str, entropy: &Entropy) -> Arc<str> {
     format!("{host}_{:016x}", entropy.bits()).into()
 }
 
-/// Longest sleep of the elector. Timers stand still while the machine is suspended: it looks at its own clock after each.
+/// The longest sleep of the elector. Timers stop while the machine is suspended: the elector reads its own clock after each
+/// sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Takes part in the election.
+/// A participant in leader election.
 pub(super) struct Candidate {
     candidacy: Candidacy,
     leases: Api<Lease>,
     election: Election,
-    /// The newest state known, to write over.
+    /// The newest known state, for the next write.
     lease: Option<Lease>,
     /// Whether the Lease cannot be watched at the moment.
     blind: bool,
-    /// Why, where it does not pass by itself.
+    /// The cause, if it is permanent.
     watch_trouble: Option<Arc<str>>,
-    /// Why it cannot be written.
+    /// Why the Lease cannot be written.
     trouble: Option<Arc<str>>,
-    /// Has the watch begin anew.
+    /// Makes the watch start again.
     anew: Arc<Notify>,
     clock: Clock,
     entropy: Entropy,
-    /// Takes in that etcd was restored to an older state, which the Lease shows first.
+    /// Receives the report that etcd was restored to an older state, which the Lease shows first.
     reach: Reach,
     gauge: IntGauge,
 }
@@ -109,12 +111,12 @@ impl Candidate {
         }
     }
 
-    /// The moment, by the clock of the gate.
+    /// The current time of the gate's clock.
     fn moment(&self) -> Moment {
         self.candidacy.gate.clock().now()
     }
 
-    /// Runs until it is told to end, and whether to give the lease back.
+    /// Runs until `ending` receives whether to release the lease.
     pub(super) async fn run(&mut self, ending: &mut oneshot::Receiver<bool>) {
         let (told, mut news) = mpsc::channel(16);
         let watcher = Watcher {
@@ -125,7 +127,7 @@ impl Candidate {
             told,
             anew: Arc::clone(&self.anew),
         };
-        // It lists anew whenever it is restarted.
+        // The watcher lists again after each restart.
         let watcher =
             tasks::named(Task::LeaseWatcher, "")
                 .keep(Ends::freely(), watcher, |watcher| Box::pin(watcher.run()));
@@ -150,7 +152,7 @@ impl Candidate {
         self.resign(release).await;
     }
 
-    /// Tells how it stands: the gate first.
+    /// Publishes the standing: to the gate first.
     fn tell(&mut self) {
         let now = self.moment();
         let until = self.election.leads_until(now);
@@ -166,16 +168,19 @@ impl Candidate {
         let turned = self.candidacy.leadership.tell(standing.clone());
         let identity = &**self.candidacy.leadership.identity();
         match (turned, standing.leads) {
-            (true, true) => tracing::info!(identity, "this process leads"),
+            (true, true) => tracing::info!(identity, "this process is the leader"),
             (true, false) => {
                 tracing::warn!(
                     identity,
                     leader = standing.leader.as_deref(),
-                    "the lease is lost: this process follows, and writes nothing"
+                    "lost the lease; this process is now a follower and writes nothing"
                 );
             }
             (false, false) if before.leader != standing.leader => {
-                tracing::info!(leader = standing.leader.as_deref(), "this process follows");
+                tracing::info!(
+                    leader = standing.leader.as_deref(),
+                    "this process is a follower"
+                );
             }
             _ => {}
         }
@@ -195,38 +200,38 @@ impl Candidate {
                 }
             }
             News::Absent if self.lease.is_none() => self.miss(),
-            // It was made after the question, or has gone since.
+            // It was created after the read, or deleted since.
             News::Absent | News::Older => self.look_again().await,
             News::Trouble(error) => {
                 if !std::mem::replace(&mut self.blind, true) {
-                    tracing::warn!(error = %chain(&error), "the Lease cannot be watched");
+                    tracing::warn!(error = %chain(&error), "cannot watch the Lease");
                 }
                 self.watch_trouble = self.blame(&error, "watch");
             }
         }
     }
 
-    /// Takes in that there is no Lease.
+    /// Records that there is no Lease.
     fn miss(&mut self) {
         self.lease = None;
         let now = self.moment();
         self.election.see(None, now);
     }
 
-    /// Takes in the Lease as it was read after all that is known of it. If that is an older state, etcd was restored from a
-    /// backup: what is known counts no more, or every write would be refused over a state that is gone.
+    /// Records the Lease from a read that was made after everything that is known. If it is in an older state, etcd was restored
+    /// from a backup: the known state is dropped, or every write would be refused because of a state that no longer exists.
     fn see_read(&mut self, lease: Lease) {
         let known = self.lease.as_ref().map(lease::version);
         let state = lease::version(&lease);
         if let Some(known) = known.filter(|known| state.is_behind(known)) {
-            tracing::warn!(%known, %state, "the Lease is in an older state than it was (etcd restored from a backup?); everything is listed anew");
+            tracing::warn!(%known, %state, "the state of the Lease is older than before (etcd restored from a backup?); listing all objects again");
             self.lease = None;
             self.reach.note_rewind();
         }
         self.see(lease);
     }
 
-    /// Takes in a state of the Lease, unless a newer one is known.
+    /// Records a state of the Lease, unless a newer one is known.
     fn see(&mut self, lease: Lease) {
         let known = self.lease.as_ref();
         let is_news =
@@ -239,7 +244,7 @@ impl Candidate {
         }
     }
 
-    /// Writes this candidate into the Lease, if it is still as it was seen.
+    /// Writes this candidate into the Lease, if it is unchanged.
     async fn attempt(&mut self, acquires: bool) {
         let Candidacy {
             namespace,
@@ -265,15 +270,15 @@ impl Candidate {
                 self.lease = Some(lease);
             }
             Err(error) if is_conflict(&error, known.is_some()) => {
-                tracing::debug!(acquires, %error, "somebody else has written the Lease");
+                tracing::debug!(acquires, %error, "another process has updated the Lease");
                 self.election.conflicted(now, rest);
                 self.look_again().await;
-                // The watch should have told.
+                // The watch should have reported this.
                 self.anew.notify_one();
             }
             Err(error) => {
                 let verb = if known.is_some() { "update" } else { "create" };
-                tracing::warn!(verb, error = %chain(&error), "the Lease could not be written");
+                tracing::warn!(verb, error = %chain(&error), "cannot write the Lease");
                 self.trouble = self.blame(&error, verb);
                 self.election.failed(now, rest);
             }
@@ -294,14 +299,14 @@ impl Candidate {
         }
     }
 
-    /// Reads the Lease after it was found to be another than the one that was seen.
+    /// Reads the Lease after it was found to differ from the known state.
     async fn look_again(&mut self) {
         let asked = self.leases.get_opt(&self.candidacy.name);
         match bounded(self.candidacy.timing.renew, asked).await {
             Ok(Some(lease)) => self.see_read(lease),
             Ok(None) => self.miss(),
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the Lease could not be read");
+                tracing::warn!(error = %chain(&error), "cannot read the Lease");
                 self.trouble = self.blame(&error, "get");
                 let rest = self.entropy.shorten(self.candidacy.timing.retry, SPREAD);
                 let now = self.moment();
@@ -310,7 +315,7 @@ impl Candidate {
         }
     }
 
-    /// What to tell of an error that does not pass by itself; none of others.
+    /// The message for a permanent error; `None` for other errors.
     fn blame(&self, error: &kube::Error, verb: &str) -> Option<Arc<str>> {
         let kube::Error::Api(status) = error else {
             return None;
@@ -322,14 +327,14 @@ impl Candidate {
             namespace, name, ..
         } = &self.candidacy;
         let problem = format!(
-            "cannot {verb} Lease {namespace}/{name}: {}; grant it as `ork generate rbac` prints it, or run a single process with \
+            "cannot {verb} Lease {namespace}/{name}: {}; grant the permissions that `ork generate rbac` prints, or run a single process with \
              --leader-elect=false",
             status.message
         );
         Some(problem.into())
     }
 
-    /// Leads no more; gives the lease back, if that is wanted and it is held.
+    /// Stops leading; releases the lease, if `release` is set and it is held.
     async fn resign(&mut self, release: bool) {
         let held = self.election.leads_until(self.moment()).is_some();
         self.candidacy.gate.set(None);
@@ -342,20 +347,22 @@ impl Candidate {
             return;
         };
         if !release {
-            tracing::warn!("the lease is left to run out: a write may still be on its way");
+            tracing::warn!(
+                "the lease is not released and will expire: a write may still be in flight"
+            );
             return;
         }
         let given = lease::released(&lease, self.clock.now());
         match self.write(true, &given).await {
-            Ok(_) => tracing::info!("the lease is released"),
+            Ok(_) => tracing::info!("released the lease"),
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the lease could not be released: it runs out by itself");
+                tracing::warn!(error = %chain(&error), "cannot release the lease; it will expire");
             }
         }
     }
 }
 
-/// Whether somebody else was faster: the Lease has changed, is there already, or is not there any more.
+/// True if another candidate wrote first: the Lease has changed, exists already, or was deleted.
 fn is_conflict(error: &kube::Error, existed: bool) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 || (existed && status.code == 404))
 }

@@ -1,32 +1,31 @@
-//! Who leads, for all who ask.
+//! The leader, published to all readers.
 
 use std::{fmt, sync::Arc};
 
+use orkestra_cluster::gate::Gate;
 use tokio::sync::watch;
 
-use super::Gate;
-
-/// How this process stands in the election.
+/// The standing of this process in leader election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether it leads.
+    /// Whether this process leads.
     pub leads: bool,
-    /// Who leads, as the Lease names it; none while nobody does, or before it is known.
+    /// The leader's identity from the Lease; `None` if there is none, or before it is known.
     pub leader: Option<Arc<str>>,
     /// Whether the Lease was seen.
     pub heard: bool,
-    /// Why it cannot take part, and the mend.
+    /// Why this process cannot take part, with the fix.
     pub problem: Option<Arc<str>>,
 }
 
-/// Whether this process leads. Clones are the same one.
+/// Whether this process leads. Clones share the state.
 #[derive(Clone)]
 pub struct Leadership(Arc<Inner>);
 
 struct Inner {
     identity: Arc<str>,
     standing: watch::Sender<Standing>,
-    /// None where there is no election.
+    /// `None` without leader election.
     gate: Option<Gate>,
 }
 
@@ -38,7 +37,7 @@ impl fmt::Debug for Leadership {
 }
 
 impl Leadership {
-    /// That of a process without competitors: it leads from the start and for good.
+    /// The leadership of a process without competitors: it leads from the start and permanently.
     pub fn alone(identity: Arc<str>) -> Self {
         let standing = Standing {
             leads: true,
@@ -53,7 +52,7 @@ impl Leadership {
         }))
     }
 
-    /// That of a candidate whose writes pass `gate`: it follows until it is told otherwise.
+    /// The leadership of a candidate whose writes pass `gate`: it follows until it is elected.
     pub(crate) fn candidate(identity: Arc<str>, gate: Gate) -> Self {
         Self(Arc::new(Inner {
             identity,
@@ -62,7 +61,7 @@ impl Leadership {
         }))
     }
 
-    /// Says how the process stands; true when it leads now or no more, and did not before.
+    /// Publishes the standing; true if the process has started or stopped to lead.
     pub(crate) fn tell(&self, standing: Standing) -> bool {
         let mut turned = false;
         self.0.standing.send_if_modified(|before| {
@@ -74,28 +73,28 @@ impl Leadership {
         turned
     }
 
-    /// The name of this process in the election: the Pod's, or the machine's, and a part that no other life of it has.
+    /// The identity of this process in leader election: the name of the Pod or the machine, and a part that is unique for each
+    /// run.
     pub fn identity(&self) -> &Arc<str> {
         &self.0.identity
     }
 
-    /// Whether it leads at this moment, by the clock: also before a process that stood still has noticed.
+    /// Whether this process leads now, according to the clock: correct even before a process that was suspended has noticed.
     pub fn leads(&self) -> bool {
         self.0.standing.borrow().leads && self.0.gate.as_ref().is_none_or(Gate::is_open)
     }
 
-    /// How it stands.
+    /// The current standing.
     pub fn standing(&self) -> Standing {
         self.0.standing.borrow().clone()
     }
 
-    /// Changes when the standing does.
+    /// Subscribes to the standing.
     pub fn changed(&self) -> watch::Receiver<Standing> {
         self.0.standing.subscribe()
     }
 
-    /// Runs `work` to its end; when the lease is lost before that, drops it where it stands, as the end of the process would,
-    /// and gives none.
+    /// Runs `work` to its end. If the lease is lost before that, drops it, as the end of the process would, and returns `None`.
     pub async fn while_leading<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         if self.0.gate.is_none() {
             return Some(work.await);
@@ -103,7 +102,7 @@ impl Leadership {
         let mut standing = self.changed();
         tokio::select! {
             biased;
-            // The sender lives as long as this.
+            // The sender lives as long as `self`.
             _ = standing.wait_for(|standing| !standing.leads) => None,
             done = work => Some(done),
         }
@@ -117,7 +116,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::lead::BootClock;
+    use orkestra_ground::BootClock;
 
     #[tokio::test(start_paused = true)]
     async fn work_ends_with_the_lease_and_a_gate_that_ran_out_counts_before_anybody_says_so() {

@@ -8,11 +8,11 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 
-use orkestra_core::reconcile::record::Version;
+use orkestra_core::decode::Version;
 
 use super::Record;
 
-/// What of a Lease matters to the election.
+/// Returns the fields of a Lease that are relevant to the election.
 pub(super) fn record(lease: &Lease) -> Record {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = spec.lease_duration_seconds;
@@ -30,7 +30,7 @@ pub(super) fn record(lease: &Lease) -> Record {
     }
 }
 
-/// Which state of the Lease it is.
+/// Returns the resourceVersion of the Lease.
 pub(super) fn version(lease: &Lease) -> Version {
     Version::from(
         lease
@@ -41,7 +41,7 @@ pub(super) fn version(lease: &Lease) -> Version {
     )
 }
 
-/// A Lease that does not exist yet, held by nobody.
+/// A Lease that does not exist yet, without a holder.
 pub(super) fn fresh(namespace: &str, name: &str) -> Lease {
     Lease {
         metadata: ObjectMeta {
@@ -53,12 +53,12 @@ pub(super) fn fresh(namespace: &str, name: &str) -> Lease {
     }
 }
 
-/// `lease` held by `identity` as of now. Whatever else it has stays, its resourceVersion included: the write succeeds only on
-/// the state that was seen.
+/// Returns `lease` held by `identity` from now on. All other fields stay, including the resourceVersion: the write succeeds only
+/// if the Lease is unchanged.
 pub(super) fn held(lease: &Lease, identity: &str, duration: Duration, now: Timestamp) -> Lease {
     let before = record(lease);
     let stays = before.holder.as_deref() == Some(identity);
-    // The first holder of all is no transition, as with client-go.
+    // The very first holder is not counted as a transition, as in client-go.
     let transitions = before
         .transitions
         .saturating_add(i32::from(!stays && lease.spec.is_some()));
@@ -77,7 +77,7 @@ pub(super) fn held(lease: &Lease, identity: &str, duration: Duration, now: Times
     lease
 }
 
-/// `lease` given back: held by nobody, for the shortest time that a Lease can say. Source: client-go, `release`.
+/// Returns `lease` released: without a holder, for the shortest duration that a Lease can express. Source: client-go, `release`.
 pub(super) fn released(lease: &Lease, now: Timestamp) -> Lease {
     let mut lease = lease.clone();
     let spec = lease.spec.get_or_insert_default();

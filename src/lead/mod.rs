@@ -1,25 +1,23 @@
-//! Leader election: of several processes one writes, the others follow with warm caches.
+//! Leader election: one of several processes writes, the others follow with warm caches.
 //!
 //! ```text
-//!  Lease ── watch ──► Elector ── asks ──► Election (pure: when to try, to renew, to yield)
+//!  Lease ── watch ──► Elector ── asks ──► Election (pure: when to acquire, to renew, to give up)
 //!    ▲                  │ │
 //!    └── PUT, POST ◄────┘ ├─► Gate         refuses writes that the lease does not cover
-//!                         └─► Leadership   who leads, for all who ask
+//!                         └─► Leadership   the leader, for all readers
 //! ```
 //!
-//! The lock is compare-and-swap: a Lease is made by POST and changed by PUT with the resourceVersion that was seen, so that of
-//! two who try one is refused. Whether another's lease has run out is judged by when *this* process saw it change last, never
-//! by the times that are written in it: clocks of different machines need not agree. Source: client-go, `leaderelection`.
+//! The lock is compare-and-swap: a Lease is created with POST and changed with PUT and the known resourceVersion, so that of two
+//! attempts one is refused. Whether another's lease has expired depends on when *this* process last saw it change, never on the
+//! times in the Lease: clocks of different machines need not agree. Source: client-go, `leaderelection`.
 //!
-//! Three things together see to it that a process which has lost its lease writes nothing: it yields when it could not renew
-//! for [`Timing::renew_deadline`], which is earlier than anybody may take over; passes that run are dropped then; and the
-//! [`Gate`] asks the clock before each write, also of a process that stood still and wakes in the middle of one. The clock is one
-//! that counts the time in suspend, and the elector has a thread of its own, so that no pass, however long, holds up a renewal.
+//! Three mechanisms keep a process that has lost its lease from writing: it stops leading when it could not renew for
+//! [`Timing::renew_deadline`], which is before others may take over; running passes are dropped then; and the `Gate` of `orkestra_cluster` reads the
+//! clock before each write, which covers a process that was suspended during a pass. The clock counts the time in suspend, and
+//! the elector has its own thread, so that even a long pass cannot delay a renewal.
 
-mod boot;
 mod election;
 mod elector;
-mod gate;
 mod leadership;
 mod lease;
 mod thread;
@@ -27,18 +25,16 @@ mod watch;
 
 pub(crate) use self::elector::identity;
 pub use self::{
-    boot::{BootClock, Moment},
     election::{Election, Record, Step, Timing},
     elector::Candidacy,
-    gate::{Gate, Gated, GatedBody, NotLeading},
     leadership::{Leadership, Standing},
     thread::Elector,
 };
 
-/// Where the kernel tells the machine's name.
+/// The file with the machine's name.
 const HOSTNAME: &str = "/proc/sys/kernel/hostname";
 
-/// The name of the Pod, or of the machine: for people who read who leads.
+/// Returns the name of the Pod or the machine, for people who look up the leader.
 pub fn host() -> String {
     let variables = ["POD_NAME", "HOSTNAME"];
     let told = variables.iter().filter_map(|name| std::env::var(name).ok());

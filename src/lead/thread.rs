@@ -1,21 +1,22 @@
-//! The thread that the election runs on.
+//! The thread of leader election.
 
 use std::{io, time::Duration};
 
 use kube::Client;
+use orkestra_cluster::reach::Reach;
+use orkestra_ground::{
+    Clock, Entropy, chain,
+    tasks::{self, Ends, Task},
+};
 use prometheus::IntGauge;
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{Candidacy, elector::Candidate};
-use crate::{
-    runtime::{context::Clock, entropy::Entropy, reach::Reach, wire::chain},
-    tasks::{self, Ends, Task},
-};
 
-/// How soon a client for the Lease is built again that could not be built.
+/// The delay before a failed attempt to build the client for the Lease is repeated.
 const BUILD_AGAIN: Duration = Duration::from_secs(2);
-/// A candidate in the election, on a thread and a runtime of its own: whatever keeps the workers of the process busy, the lease
-/// is renewed. Dropped without [`Elector::end`] it leads no more, and its lease runs out.
+/// A candidate in leader election, on its own thread and runtime: the lease is renewed even if the workers of the process are
+/// busy. If it is dropped without [`Elector::end`], it stops leading, and its lease expires.
 #[derive(Debug)]
 pub struct Elector {
     ended: oneshot::Receiver<()>,
@@ -23,11 +24,11 @@ pub struct Elector {
 }
 
 impl Elector {
-    /// Begins. `connect` builds the client that makes the requests for the Lease, on the elector's runtime, so that the
-    /// connections are its own; the client has no gate. `reach` takes in that the Lease was found in an older state.
+    /// Starts the elector. `connect` builds the client for the Lease on the elector's runtime, so that its connections are
+    /// separate; the client has no gate. `reach` receives the report that the Lease was found in an older state.
     ///
     /// # Errors
-    /// The operating system has no thread for it.
+    /// The operating system cannot create a thread.
     pub fn start<C, E>(
         connect: impl Fn() -> C + Send + 'static,
         candidacy: Candidacy,
@@ -53,7 +54,7 @@ impl Elector {
                 let sources = (clock, entropy);
                 let candidate = Candidate::new(client, candidacy, sources, reach, gauge);
                 let elector = tasks::named(Task::Elector, "");
-                // What it knows outlives a failure: it goes on as if it had stood still for a moment.
+                // Its state outlives a failure: it continues as after a short suspension.
                 elector
                     .kept(
                         Ends::freely(),
@@ -62,22 +63,22 @@ impl Elector {
                     )
                     .await;
             });
-            // An error says that nobody waits.
+            // An error means that there is no receiver.
             let _ = done.send(());
         })?;
         Ok(Self { ended, end })
     }
 
-    /// Leads no more: the gate closes at once. With `release` the lease is given back, so that another takes over now; without
-    /// it runs out by itself, as it has to where a write may still be on its way.
+    /// Stops leading: the gate closes at once. With `release` the lease is released, so that another process takes over at once;
+    /// without it the lease expires, which is required if a write may still be in flight.
     pub async fn end(self, release: bool) {
-        // Errors say that the thread is gone, which ends the process.
+        // Errors mean that the thread is gone, which ends the process.
         let _ = self.end.send(release);
         let _ = self.ended.await;
     }
 }
 
-/// The client, as soon as it can be built.
+/// Returns the client as soon as it can be built.
 async fn connected<C, E>(connect: impl Fn() -> C) -> Client
 where
     C: Future<Output = Result<Client, E>>,

@@ -1,4 +1,4 @@
-//! Tells the elector what becomes of the Lease, so that it need not ask.
+//! Reports changes of the Lease to the elector, so that it does not have to poll.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,42 +13,42 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use orkestra_core::reconcile::record::Version;
+use orkestra_core::decode::Version;
+use orkestra_ground::Entropy;
 
 use super::{Timing, lease};
-use crate::runtime::entropy::Entropy;
 
-/// How much of a rest jitter may take off.
+/// The fraction by which jitter may shorten a pause.
 pub(super) const SPREAD: f64 = 0.2;
 
-/// What was heard of the Lease.
+/// News about the Lease.
 #[derive(Debug)]
 pub(super) enum News {
-    /// It is there, in this state.
+    /// The Lease exists, in this state.
     Is(Box<Lease>),
-    /// This one is deleted.
+    /// This Lease was deleted.
     Gone(Box<Lease>),
-    /// There was none when it was asked for.
+    /// There was no Lease when it was read.
     Absent,
-    /// It was read in an older state than the watch had shown.
+    /// The Lease was read in an older state than the watch had shown.
     Older,
-    /// It cannot be read or watched.
+    /// The Lease cannot be read or watched.
     Trouble(kube::Error),
 }
 
-/// Reads one Lease, and follows it.
+/// Reads one Lease, and watches it.
 pub(super) struct Watcher {
     pub(super) leases: Api<Lease>,
     pub(super) name: String,
     pub(super) timing: Timing,
     pub(super) entropy: Entropy,
     pub(super) told: mpsc::Sender<News>,
-    /// Asks it to begin anew: what the watch showed was old.
+    /// Requests a new start: the watch showed an outdated state.
     pub(super) anew: Arc<Notify>,
 }
 
 impl Watcher {
-    /// Tells what happens until nobody listens.
+    /// Reports news until the receiver is dropped.
     pub(super) async fn run(&self) {
         let (mut version, mut newest) = (None, None);
         loop {
@@ -64,7 +64,7 @@ impl Watcher {
                 Err(error) => Err(error),
             };
             match followed {
-                // A watch ends by itself every few minutes, and goes on where it was.
+                // A watch ends by itself every few minutes, and continues from its position.
                 Ok(next) => version = next,
                 Err(error) if is_expired(&error) => {}
                 Err(error) => {
@@ -80,13 +80,13 @@ impl Watcher {
         }
     }
 
-    /// The Lease as it is now; gives the resourceVersion to watch from. `newest` is the last state that was shown.
+    /// Reads and reports the Lease; returns the resourceVersion to watch from. `newest` is the last state that was reported.
     async fn read(&self, newest: &mut Option<Version>) -> Result<String, kube::Error> {
         let found = bounded(self.timing.renew, self.leases.get_opt(&self.name)).await?;
         if let Some(state) = found.as_ref().map(lease::version) {
             let before = newest.replace(state.clone());
             if before.is_some_and(|before| state.is_behind(&before)) {
-                // Nobody listens at the end.
+                // At the end there is no receiver.
                 let _ = self.told.send(News::Older).await;
             }
         }
@@ -94,13 +94,13 @@ impl Watcher {
             .as_ref()
             .and_then(|lease| lease.metadata.resource_version.clone());
         let news = found.map_or(News::Absent, |lease| News::Is(Box::new(lease)));
-        // Nobody listens at the end.
+        // At the end there is no receiver.
         let _ = self.told.send(news).await;
-        // Of one that is not there, the first state that is.
+        // If there is no Lease, watch from its first state.
         Ok(version.unwrap_or_else(|| "0".to_owned()))
     }
 
-    /// Follows it from a resourceVersion until the watch ends; gives where to go on, none where that is not known.
+    /// Watches the Lease from a resourceVersion until the watch ends; returns where to continue, `None` if that is not known.
     async fn follow(
         &self,
         from: String,
@@ -135,7 +135,7 @@ impl Watcher {
     }
 }
 
-/// A request that nobody answers is one that failed.
+/// Adds a deadline to a request; without a response it fails.
 pub(super) async fn bounded<T>(
     within: Duration,
     request: impl Future<Output = Result<T, kube::Error>>,
@@ -147,7 +147,7 @@ pub(super) async fn bounded<T>(
         .unwrap_or_else(|_| Err(silent()))
 }
 
-/// Whether the resourceVersion is too old to watch from. Source: Kubernetes API concepts, "410 Gone".
+/// True if the resourceVersion is too old to watch from. Source: Kubernetes API concepts, "410 Gone".
 fn is_expired(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 410)
 }

@@ -1,9 +1,10 @@
-//! Single requests of the meta-controller: few and small, so they take JSON values as they are.
+//! Individual requests of the meta-controller: few and small, so they use plain JSON values.
 
 use kube::{
     Client,
     api::{DynamicObject, ObjectMeta},
 };
+use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{GroupKind, ObjectKey, Places},
@@ -11,20 +12,18 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-use crate::runtime::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
-
-/// Objects a page; as kubectl.
+/// Objects per page, as in kubectl.
 const PAGE: u32 = 500;
-/// Field manager of the meta-controller's own writes.
+/// The field manager of the meta-controller's own writes.
 const MANAGER: &str = "orkestra";
 
-/// A request failed.
+/// A failed request.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {source}")]
 pub struct CallError {
     /// Verb, resource and object: `patch websites.demo.example.org shop/one`.
     pub what: String,
-    /// Why.
+    /// The cause.
     pub source: Box<WireError>,
 }
 
@@ -36,7 +35,7 @@ impl CallError {
         }
     }
 
-    /// Whether the object or its kind is not there.
+    /// True if the object or its kind does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(
             *self.source,
@@ -44,22 +43,22 @@ impl CallError {
         )
     }
 
-    /// Whether somebody else was faster.
+    /// True if another client changed the object first.
     pub fn is_conflict(&self) -> bool {
         matches!(*self.source, WireError::Conflict { .. })
     }
 
-    /// Whether an object of that name exists already.
+    /// True if an object of that name already exists.
     pub fn is_already_there(&self) -> bool {
         matches!(*self.source, WireError::AlreadyExists(_))
     }
 
-    /// Whether a permission is missing.
+    /// True if a permission is missing.
     pub fn is_forbidden(&self) -> bool {
         matches!(*self.source, WireError::Forbidden { .. })
     }
 
-    /// Whether there was no answer.
+    /// True if the API server did not answer.
     pub fn is_unreachable(&self) -> bool {
         matches!(*self.source, WireError::Unavailable(_))
     }
@@ -88,7 +87,8 @@ impl Resource {
         }
     }
 
-    /// The same; an object that cannot be read whole is returned without the parts that cannot, under [`Fault::MARK`].
+    /// Returns a resource that reads partly unreadable objects without their unreadable parts, which are listed under
+    /// [`Fault::MARK`].
     #[must_use]
     pub(crate) fn in_part(mut self) -> Self {
         self.wire = self.wire.in_part();
@@ -121,12 +121,12 @@ impl Resource {
         Self::new(client, "", "v1", "Namespace", "namespaces")
     }
 
-    /// A kind that is operated, whatever its scope.
+    /// An operated kind, of any scope.
     pub(crate) fn operated(client: &Client, kind: &OperatedKind) -> Self {
         Self::new(client, &kind.group, &kind.version, &kind.kind, &kind.plural).in_part()
     }
 
-    /// Where this version of a kind is served; none when it is not.
+    /// Resolves where this version of a kind is served; none if it is not.
     pub(crate) async fn pinned(
         client: &Client,
         group: &str,
@@ -141,7 +141,7 @@ impl Resource {
         Ok(found.map(|served| Self { wire, served }))
     }
 
-    /// Where a kind is served, in whichever version; none when it is not.
+    /// Resolves where a kind is served, in any version; none if it is not.
     pub(crate) async fn discover(
         client: &Client,
         kind: &GroupKind,
@@ -157,12 +157,12 @@ impl Resource {
         Ok(None)
     }
 
-    /// Whether its objects live in namespaces.
+    /// True if its objects are namespaced.
     pub(crate) fn is_namespaced(&self) -> bool {
         self.served.namespaced
     }
 
-    /// The object, or none.
+    /// Returns the object, or none.
     pub(crate) async fn get(
         &self,
         namespace: Option<&str>,
@@ -175,25 +175,25 @@ impl Resource {
         }
     }
 
-    /// Everything that `labels` select, of one namespace or of all.
+    /// Lists the objects that `labels` select, in one namespace or in all.
     pub(crate) async fn list(
         &self,
         namespace: Option<&str>,
         labels: Option<&str>,
     ) -> Result<Vec<DynamicObject>, CallError> {
         let mut all = self.list_each(namespace, labels, |object| object).await?;
-        // One that cannot be read whole is none that can be used.
+        // A partly unreadable object cannot be used.
         all.retain(|object| object.data.get(Fault::MARK).is_none());
         Ok(all)
     }
 
-    /// The metadata of everything that `labels` select in `places`; of the rest no more than a page is held.
+    /// Lists the metadata of the objects that `labels` select in `places`; at most one page of whole objects is in memory.
     pub(crate) async fn list_metadata(
         &self,
         places: &Places,
         labels: Option<&str>,
     ) -> Result<Vec<ObjectMeta>, CallError> {
-        // A cluster-scoped resource is listed whole.
+        // A cluster-scoped resource is listed once.
         let is_whole = !self.served.namespaced;
         let places = if is_whole { &Places::All } else { places };
         let mut all = Vec::new();
@@ -224,7 +224,7 @@ impl Resource {
             let page = page.map_err(|source| {
                 CallError::new(self.what("list", namespace.unwrap_or_default()), source)
             })?;
-            // An object that is none is some proxy's, and nothing of ours.
+            // An item that does not decode as an object comes from a proxy, and is not ours.
             all.extend(
                 page.items
                     .iter()
@@ -238,7 +238,7 @@ impl Resource {
         }
     }
 
-    /// Merge patch.
+    /// Sends a merge patch.
     pub(crate) async fn merge(
         &self,
         namespace: Option<&str>,
@@ -253,7 +253,7 @@ impl Resource {
         self.object("patch", &key, answer)
     }
 
-    /// Merge patch on the status subresource.
+    /// Sends a merge patch to the status subresource.
     pub(crate) async fn merge_status(
         &self,
         namespace: Option<&str>,
@@ -274,7 +274,7 @@ impl Resource {
         self.object("patch the status of", &key, answer)
     }
 
-    /// Server-side apply as `manager`, with force: what a user's own file declares is to be so.
+    /// Applies with force as `manager`: a user's own file declares the object.
     pub(crate) async fn apply(
         &self,
         namespace: Option<&str>,
@@ -290,7 +290,7 @@ impl Resource {
         self.object("apply", &key, answer)
     }
 
-    /// Creates it.
+    /// Creates the object.
     pub(crate) async fn create(
         &self,
         namespace: &str,
@@ -300,7 +300,7 @@ impl Resource {
         self.create_in(Some(namespace), name, object).await
     }
 
-    /// The same of a kind that may be cluster-scoped.
+    /// Creates an object of a kind that may be cluster-scoped.
     pub(crate) async fn create_in(
         &self,
         namespace: Option<&str>,
@@ -315,12 +315,12 @@ impl Resource {
         self.object("create", &key, answer)
     }
 
-    /// Deletes it; one that is not there is deleted.
+    /// Deletes the object; succeeds if it does not exist.
     pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), CallError> {
         self.delete_in(Some(namespace), name).await
     }
 
-    /// The same of a kind that may be cluster-scoped.
+    /// Deletes an object of a kind that may be cluster-scoped.
     pub(crate) async fn delete_in(
         &self,
         namespace: Option<&str>,
@@ -329,7 +329,7 @@ impl Resource {
         self.delete_if(namespace, name, (None, None)).await
     }
 
-    /// Deletes it where it has that uid and resourceVersion; one that is not there is deleted.
+    /// Deletes the object if it has that uid and resourceVersion; succeeds if it does not exist.
     pub(crate) async fn delete_exactly(
         &self,
         namespace: &str,

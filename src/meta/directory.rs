@@ -1,12 +1,12 @@
-//! What runs, for those who only read: the HTTP pages, the command line, tests.
+//! The running Katalogs and operators, for readers: the HTTP pages, the command line, tests.
 //!
 //! ```text
 //!  supervisor, Katalog controller ── publish ──► snapshot ──► Directory (any number of readers)
 //!                                                              └ OperatorView::status: live, of each operator
 //! ```
 //!
-//! A snapshot changes when Katalogs or operators come and go, or a Katalog's readiness changes. Counts change far more
-//! often; they are read from each operator's own [`OperatorStatus`].
+//! A snapshot changes when Katalogs or operators are added or removed, or a Katalog's readiness changes. Counts change far
+//! more often; they are read from each operator's own [`OperatorStatus`].
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -19,13 +19,13 @@ use tokio::sync::watch;
 use super::katalog::any_changed;
 use crate::runtime::{OperatorStatus, Phase};
 
-/// The Katalogs of this process, sorted by namespace and name. Cloning is cheap; every clone sees the same.
+/// The Katalogs of this process, sorted by namespace and name. Clones are cheap and share the same state.
 #[derive(Clone, Debug)]
 pub struct Directory {
     snapshot: watch::Receiver<Arc<[KatalogView]>>,
 }
 
-/// The writing end of a [`Directory`].
+/// The writer of a [`Directory`].
 #[derive(Debug)]
 pub struct Publisher {
     snapshot: watch::Sender<Arc<[KatalogView]>>,
@@ -34,69 +34,69 @@ pub struct Publisher {
 /// One Katalog.
 #[derive(Clone, Debug)]
 pub struct KatalogView {
-    /// Which one. Katalogs from files have namespace `default`.
+    /// Its namespace and name. Katalogs from files have namespace `default`.
     pub reference: KatalogRef,
-    /// What it says about itself.
+    /// Its descriptive metadata.
     pub about: About,
-    /// What the newest accepted revision declares; none until one was accepted.
+    /// The newest accepted revision; none until one was accepted.
     pub plan: Option<Arc<Plan>>,
     /// Its `Ready` condition.
     pub ready: Readiness,
-    /// Name of the revision that is in force; none until one was accepted.
+    /// The name of the revision that is in force; none until one was accepted.
     pub revision: Option<String>,
     /// One for each enabled entry of the newest accepted revision, sorted by name.
     pub operators: Vec<OperatorView>,
     /// Entries with `enabled: false`, sorted.
     pub disabled: Vec<String>,
-    /// Whether it was acted upon at least once, so that its operators are known.
+    /// Whether it was processed at least once, so that its operators are known.
     pub settled: bool,
 }
 
-/// What a Katalog says about itself; empty texts where it is silent.
+/// The descriptive metadata of a Katalog; missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// In a sentence.
+    /// A one-sentence description.
     pub description: String,
     /// Its own version, not an API version.
     pub version: String,
-    /// Who wrote it.
+    /// Its author.
     pub author: String,
-    /// Under which terms.
+    /// Its license.
     pub license: String,
 }
 
 /// A `Ready` condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    /// Whether it holds; none is `Unknown`.
+    /// Whether it holds; none means `Unknown`.
     pub status: Option<bool>,
     /// CamelCase, from a fixed set.
     pub reason: Cow<'static, str>,
-    /// For people.
+    /// A human-readable message.
     pub message: String,
 }
 
 /// One entry of a Katalog.
 #[derive(Clone, Debug)]
 pub struct OperatorView {
-    /// What the newest accepted revision declares of it. What it runs, its status says.
+    /// The plan of the newest accepted revision. Its status says which plan runs.
     pub wanted: Revised,
-    /// What it says of itself, live. An entry that was not started for a conflict says `Waiting`, for good.
+    /// Its live status. An entry that was not started because of a conflict stays `Waiting`.
     pub status: watch::Receiver<OperatorStatus>,
-    /// The Katalog that holds this kind, as `namespace/name`, when it is not this one.
+    /// The Katalog that holds this kind, as `namespace/name`, if it is not this one.
     pub conflict: Option<String>,
-    /// What the process that leads says of it, where that is another one and has said anything.
+    /// The row that the leading process wrote for it, if another process leads and has written one.
     pub told: Option<Arc<Row>>,
 }
 
 impl Publisher {
-    /// A directory without Katalogs, and its writing end.
+    /// Creates a directory without Katalogs, and its writer.
     pub fn new() -> (Self, Directory) {
         let (sender, receiver) = watch::channel(Arc::from(Vec::new()));
         (Self { snapshot: sender }, Directory { snapshot: receiver })
     }
 
-    /// Adds a Katalog, or replaces the one of that name. Readers are woken only when something differs beside counts.
+    /// Adds a Katalog, or replaces the one of that name. Readers are notified only if more than counts differs.
     pub fn put(&self, katalog: KatalogView) {
         self.snapshot.send_if_modified(|snapshot| {
             let mut katalogs = snapshot.to_vec();
@@ -126,7 +126,7 @@ impl Publisher {
 }
 
 impl Directory {
-    /// A directory that never changes: for tests of readers.
+    /// Creates a directory that never changes, for tests of readers.
     pub fn fixed(katalogs: Vec<KatalogView>) -> Self {
         let (publisher, directory) = Publisher::new();
         for katalog in katalogs {
@@ -135,12 +135,12 @@ impl Directory {
         directory
     }
 
-    /// All Katalogs, sorted by namespace and name.
+    /// Returns all Katalogs, sorted by namespace and name.
     pub fn katalogs(&self) -> Arc<[KatalogView]> {
         self.snapshot.borrow().clone()
     }
 
-    /// One Katalog.
+    /// Returns one Katalog.
     pub fn katalog(&self, reference: &KatalogRef) -> Option<KatalogView> {
         self.snapshot
             .borrow()
@@ -149,7 +149,7 @@ impl Directory {
             .cloned()
     }
 
-    /// Ends once each Katalog was acted upon and each operator has filled its caches, or says what keeps it from that.
+    /// Returns once each Katalog was processed and each operator has filled its caches, or reports what prevents it.
     pub async fn warm(mut self) {
         loop {
             let katalogs = self.snapshot.borrow_and_update().clone();
@@ -168,15 +168,16 @@ impl Directory {
         }
     }
 
-    /// Waits until the snapshot is another than at the last call of this method on this clone; false when there will be
-    /// no other, because the runtime has ended.
+    /// Waits until the snapshot changes after the last call of this method on this clone; false if it will not change again
+    /// because the runtime has ended.
     pub async fn changed(&mut self) -> bool {
         self.snapshot.changed().await.is_ok()
     }
 }
 
 impl About {
-    /// Reads it from a Katalog's document: below `metadata`, or below `spec.info` where the API server would drop it.
+    /// Reads it from a Katalog's document: below `metadata`, or below `spec.info`, since the API server would drop unknown
+    /// metadata.
     pub fn read(document: &serde_json::Value) -> Self {
         let text = |field: &str| {
             let places = [format!("/metadata/{field}"), format!("/spec/info/{field}")];
@@ -226,7 +227,7 @@ impl KatalogView {
                 )
     }
 
-    /// The operator of that entry.
+    /// Returns the operator of that entry.
     pub fn operator(&self, name: &str) -> Option<&OperatorView> {
         self.operators
             .iter()
@@ -242,18 +243,18 @@ impl OperatorView {
             && self.told == other.told
     }
 
-    /// The name of the entry.
+    /// Returns the name of the entry.
     pub fn name(&self) -> &str {
         &self.wanted.plan.name
     }
 
-    /// The plan that it goes by, as its status says: what it runs, or the wanted plan while it runs none.
+    /// Returns its effective plan according to its status: the running one, or the wanted one if none runs.
     pub fn plan<'a>(&'a self, status: &'a OperatorStatus) -> &'a Arc<OperatorPlan> {
         let effective = status.plans.as_ref().map(Plans::effective);
         &effective.unwrap_or(&self.wanted).plan
     }
 
-    /// Whether its caches are filled, or it says why not.
+    /// True if its caches are filled, or it reports why not.
     pub(crate) fn is_settled(&mut self) -> bool {
         let status = self.status.borrow_and_update();
         let up = matches!(

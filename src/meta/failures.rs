@@ -1,16 +1,17 @@
-//! Operators that failed: what is reported of them, and when they start again. Pure.
+//! Failed operators: their reports and restarts. Pure.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use orkestra_core::plan::{Plans, Revised};
+use orkestra_ground::Backoff;
 use tokio::time::Instant;
 
 use super::ledger::SlotKey;
 use crate::runtime::Role;
 
-/// First and longest wait before an operator that failed starts again.
-const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(5)];
-/// An operator that ran for so long after a failure starts the backoff anew.
+/// The delay before an operator that failed starts again.
+const BACKOFF: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(5));
+/// How long an operator must run after a failure to reset its backoff.
 const STEADY: Duration = Duration::from_mins(10);
 
 /// The failures of operators, by operator.
@@ -23,7 +24,7 @@ pub(crate) struct Failures {
 /// The failures of one operator.
 #[derive(Debug)]
 struct Failure {
-    /// How often it failed without a recovery between.
+    /// How many times it failed without a recovery in between.
     times: u32,
     last: Instant,
     /// None once it runs again.
@@ -34,27 +35,27 @@ struct Failure {
 #[derive(Debug)]
 struct Down {
     error: String,
-    /// What it ran, and what it is to run when it starts again.
+    /// The plan that it ran, and the plan for its next start.
     plans: Plans,
     role: Role,
-    /// Whether writes of the one that failed may still be in flight.
+    /// Whether writes of the failed operator may still be in flight.
     draining: bool,
-    /// Whether it is to stop once they have ended.
+    /// Whether it should stop once they have ended.
     stopping: bool,
     serial: u64,
 }
 
-/// When an operator that failed starts again.
+/// The restart of a failed operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Restart {
-    /// Which failure it follows.
+    /// The failure that it follows.
     pub(crate) serial: u64,
-    /// How long after it.
+    /// The delay after the failure.
     pub(crate) after: Duration,
 }
 
 impl Failures {
-    /// An operator failed; `draining` says that its writes may still be in flight.
+    /// Records a failed operator; `draining` says that its writes may still be in flight.
     pub(crate) fn failed(
         &mut self,
         key: &SlotKey,
@@ -72,8 +73,7 @@ impl Failures {
         if now.saturating_duration_since(failure.last) >= STEADY {
             failure.times = 0;
         }
-        let [first, longest] = BACKOFF;
-        let doubled = first.saturating_mul(2_u32.saturating_pow(failure.times));
+        let after = BACKOFF.after(failure.times);
         failure.times = failure.times.saturating_add(1);
         failure.last = now;
         failure.down = Some(Down {
@@ -86,24 +86,24 @@ impl Failures {
         });
         Restart {
             serial: self.last_serial,
-            after: doubled.min(longest),
+            after,
         }
     }
 
-    /// Why an operator is down; none if it is not.
+    /// Returns why an operator is down; none if it is not.
     pub(crate) fn error(&self, key: &SlotKey) -> Option<&str> {
         let down = self.operators.get(key)?.down.as_ref()?;
         Some(&down.error)
     }
 
-    /// An operator is to follow another plan, from its next start on.
+    /// Sets another plan for an operator that is down, for its next start.
     pub(crate) fn reconfigure(&mut self, key: &SlotKey, wanted: Revised) {
         if let Some(down) = self.down(key) {
             down.plans.want(wanted);
         }
     }
 
-    /// An operator that does not run is to stop: whether it has.
+    /// Stops an operator that does not run; true if it has stopped.
     pub(crate) fn stop(&mut self, key: &SlotKey) -> bool {
         if let Some(down) = self.down(key)
             && down.draining
@@ -115,7 +115,7 @@ impl Failures {
         true
     }
 
-    /// The writes of an operator that failed have ended: whether it was to stop, and has now.
+    /// Records that the writes of a failed operator have ended; true if it should stop, and now has.
     pub(crate) fn drained(&mut self, key: &SlotKey, serial: u64) -> bool {
         let Some(down) = self.down(key).filter(|down| down.serial == serial) else {
             return false;
@@ -128,7 +128,7 @@ impl Failures {
         stopped
     }
 
-    /// The backoff after that failure has passed: what to start, if it is still down.
+    /// Returns what to start after the backoff of that failure, if the operator is still down.
     pub(crate) fn due(&mut self, key: &SlotKey, serial: u64) -> Option<(Plans, Role)> {
         let down = &mut self.operators.get_mut(key)?.down;
         let down = down.take_if(|down| down.serial == serial && !down.draining)?;

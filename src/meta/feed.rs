@@ -1,7 +1,7 @@
-//! Katalogs of the cluster: one watch, a task for each.
+//! Katalogs of the cluster: one watch, and one task for each Katalog.
 //!
-//! Claims are registered for all Katalogs of the first list before anything runs, so that a restart decides them as
-//! before, whatever order the list has.
+//! Claims are registered for all Katalogs of the first list before anything runs, so that a restart decides them as before,
+//! in any order of the list.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,6 +9,7 @@ use std::{
 };
 
 use orkestra_core::plan::KatalogRef;
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -16,19 +17,18 @@ use super::{
     katalog::{Katalog, KatalogObject, Latest, Shared},
     watched::{Told, Watches, own_kind, reference},
 };
-use crate::tasks::{self, Ends, Task};
 
-/// Which Katalogs are followed.
+/// The namespaces whose Katalogs are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// Those of all namespaces.
+    /// All namespaces.
     All,
-    /// Those of these.
+    /// Only these namespaces.
     Some(Vec<String>),
 }
 
 impl Namespaces {
-    /// One scope for each, or that of all of them.
+    /// Returns one scope for each namespace, or one for all.
     pub(crate) fn scopes(&self) -> Vec<Scope> {
         match self {
             Self::All => vec![None],
@@ -57,7 +57,8 @@ pub(crate) async fn follow(
     .await;
 }
 
-/// Watches Katalogs until the shutdown, and waits for their tasks then. What it follows outlives it: begun anew it lists.
+/// Watches Katalogs until the shutdown, then waits for their tasks. The followed Katalogs outlive a failure of this task:
+/// after a restart it lists again.
 async fn watch_all(followed: &mut Followed) {
     let mut watches: Watches<KatalogObject> = Watches::start(
         &followed.shared.context.informers,
@@ -71,7 +72,7 @@ async fn watch_all(followed: &mut Followed) {
         tokio::select! {
             () = shutdown.cancelled() => break,
             Some(told) = watches.told.recv() => {
-                // Before its list is complete, what it shows is taken in together.
+                // Changes before the list is complete are applied together with it.
                 if !unlisted.contains(&told.watch) {
                     followed.look_at(&watches, &told);
                 }
@@ -79,7 +80,7 @@ async fn watch_all(followed: &mut Followed) {
             () = Watches::<KatalogObject>::changed(&mut states) => {}
         }
         if let Some(why) = watches.new_trouble() {
-            tracing::warn!(error = why, "Katalogs cannot be watched");
+            tracing::warn!(error = why, "cannot watch Katalogs");
         }
         let listed: Vec<usize> = unlisted
             .iter()
@@ -106,10 +107,10 @@ async fn watch_all(followed: &mut Followed) {
     followed.tasks.wait().await;
 }
 
-/// A namespace; none is all of them.
+/// A namespace; none means all.
 pub(crate) type Scope = Option<String>;
 
-/// The Katalogs that are followed.
+/// The followed Katalogs.
 struct Followed {
     shared: Arc<Shared>,
     namespaces: Namespaces,
@@ -125,7 +126,7 @@ struct Entry {
 }
 
 impl Followed {
-    /// Takes in what is known now of a Katalog.
+    /// Applies the current state of a Katalog.
     fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &Told) {
         match watches.get(told) {
             Some(written) if told.rewound => {
@@ -140,8 +141,8 @@ impl Followed {
         }
     }
 
-    /// Removes those that were followed before this list of a namespace, or of all, and are not in it: they were deleted while the
-    /// feed began anew.
+    /// Removes Katalogs that were followed before this list of one or all namespaces and are not in it: they were deleted
+    /// while the feed restarted.
     fn remove_unlisted(&mut self, namespace: Option<&str>, listed: &[Arc<KatalogObject>]) {
         let listed: BTreeSet<KatalogRef> = listed.iter().map(|one| one.reference()).collect();
         let in_scope = |katalog: &KatalogRef| namespace.is_none_or(|one| one == katalog.namespace);
@@ -154,7 +155,7 @@ impl Followed {
         }
     }
 
-    /// Takes in states of Katalogs; all of them claim before any of them runs.
+    /// Applies states of Katalogs; all of them claim before any of them runs.
     fn apply(&mut self, objects: Vec<Arc<KatalogObject>>) {
         let mut started = Vec::new();
         for object in objects {
@@ -167,7 +168,7 @@ impl Followed {
                 entry.objects.send_replace(Some(object));
                 continue;
             }
-            // One of the same name that was there before has to end first.
+            // A predecessor of the same name has to end first.
             let before = self.katalogs.remove(&key).inspect(|entry| {
                 entry.objects.send_replace(None);
             });
@@ -202,7 +203,7 @@ impl Followed {
     }
 
     fn remove(&mut self, katalog: &KatalogRef) {
-        // The entry stays until another of its name comes: its task may have something to release.
+        // The entry stays until the next one of its name: its task may still have kinds to release.
         if let Some(entry) = self.katalogs.get(katalog) {
             entry.objects.send_replace(None);
         }
@@ -210,21 +211,21 @@ impl Followed {
     }
 }
 
-/// A Katalog to be run.
+/// A Katalog to run.
 struct Attended {
     shared: Arc<Shared>,
     key: KatalogRef,
-    /// The task of one of the same name that was there before.
+    /// The task of a predecessor of the same name.
     before: Option<JoinHandle<()>>,
-    /// What it begins with; made anew after a failure.
+    /// The Katalog to start with; created again after a failure.
     first: Option<Katalog>,
     objects: watch::Receiver<Latest>,
 }
 
-/// Runs a Katalog until it is gone; begun anew it starts from its newest state.
+/// Runs a Katalog until it is gone; after a restart it starts from its newest state.
 async fn attend(attended: &mut Attended) {
     if let Some(before) = &mut attended.before {
-        // It has to end first; how does not matter.
+        // It must end first; its result does not matter.
         let _ = before.await;
         attended.before = None;
     }

@@ -1,4 +1,4 @@
-//! Who holds which kind, and what has to be started, changed or stopped for it: pure, no operator in sight.
+//! Decides which Katalog holds which kind, and which operators to start, change or stop: pure, without operators.
 //!
 //! ```text
 //!  wanted Katalogs ── decide ──► a decision per entry ── compare with slots ──► effects: Stop, Reconfigure, Start
@@ -6,9 +6,8 @@
 //!                                                             └── stopped, hold ─────┘ (the supervisor's reports)
 //! ```
 //!
-//! It is level-triggered: [`Ledger::settle`] compares what is wanted with what is there, however either came about. An
-//! entry starts in a kind only when nothing in that kind is stopping or held, so a successor never overlaps its
-//! predecessor.
+//! It is level-triggered: [`Ledger::settle`] compares the wanted state with the actual one, however either came about. An
+//! entry starts in a kind only when nothing in that kind is stopping or held, so a successor never overlaps its predecessor.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,35 +19,35 @@ use orkestra_core::plan::{self, Change, GroupKind, KatalogRef, OperatorPlan, Pla
 use super::claims::{self, Claimant, Holder, Seniority, Standing, Standings};
 use crate::runtime::{Problem, Role};
 
-/// Which entry of which Katalog.
+/// A Katalog, and one of its entries.
 pub(crate) type SlotKey = (KatalogRef, String);
 
-/// What a Katalog wants.
+/// The wanted state of a Katalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// The Katalog's uid; of a file, empty.
+    /// The Katalog's uid; for one from a file, its namespace and name.
     pub(crate) uid: String,
-    /// Its place among Katalogs that claim the same kind.
+    /// Its rank among Katalogs that claim the same kind.
     pub(crate) seniority: Seniority,
-    /// Kinds it claims; at least those of its plan. A Katalog claims before it runs, so that after a restart a younger
-    /// one does not start first.
+    /// Kinds it claims; at least those of its plan. A Katalog claims before it runs, so that after a restart a younger one
+    /// does not start first.
     pub(crate) claims: BTreeSet<GroupKind>,
-    /// What it runs; none while its revision is not stored yet, or when it never had a good one.
+    /// The plan to run; none while its revision is not stored yet, or if it never had a good one.
     pub(crate) plan: Option<Arc<Plan>>,
-    /// Name of the revision that declares the plan.
+    /// The name of the revision that declares the plan.
     pub(crate) revision: Arc<str>,
-    /// Which version each of its kinds is stored in, as far as the cluster's CRDs tell.
+    /// The storage version of each of its kinds, as far as the cluster's CRDs are known.
     pub(crate) storage: BTreeMap<GroupKind, String>,
-    /// Whether the plan is stored as a revision, by this process as the leader, so that operators may work.
+    /// Whether this process, as the leader, has stored the plan as a revision, so that operators may work.
     pub(crate) stored: bool,
-    /// Kinds that are recorded as operated: none is worked on before, so that whoever comes later knows what to release.
+    /// Kinds that are recorded as operated: operators work on no kind before, so that a later process knows what to release.
     pub(crate) recorded: BTreeSet<GroupKind>,
-    /// Kinds that it no longer wants, and has not released: their claims stay.
+    /// Kinds that it no longer wants and has not released: their claims stay.
     pub(crate) leftovers: BTreeSet<GroupKind>,
 }
 
 impl PartialEq for Wanted {
-    /// Plans are equal when they are the same one.
+    /// Plans are equal if they are the same object.
     fn eq(&self, other: &Self) -> bool {
         let Self {
             uid,
@@ -73,7 +72,7 @@ impl PartialEq for Wanted {
     }
 }
 
-/// What becomes of one entry.
+/// The decision on one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It runs, in this role.
@@ -86,14 +85,14 @@ pub(crate) enum Decision {
     Unclaimed(Problem),
 }
 
-/// What the supervisor has to do, in this order.
+/// An action for the supervisor, in this order.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// Stop it, and say [`Ledger::stopped`] when that is done.
+    /// Stop the operator, then call [`Ledger::stopped`].
     Stop(SlotKey),
-    /// Let it follow another plan, or the same one under another revision.
+    /// Switch it to another plan, or to the same one under another revision.
     Reconfigure(SlotKey, Revised),
-    /// Start it.
+    /// Start the operator.
     Start(SlotKey, Revised, Role),
 }
 
@@ -106,7 +105,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// Whether it goes on under that plan in that role.
+    /// True if it continues under that plan in that role.
     fn stays(&self, plan: &OperatorPlan, role: &Role) -> bool {
         *role == self.role && plan.resource.group_kind() == self.kind()
     }
@@ -116,26 +115,26 @@ impl Slot {
     }
 }
 
-/// Answer to a wish to release a kind.
+/// The answer to a request to release a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// An operator of the kind is still there; ask again when it has stopped.
+    /// An operator of the kind still exists; ask again when it has stopped.
     Busy,
-    /// Another Katalog, which is named, has the kind: there is nothing to release.
+    /// The named other Katalog has the kind: there is nothing to release.
     Claimed(String),
-    /// The kind is not claimed, for this reason if there is one; ask again when that changes.
+    /// The kind is not claimed, with the reason if there is one; ask again when that changes.
     Unclaimed(Option<String>),
     /// Nothing starts in this kind until [`Ledger::unhold`].
     Held,
 }
 
-/// What is wanted and what is there.
+/// The wanted and the actual state.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     wanted: BTreeMap<KatalogRef, Wanted>,
     slots: BTreeMap<SlotKey, Slot>,
     held: BTreeMap<GroupKind, usize>,
-    /// Who has which kind, as far as the cluster says.
+    /// The holders of kinds, as the cluster shows them.
     standings: Arc<Standings>,
     closed: bool,
     /// Operators stop without waiting for those that depend on them.
@@ -143,8 +142,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Says what a Katalog wants from now on. Entries that would run as before keep their plans, so that their
-    /// operators notice nothing.
+    /// Sets the wanted state of a Katalog. Unchanged entries keep their plans, so that their operators are not affected.
     pub(crate) fn want(&mut self, katalog: KatalogRef, mut wanted: Wanted) {
         if let (Some(old), Some(new)) = (self.plan(&katalog), &wanted.plan) {
             wanted.plan = Some(keep_unchanged(old, new));
@@ -152,12 +150,12 @@ impl Ledger {
         self.wanted.insert(katalog, wanted);
     }
 
-    /// A Katalog wants nothing any more.
+    /// Removes a Katalog.
     pub(crate) fn forget(&mut self, katalog: &KatalogRef) {
         self.wanted.remove(katalog);
     }
 
-    /// A Katalog wants nothing any more but the claims on what it has to release.
+    /// Removes everything that a Katalog wants except the claims on kinds it has to release.
     pub(crate) fn let_go(&mut self, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
         if let Some(wanted) = self.wanted.get_mut(katalog) {
             (wanted.plan, wanted.claims) = (None, BTreeSet::new());
@@ -166,7 +164,7 @@ impl Ledger {
         self.forget_idle(katalog);
     }
 
-    /// A Katalog has released that kind.
+    /// Records that a Katalog has released that kind.
     pub(crate) fn released(&mut self, katalog: &KatalogRef, kind: &GroupKind) {
         if let Some(wanted) = self.wanted.get_mut(katalog) {
             wanted.leftovers.remove(kind);
@@ -183,7 +181,7 @@ impl Ledger {
         }
     }
 
-    /// What a Katalog has to release.
+    /// Returns the kinds that a Katalog has to release.
     pub(crate) fn leftovers(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
         let wanted = self.wanted.get(katalog);
         wanted
@@ -191,17 +189,18 @@ impl Ledger {
             .unwrap_or_default()
     }
 
-    /// The plan that a Katalog wants to run.
+    /// Returns the plan that a Katalog wants to run.
     pub(crate) fn plan(&self, katalog: &KatalogRef) -> Option<&Arc<Plan>> {
         self.wanted.get(katalog)?.plan.as_ref()
     }
 
-    /// Takes in who has which kind.
+    /// Sets the holders of kinds.
     pub(crate) fn stand(&mut self, standings: Arc<Standings>) {
         self.standings = standings;
     }
 
-    /// Whether a Katalog's operator of that kind may work: its plan is stored, the kind is recorded as operated, and claimed.
+    /// True if a Katalog's operator of that kind may work: its plan is stored, and the kind is recorded as operated, and
+    /// claimed.
     pub(crate) fn may_work(&self, katalog: &KatalogRef, kind: &GroupKind) -> bool {
         self.wanted.get(katalog).is_some_and(|wanted| {
             wanted.stored
@@ -210,12 +209,12 @@ impl Ledger {
         })
     }
 
-    /// The kind of a running or stopping operator.
+    /// Returns the kind of a running or stopping operator.
     pub(crate) fn kind_of(&self, key: &SlotKey) -> Option<GroupKind> {
         self.slots.get(key).map(Slot::kind)
     }
 
-    /// The kinds of which the Katalog is the holder, as far as this process and the cluster say.
+    /// Returns the kinds that the Katalog holds, according to this process and the cluster.
     pub(crate) fn held_by(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
         let Some(wanted) = self.wanted.get(katalog) else {
             return BTreeSet::new();
@@ -227,7 +226,7 @@ impl Ledger {
         kinds.cloned().collect()
     }
 
-    /// The kinds that are to be claimed, each for the Katalog that has it or releases it.
+    /// Returns the kinds to claim, each for the Katalog that has it or releases it.
     pub(crate) fn demand(&self) -> BTreeMap<GroupKind, Claimant> {
         let claimant = |katalog: &KatalogRef, wanted: &Wanted| Claimant {
             katalog: katalog.clone(),
@@ -250,37 +249,37 @@ impl Ledger {
         kinds
     }
 
-    /// From now on everything is to stop and nothing starts.
+    /// Stops everything; nothing starts from now on.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// From now on nothing waits any more for what depends on it to stop first.
+    /// Lets operators stop without waiting for those that depend on them.
     pub(crate) fn hurry(&mut self) {
         self.hurried = true;
     }
 
-    /// An operator has stopped.
+    /// Records that an operator has stopped.
     pub(crate) fn stopped(&mut self, key: &SlotKey) {
         self.slots.remove(key);
     }
 
-    /// Whether no operator is left.
+    /// True if no operator is left.
     pub(crate) fn is_idle(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The role of an operator that is there.
+    /// Returns the role of an existing operator.
     pub(crate) fn role(&self, key: &SlotKey) -> Option<Role> {
         self.slots.get(key).map(|slot| slot.role.clone())
     }
 
-    /// Entries whose operators have not stopped.
+    /// Returns the entries whose operators have not stopped.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = &SlotKey> {
         self.slots.keys()
     }
 
-    /// Asks for a kind to be left alone, for the Katalog of that uid to release it.
+    /// Requests that no operator runs for a kind, so that the Katalog of that uid can release it.
     pub(crate) fn hold(&mut self, kind: &GroupKind, uid: &str) -> Hold {
         if let Some(holder) = claims::holder(&self.wanted, kind) {
             return Hold::Claimed(holder.to_string());
@@ -300,7 +299,7 @@ impl Ledger {
         Hold::Held
     }
 
-    /// Gives a held kind back.
+    /// Ends a hold of a kind.
     pub(crate) fn unhold(&mut self, kind: &GroupKind) {
         if let Some(count) = self.held.get_mut(kind) {
             *count -= 1;
@@ -310,7 +309,7 @@ impl Ledger {
         }
     }
 
-    /// What becomes of each entry that is wanted.
+    /// Returns the decision on each wanted entry.
     pub(crate) fn decisions(&self) -> Vec<(Revised, Decision)> {
         let running = self
             .wanted
@@ -356,7 +355,7 @@ impl Ledger {
         }
     }
 
-    /// Compares what is wanted with what is there; the effects are taken as done, but for stops, which last.
+    /// Compares the wanted state with the actual one; the returned effects count as done, except stops, which take time.
     pub(crate) fn settle(&mut self) -> Vec<Effect> {
         let mut runs: BTreeMap<SlotKey, (Revised, Role)> = BTreeMap::new();
         if !self.closed {
@@ -386,7 +385,7 @@ impl Ledger {
         effects
     }
 
-    /// Stops and reconfigures what runs. Of operators that are to stop, those that depend on others do so before them.
+    /// Stops and reconfigures running operators. An operator stops after those that depend on it.
     fn settle_slots(&mut self, runs: &BTreeMap<SlotKey, (Revised, Role)>) -> Vec<Effect> {
         let mut effects = Vec::new();
         let needed = self.needed_to_stop(runs);
@@ -408,7 +407,7 @@ impl Ledger {
         effects
     }
 
-    /// The operators on which others depend that are to stop, or have not stopped yet.
+    /// Returns the operators on which others depend that should stop, or have not stopped yet.
     fn needed_to_stop(&self, runs: &BTreeMap<SlotKey, (Revised, Role)>) -> BTreeSet<SlotKey> {
         if self.hurried {
             return BTreeSet::new();
@@ -435,7 +434,7 @@ impl Ledger {
     }
 }
 
-/// `new` with the operators of `old` that run as before.
+/// Returns `new` with the unchanged operators of `old`.
 fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     let changes = plan::diff(old, new);
     let touched: BTreeSet<&str> = changes

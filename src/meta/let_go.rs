@@ -1,4 +1,4 @@
-//! Releases by hand: `ork release`, where no controller does it.
+//! Manual releases: `ork release`, if no controller does it.
 
 use jiff::Timestamp;
 use kube::Client;
@@ -15,12 +15,12 @@ use super::{
     release::{Progress, ReleaseError, Released, release_kind},
 };
 
-/// What became of one kind of a Katalog.
+/// The result for one kind of a Katalog.
 #[derive(Debug)]
 pub enum Outcome {
     /// It was released.
     Released(Released),
-    /// Another Katalog, which is named, has the kind.
+    /// The named other Katalog has the kind.
     Claimed(String),
     /// It could not be released.
     Failed(ReleaseError),
@@ -32,13 +32,13 @@ pub enum LetGoError {
     /// There is no such Katalog.
     #[error("Katalog {0} does not exist")]
     NotFound(KatalogRef),
-    /// Its controller would put everything back.
+    /// It is not being deleted: its controller would revert the release.
     #[error(
         "Katalog {katalog} is not being deleted: run `kubectl delete katalog {name} --namespace {namespace}` first",
         name = .katalog.name, namespace = .katalog.namespace
     )]
     NotDeleted {
-        /// Which.
+        /// The Katalog.
         katalog: KatalogRef,
     },
     /// The API server refused, or did not answer.
@@ -46,10 +46,10 @@ pub enum LetGoError {
     Call(#[from] CallError),
 }
 
-/// Releases what a Katalog that is being deleted operated, kind by kind, and then the Katalog, unless a kind failed.
+/// Releases the kinds that a Katalog under deletion operated, one by one, and then the Katalog, unless a kind failed.
 ///
 /// # Errors
-/// [`LetGoError`]; that a kind could not be released is its [`Outcome`].
+/// [`LetGoError`]; a kind that could not be released is reported in its [`Outcome`].
 pub async fn release_katalog(
     client: &Client,
     katalog: &KatalogRef,
@@ -87,7 +87,7 @@ pub async fn release_katalog(
         for (lease, state) in own {
             let state = (state.uid.as_str(), state.version.as_str());
             let dropped = leases.delete_exactly(CLAIMS_NAMESPACE, &lease, state).await;
-            // Somebody else was faster: it is theirs.
+            // Another client changed the claim first, and now owns it.
             dropped.or_else(|error| {
                 if error.is_conflict() {
                     Ok(())
@@ -100,7 +100,7 @@ pub async fn release_katalog(
     Ok(outcomes)
 }
 
-/// The Katalog of another installation than `installation` that has the kind, as people read it; none where nobody else has.
+/// Returns the Katalog of an installation other than `installation` that has the kind, for display; none if no other has it.
 ///
 /// # Errors
 /// The API server refused, or did not answer.
@@ -151,7 +151,7 @@ async fn take_finalizer(
     let patch = json!({ "metadata": metadata });
     let namespace = Some(katalog.namespace.as_str());
     match katalogs.merge(namespace, &katalog.name, &patch).await {
-        // Its controller was faster.
+        // Its controller was first.
         Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
         answer => answer.map(drop),
     }

@@ -7,7 +7,7 @@
 //!                         └─ diagnostics ──► Katalog status ◄─┴─ each operator's status
 //! ```
 //!
-//! Nothing here knows what an operator does; [`crate::runtime`] knows nothing of Katalogs.
+//! This module knows nothing about the work of operators; [`crate::runtime`] knows nothing about Katalogs.
 
 mod calls;
 mod claims;
@@ -30,6 +30,7 @@ mod watched;
 
 use std::{sync::Arc, time::Duration};
 
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -38,28 +39,29 @@ pub use self::{
     claims::Seniority,
     directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness},
     feed::Namespaces,
-    files::{FileError, Files, Notice, compile_files},
+    files::{AppliedObject, FileError, Files, Notice, compile_files},
     let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{Progress, ReleaseError, Released, operated, release_kind},
 };
-use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
-use crate::{
-    runtime::context::Context,
-    tasks::{self, Ends, Task},
+pub(crate) use self::{
+    calls::Resource,
+    files::{apply_manifest, manifests, wait_for},
 };
+use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
+use crate::runtime::context::Context;
 
-/// How long the first list of CRDs is waited for.
+/// How long to wait for the first list of CRDs.
 const CRDS_PATIENCE: Duration = Duration::from_secs(5);
-/// How long the first list of claims is waited for.
+/// How long to wait for the first list of claims.
 const CLAIMS_PATIENCE: Duration = Duration::from_secs(5);
-/// How long the claims may take to be dropped at the end.
+/// How long dropping the claims may take at shutdown.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long the first list of Motifs is waited for.
+/// How long to wait for the first list of Motifs.
 const MOTIFS_PATIENCE: Duration = Duration::from_secs(5);
-/// What part of a shutdown's time Katalogs may take to end what they are at; operators have the rest.
+/// The divisor of the shutdown time that Katalogs get to finish their work; operators get the rest.
 const FEED_SHARE: u32 = 4;
 
-/// Where Katalogs come from.
+/// The source of Katalogs.
 #[derive(Debug)]
 pub enum Feed {
     /// From the cluster, as custom resources.
@@ -68,13 +70,31 @@ pub enum Feed {
     Files(Files),
 }
 
-/// In whose name kinds are claimed.
+/// The installation that claims kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
-    /// The same for all processes of an installation, and after their restarts; no other installation of the cluster has it.
+    /// The same for all processes of an installation, and after their restarts; unique in the cluster.
     pub name: Arc<str>,
-    /// Whether its claims outlive the process: another one of the installation goes on with them.
+    /// Whether its claims outlive the process: another process of the installation continues with them.
     pub lasting: bool,
+}
+
+impl Installation {
+    /// That of Katalog files which the command `command` runs: the same for the next run of them on this machine, so that it
+    /// goes on with the claims of one that was killed.
+    pub fn of_files(command: &str, paths: &[std::path::PathBuf]) -> Self {
+        let whole = |path: &std::path::PathBuf| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            path.display().to_string()
+        };
+        let whole: Vec<String> = paths.iter().map(whole).collect();
+        let mut hash = orkestra_core::value::hash_text(&whole.join("\n"));
+        hash.truncate(10);
+        Self {
+            name: format!("{command} on {} ({hash})", crate::lead::host()).into(),
+            lasting: false,
+        }
+    }
 }
 
 /// The engine: Katalogs in, operators running.
@@ -86,7 +106,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// An engine that runs nothing yet. It is an installation of its own, unless it is told otherwise.
+    /// Creates an engine that runs nothing yet. By default it is its own installation.
     pub fn new(context: Arc<Context>) -> Self {
         let (publisher, directory) = Publisher::new();
         let (synced, is_synced) = watch::channel(false);
@@ -108,31 +128,31 @@ impl Runtime {
         }
     }
 
-    /// The same in the name of `installation`.
+    /// Sets the installation.
     #[must_use]
     pub fn of(mut self, installation: Installation) -> Self {
         self.installation = installation;
         self
     }
 
-    /// True once all Katalogs that were there at the start are known, and run as far as they can.
+    /// True once all Katalogs that existed at the start are known, and run as far as they can.
     pub fn synced(&self) -> watch::Receiver<bool> {
         self.shared.synced.subscribe()
     }
 
-    /// What runs, for readers.
+    /// Returns the directory of running Katalogs.
     pub fn directory(&self) -> Directory {
         self.directory.clone()
     }
 
     /// Runs what `feed` declares until `shutdown`; then stops, in order and within `patience`: no new revisions, no new
-    /// passes, writes in flight end. Operators that do not stop in time are logged, with what they were at, and left behind:
-    /// the result is then false, and true when the last write has ended.
+    /// passes, writes in flight end. Operators that do not stop in time are logged, with their unfinished work, and
+    /// abandoned. Returns true if the last write has ended, false if operators were abandoned.
     ///
-    /// While another process leads, everything is made ready and nothing is written.
+    /// While another process leads, everything is prepared and nothing is written.
     ///
     /// # Errors
-    /// [`FileError`] when files cannot run at their first reading; a later one keeps the last good revision.
+    /// [`FileError`] if files cannot run when they are first read; a later error keeps the last good revision.
     pub async fn run(
         self,
         feed: Feed,
@@ -160,7 +180,7 @@ impl Runtime {
         let followed = bounded(feeding, &shutdown, patience / FEED_SHARE).await;
         let rest = patience.saturating_sub(patience / FEED_SHARE);
         let finished = shared.supervisor.close(rest).await;
-        // Nobody takes over a kind beside a write that is still on its way.
+        // No other installation may take over a kind while a write is in flight.
         if finished && !installation.lasting {
             let _ = tokio::time::timeout(FAREWELL, Box::pin(keeper.end())).await;
         }
@@ -171,7 +191,7 @@ impl Runtime {
     }
 }
 
-/// Keeps the claims on kinds; never ends.
+/// Keeps the claims on kinds; never returns.
 async fn keep_claims(keeper: &mut Keeper) {
     let claims = tasks::named(Task::Claims, "");
     claims
@@ -179,7 +199,7 @@ async fn keep_claims(keeper: &mut Keeper) {
         .await;
 }
 
-/// Has operators follow whether this process leads; never ends.
+/// Starts and stops the work of operators as this process leads or not; never returns.
 async fn stand_duty(shared: &Arc<Shared>) {
     let duty = tasks::named(Task::Duty, "");
     duty.kept(Ends::never(), Arc::clone(shared), |shared| {
@@ -188,24 +208,24 @@ async fn stand_duty(shared: &Arc<Shared>) {
     .await;
 }
 
-/// Follows `feed` until `shutdown`, and until what was begun has ended.
+/// Follows `feed` until `shutdown`, and until its tasks have ended.
 async fn follow(
     shared: &Arc<Shared>,
     feed: Feed,
     shutdown: &CancellationToken,
 ) -> Result<(), FileError> {
-    // Katalogs compile without, and are compiled anew as CRDs become known.
+    // Katalogs compile without CRDs, and are compiled again as CRDs become known.
     if tokio::time::timeout(CRDS_PATIENCE, shared.context.crds.synced())
         .await
         .is_err()
     {
-        tracing::warn!("CRDs are not known yet");
+        tracing::warn!("CRDs are not listed yet");
     }
-    // Who held what before a restart decides what may be released.
+    // The claims held before a restart decide what may be released.
     let mut standings = shared.supervisor.standings().subscribe();
     let listed = standings.wait_for(|standings| standings.listed);
     if tokio::time::timeout(CLAIMS_PATIENCE, listed).await.is_err() {
-        tracing::warn!("claims on kinds are not known yet");
+        tracing::warn!("claims on kinds are not listed yet");
     }
     let namespaces = match feed {
         Feed::Files(files) => {
@@ -217,10 +237,10 @@ async fn follow(
     };
     let motifs = motifs::follow(Arc::clone(shared), &namespaces, shutdown.clone());
     let katalogs = async {
-        // A Katalog must not be told that there is no Motif when it is only not known yet.
+        // A Katalog must not be refused for a missing Motif while the Motifs are not known yet.
         let listed = shared.motifs.listed();
         if tokio::time::timeout(MOTIFS_PATIENCE, listed).await.is_err() {
-            tracing::warn!("Motifs are not known yet");
+            tracing::warn!("Motifs are not listed yet");
         }
         feed::follow(Arc::clone(shared), &namespaces, shutdown.clone()).await;
     };
@@ -228,7 +248,7 @@ async fn follow(
     Ok(())
 }
 
-/// Runs `feed` to its end, which may come no later than `patience` after `shutdown`; none if it would.
+/// Runs `feed` to its end, which may come no later than `patience` after `shutdown`; none if it would take longer.
 async fn bounded<T>(
     feed: impl Future<Output = T>,
     shutdown: &CancellationToken,
@@ -241,7 +261,7 @@ async fn bounded<T>(
     tokio::select! {
         ended = feed => Some(ended),
         () = late => {
-            tracing::warn!("Katalogs did not end in time");
+            tracing::warn!("Katalogs did not stop in time");
             None
         }
     }

@@ -1,6 +1,6 @@
-//! Motifs of the cluster: one watch, what Katalogs import by name.
+//! Motifs of the cluster, which Katalogs import by name: one watch.
 //!
-//! A change wakes every Katalog; those that import the Motif, however far down, are compiled anew.
+//! A change wakes every Katalog; those that import the Motif, directly or not, are compiled again.
 
 use std::{
     collections::BTreeMap,
@@ -9,6 +9,7 @@ use std::{
 
 use kube::api::DynamicObject;
 use orkestra_core::plan::KatalogRef;
+use orkestra_ground::tasks::{self, Ends, Task};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,28 +19,27 @@ use super::{
     katalog::Shared,
     watched::{Content, Watches, Written, own_kind, reference},
 };
-use crate::tasks::{self, Ends, Task};
 
-/// The Motifs that are known.
+/// The known Motifs.
 #[derive(Debug)]
 pub(crate) struct Motifs {
     known: Mutex<Known>,
-    /// Counts what was taken in.
+    /// Counts changes.
     changed: watch::Sender<u64>,
-    /// Whether they were listed, or cannot be.
+    /// Whether they were listed, or cannot be listed.
     listed: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Each, or what of it cannot be read.
+    /// Each Motif, or its unreadable parts.
     motifs: BTreeMap<KatalogRef, Result<Arc<Value>, String>>,
     /// Why they cannot be watched at the moment.
     trouble: Option<String>,
 }
 
 impl Motifs {
-    /// None yet.
+    /// Creates an empty set.
     pub(crate) fn new() -> Self {
         Self {
             known: Mutex::default(),
@@ -48,7 +48,7 @@ impl Motifs {
         }
     }
 
-    /// The Motif `name` of a namespace.
+    /// Returns the Motif `name` of a namespace.
     ///
     /// # Errors
     /// Why there is none.
@@ -69,14 +69,14 @@ impl Motifs {
         })
     }
 
-    /// Wakes when a Motif comes, changes or goes.
+    /// A receiver that changes when a Motif is added, changed or deleted.
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Ends once they were listed, or cannot be.
+    /// Returns once they were listed, or cannot be listed.
     pub(crate) async fn listed(&self) {
-        // The sender lives as long as this.
+        // The sender lives as long as `self`.
         let _ = self.listed.subscribe().wait_for(|listed| *listed).await;
     }
 
@@ -102,7 +102,7 @@ pub(crate) async fn follow(
         .await;
 }
 
-/// Watches Motifs until the shutdown; begun anew it lists.
+/// Watches Motifs until the shutdown; after a restart it lists again.
 async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &CancellationToken) {
     let mut watches: Watches<Motif> = Watches::start(
         &shared.context.informers,
@@ -124,11 +124,11 @@ async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &Cancella
         }
         let trouble = watches.trouble();
         if let Some(why) = watches.new_trouble() {
-            tracing::warn!(error = why, "Motifs cannot be watched");
+            tracing::warn!(error = why, "cannot watch Motifs");
         }
         let count = states.len();
         let is_listed = (0..count).all(|watch| watches.was_synced(watch));
-        // What was told of the lists is in front of what says that they are complete.
+        // Changes from the lists are queued before the state that marks them complete.
         while let Ok(told) = watches.told.try_recv() {
             let (key, motif) = (reference(&told.key), watches.get(&told));
             motifs.change(|known| known.put(key, motif.as_deref()));

@@ -1,14 +1,15 @@
-//! Lets go of a kind: takes our marks off its resources, and off children that Kubernetes does not collect.
+//! Releases a kind: removes our finalizer, label and inventory from its resources, and our labels from children that
+//! Kubernetes does not collect.
 //!
 //! ```text
-//!  resources with our finalizer, label or inventory ──► inventories say which kinds have children
+//!  resources with our finalizer, label or inventory ──► inventories name the kinds of children
 //!         │                                                      │
-//!         │                        children with our owner label and without a controller: labels off
-//!         └──────────────────────────────────────────────────────┴──► then finalizer, label, inventory off
+//!         │                        children with our owner label and without a controller: labels removed
+//!         └──────────────────────────────────────────────────────┴──► then finalizer, label, inventory removed
 //! ```
 //!
-//! It reads no template and no Katalog. The marks of a resource go last, so that a crash in between loses nothing. A
-//! resource that is being deleted is let go too: what it owns is collected by Kubernetes.
+//! It reads no template and no Katalog. The metadata of a resource is removed last, so that a crash in between loses nothing.
+//! A resource that is being deleted is released too: Kubernetes collects what it owns.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, OperatorPlan, Places},
+    plan::{self, GroupKind, MetadataKey, OperatorPlan, Places},
     reconcile::{
         inventory::{Declared, Inventory},
         record::child_mark,
@@ -32,12 +33,12 @@ use super::{
     katalog::group_kind,
 };
 
-/// Writes at a time.
+/// How many writes run concurrently.
 const WRITES: usize = 8;
-/// Times that one object is read again after somebody else was faster.
+/// How many times one object is read again after another client changed it first.
 const ATTEMPTS: usize = 5;
 
-/// What was let go.
+/// The counts of a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Released {
     /// Custom resources.
@@ -46,7 +47,7 @@ pub struct Released {
     pub children: usize,
 }
 
-/// Some marks are still there.
+/// Why a release is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     /// The objects could not be listed.
@@ -55,19 +56,19 @@ pub enum ReleaseError {
     /// Some of them could not be written; the others were.
     #[error("{failed} objects could not be cleaned up; first error: {first}")]
     Write {
-        /// How many.
+        /// Their number.
         failed: usize,
-        /// The first refusal.
+        /// The first error.
         first: CallError,
     },
 }
 
-/// How many custom resources a release has left, as it goes on. Clones are the same one.
+/// The number of custom resources left during a release. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Mutex<Option<(usize, usize)>>>);
 
 impl Progress {
-    /// Custom resources that are left, and how many there were; none before they were listed.
+    /// Returns how many custom resources are left, and how many there were; none before they were listed.
     pub fn left(&self) -> Option<(usize, usize)> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,18 +85,26 @@ impl Progress {
     }
 }
 
-/// Takes our finalizer, label and inventory off every resource of `kind`, and our labels off their children that have
-/// no controller. A kind that is not served any more has nothing to release. `progress` follows the resources.
+/// Removes our finalizer, label and inventory from every resource of `kind`, and our labels from their children without a
+/// controller. A kind that is no longer served has nothing to release. `progress` counts the resources.
 ///
 /// # Errors
-/// [`ReleaseError`]: some marks are still there.
+/// [`ReleaseError`]: the release is incomplete.
 pub async fn release_kind(
     client: &Client,
     kind: &OperatedKind,
     progress: &Progress,
 ) -> Result<Released, ReleaseError> {
     let declared = Declared::recorded(kind);
-    let unmark = |meta: &ObjectMeta| unmark(meta, &declared);
+    let is_built_in = plan::built_in(&group_kind(kind)).is_some();
+    let unmark = |meta: &ObjectMeta| {
+        if is_built_in && !is_operated(meta) {
+            return None;
+        }
+        // The label on a child of a built-in kind is its operator's.
+        let worn = !(is_built_in && is_child(meta));
+        unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
+    };
     let Some((resource, mut marked)) = list(client, kind, &declared.places).await? else {
         return Ok(Released::default());
     };
@@ -109,7 +118,7 @@ pub async fn release_kind(
     })
 }
 
-/// What the status of a Katalog, and a release, need to know of a kind that is operated.
+/// Returns the record of an operated kind, for the status of a Katalog and for a release.
 pub fn operated(plan: &OperatorPlan) -> OperatedKind {
     let resource = &plan.resource;
     let mut kind = OperatedKind {
@@ -127,7 +136,7 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
     kind
 }
 
-/// The resources of a kind, and where they are served.
+/// Returns the resources of a kind, and where they are served.
 pub(super) async fn list(
     client: &Client,
     kind: &OperatedKind,
@@ -136,7 +145,7 @@ pub(super) async fn list(
     let known = Resource::operated(client, kind);
     let (resource, listed) = match known.list_metadata(places, None).await {
         Err(error) if error.is_not_found() => {
-            // The version may be gone while the kind is served in another.
+            // The version may be gone while the kind is served in another version.
             let any_version = group_kind(kind);
             let Some(other) = Resource::discover(client, &any_version).await? else {
                 return Ok(None);
@@ -150,7 +159,7 @@ pub(super) async fn list(
     Ok(Some((resource, listed)))
 }
 
-/// Takes our labels off the children of `parents` that have no controller.
+/// Removes our labels from the children of `parents` that have no controller.
 async fn release_children(
     client: &Client,
     parents: &[ObjectMeta],
@@ -186,11 +195,11 @@ async fn release_children(
     Ok(released)
 }
 
-/// What is to be written to an object of that metadata; none is nothing.
+/// Returns the patch for an object with that metadata; none if nothing has to be written.
 type Change<'a> = &'a (dyn Fn(&ObjectMeta) -> Option<Value> + Sync);
 
-/// Writes what `change` says, a few objects at a time and each to its end; the result counts those that changed. `done_one`
-/// is called for each that has no mark left.
+/// Sends the patches of `change`, a few objects at a time and each to completion; returns how many changed. `done_one` is
+/// called for each object that is released.
 async fn write_all(
     resource: &Resource,
     objects: Vec<ObjectMeta>,
@@ -222,7 +231,7 @@ async fn write_all(
     first.map_or(Ok(done), |first| Err(ReleaseError::Write { failed, first }))
 }
 
-/// Writes what `change` says of the object; reads it again when somebody else was faster.
+/// Sends the patch of `change` for the object; reads it again if another client changed it first.
 async fn write(
     resource: &Resource,
     mut meta: ObjectMeta,
@@ -250,17 +259,31 @@ async fn write(
     Ok(false)
 }
 
-/// The patch that takes our marks off a custom resource; none when it has none.
-fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
+/// Whether an object of a built-in kind was operated. Children are of such kinds too, and Kubernetes copies labels and
+/// annotations from some of its objects to others: the finalizer alone is a proof, or label and inventory together.
+fn is_operated(meta: &ObjectMeta) -> bool {
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    finalizers.iter().any(|name| name == names::FINALIZER)
+        || (!is_child(meta)
+            && label(meta, names::LABEL_MANAGED).is_some()
+            && annotation(meta, names::ANNOTATION_INVENTORY).is_some())
+}
+
+fn is_child(meta: &ObjectMeta) -> bool {
+    label(meta, names::LABEL_OWNER_UID).is_some()
+}
+
+/// The patch that takes our marks off a custom resource, the label `managed` among them; none when it has none.
+fn unmark(meta: &ObjectMeta, declared: &Declared, managed: Option<&str>) -> Option<Value> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
-    let managed = label(meta, names::LABEL_MANAGED).is_some();
+    let labelled = managed.is_some_and(|name| label(meta, name).is_some());
     let listed = annotation(meta, names::ANNOTATION_INVENTORY).is_some();
-    if !(finalizer || managed || listed) {
+    if !(finalizer || labelled || listed) {
         return None;
     }
     let mut changed = json!({ "uid": meta.uid, "resourceVersion": meta.resource_version });
-    // The inventory says which labels, and which finalizers of others, we put on.
+    // The inventory says which labels, and which finalizers of other controllers, we added.
     let put = inventory(meta, declared);
     let stays =
         |name: &&String| *name != names::FINALIZER && !put.finalizers.contains(name.as_str());
@@ -268,22 +291,30 @@ fn unmark(meta: &ObjectMeta, declared: &Declared) -> Option<Value> {
     if kept.len() != finalizers.len() {
         changed["finalizers"] = json!(kept);
     }
-    let worn = put.labels.iter().map(|key| &**key);
-    let worn = worn.chain([names::LABEL_MANAGED]);
-    let labels: BTreeMap<&str, Value> = worn
+    let worn = |field: &'static str| {
+        let of_field = put.labels.iter().filter(move |key| key.field() == field);
+        of_field.map(MetadataKey::key)
+    };
+    let labels: BTreeMap<&str, Value> = worn("labels")
+        .chain(managed)
         .filter(|key| label(meta, key).is_some())
         .map(|key| (key, Value::Null))
         .collect();
     if !labels.is_empty() {
         changed["labels"] = json!(labels);
     }
-    if listed {
-        changed["annotations"] = json!({ names::ANNOTATION_INVENTORY: null });
+    let annotations: BTreeMap<&str, Value> = worn("annotations")
+        .chain([names::ANNOTATION_INVENTORY])
+        .filter(|key| annotation(meta, key).is_some())
+        .map(|key| (key, Value::Null))
+        .collect();
+    if !annotations.is_empty() {
+        changed["annotations"] = json!(annotations);
     }
     Some(json!({ "metadata": changed }))
 }
 
-/// The patch that takes our labels off a child of `kind`; none when a controller owns it, or it is a copy.
+/// Returns the patch that removes our labels from a child of `kind`; none if a controller owns it, or it is a copy.
 fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
     let owners = meta.owner_references.as_deref().unwrap_or_default();
     let mark = child_mark(kind, meta.name.as_deref().unwrap_or_default());
@@ -299,7 +330,7 @@ fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
     (!labels.is_empty()).then(|| json!({ "metadata": { "uid": meta.uid, "resourceVersion": meta.resource_version, "labels": labels } }))
 }
 
-/// What of its inventory was declared: whoever may write a resource may write its annotations.
+/// Returns the declared part of its inventory: every client that may write a resource may write its annotations.
 fn inventory(meta: &ObjectMeta, declared: &Declared) -> Arc<Inventory> {
     let text = annotation(meta, names::ANNOTATION_INVENTORY);
     let written = Arc::new(text.map(Inventory::parse).unwrap_or_default());
@@ -325,7 +356,11 @@ mod tests {
     #[test]
     fn only_our_marks_are_taken_off_a_resource() {
         let declared = Declared {
-            labels: ["example.org/tier".into()].into(),
+            labels: [
+                MetadataKey::Label("example.org/tier".into()),
+                MetadataKey::Annotation("example.org/note".into()),
+            ]
+            .into(),
             finalizers: ["example.org/put".into()].into(),
             ..Declared::default()
         };
@@ -334,17 +369,17 @@ mod tests {
             "finalizers": ["example.org/other", names::FINALIZER, "example.org/put"],
             "labels": { names::LABEL_MANAGED: "true", "app": "shop", "example.org/tier": "front" },
             "annotations": {
-                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,+example.org/put,+example.org/other",
-                "note": "mine",
+                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,^example.org/note,^note,+example.org/put,+example.org/other",
+                "note": "mine", "example.org/note": "ours",
             },
         }));
         assert_eq!(
-            unmark(&marked, &declared).unwrap(),
+            unmark(&marked, &declared, Some(names::LABEL_MANAGED)).unwrap(),
             json!({ "metadata": {
                 "uid": "u1", "resourceVersion": "7",
                 "finalizers": ["example.org/other"],
                 "labels": { names::LABEL_MANAGED: null, "example.org/tier": null },
-                "annotations": { names::ANNOTATION_INVENTORY: null },
+                "annotations": { names::ANNOTATION_INVENTORY: null, "example.org/note": null },
             }})
         );
     }
@@ -354,10 +389,32 @@ mod tests {
         assert_eq!(
             unmark(
                 &meta(json!({ "name": "one", "finalizers": ["example.org/other"] })),
-                &Declared::default()
+                &Declared::default(),
+                Some(names::LABEL_MANAGED),
             ),
             None
         );
+    }
+
+    #[test]
+    fn an_object_of_a_built_in_kind_was_operated_where_two_marks_or_the_finalizer_say_so() {
+        let label = json!({ names::LABEL_MANAGED: "true" });
+        let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" });
+        let list = json!({ names::ANNOTATION_INVENTORY: "ConfigMap" });
+        let (held, none) = (json!([names::FINALIZER]), json!([]));
+        for (labels, annotations, finalizers, operated) in [
+            (&label, &list, &none, true),
+            (&child, &list, &held, true),
+            (&json!({}), &json!({}), &held, true),
+            (&label, &json!({}), &none, false),
+            (&json!({}), &list, &none, false),
+            (&child, &list, &none, false),
+        ] {
+            let object = meta(
+                json!({ "name": "one", "labels": labels, "annotations": annotations, "finalizers": finalizers }),
+            );
+            assert_eq!(is_operated(&object), operated, "{object:?}");
+        }
     }
 
     #[test]

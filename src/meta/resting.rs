@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::runtime::{OperatorStatus, Phase, Problem, Role};
 
-/// The status of an entry whose operator failed.
+/// Returns the status of an entry whose operator failed.
 pub(crate) fn failed(wanted: &Revised, role: Role, error: &str) -> watch::Receiver<OperatorStatus> {
     at_rest(
         wanted,
@@ -18,7 +18,7 @@ pub(crate) fn failed(wanted: &Revised, role: Role, error: &str) -> watch::Receiv
     )
 }
 
-/// The status of an entry whose predecessor has not stopped, or whose kind is being released.
+/// Returns the status of an entry whose predecessor has not stopped, or whose kind is being released.
 pub(crate) fn pending(wanted: &Revised, role: Role) -> watch::Receiver<OperatorStatus> {
     at_rest(
         wanted,
@@ -35,7 +35,7 @@ fn yields_to(role: Role) -> Option<String> {
     }
 }
 
-/// The status of an entry without an operator; it never changes.
+/// Returns the status of an entry without an operator; it never changes.
 pub(crate) fn at_rest(
     wanted: &Revised,
     reason: KatalogReason,

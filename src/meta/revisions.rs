@@ -1,7 +1,7 @@
 //! Accepted revisions of a Katalog, stored as `ControllerRevision`s before they run.
 //!
-//! A revision that does not compile never replaces the last good one, and a restart finds the last good one here. They
-//! are owned by the Katalog, so Kubernetes collects them with it.
+//! A revision that does not compile never replaces the last good one, and a restart finds the last good one here. The Katalog
+//! owns them, so Kubernetes collects them with it.
 
 use kube::{Client, api::DynamicObject};
 use orkestra_core::{
@@ -13,16 +13,16 @@ use serde_json::{Map, Value, json};
 
 use super::calls::{CallError, Resource};
 
-/// Accepted revisions that are kept beside the newest.
+/// How many accepted revisions are kept beside the newest.
 const KEPT: usize = 3;
-/// Longest name of an object.
+/// The maximum length of an object name.
 const NAME_BYTES: usize = 253;
-/// Field of a revision's data that a Katalog does not have: the Motifs that it took.
+/// The field of a revision's data, absent in a Katalog, for the Motifs that it uses.
 const MOTIFS: &str = "motifs";
-/// Hexadecimal digits of the hash in a name.
+/// The number of hexadecimal digits of the hash in a name.
 const HASH_DIGITS: usize = 10;
 
-/// Where the revisions of one Katalog are stored.
+/// The stored revisions of one Katalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Revisions {
     resource: Resource,
@@ -33,18 +33,18 @@ pub(crate) struct Revisions {
 /// One stored revision.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Revision {
-    /// Name of the `ControllerRevision`.
+    /// The name of the `ControllerRevision`.
     pub(crate) name: String,
-    /// Grows with every acceptance, also when an earlier revision is accepted again.
+    /// Increases with every acceptance, even if an earlier revision is accepted again.
     pub(crate) number: i64,
     /// The Katalog's document, without status.
     pub(crate) document: Value,
-    /// The Motifs that it took, by name.
+    /// The Motifs that it uses, by name.
     pub(crate) motifs: Map<String, Value>,
 }
 
 impl Revisions {
-    /// The revisions of the Katalog with that uid: another of the same name has its own.
+    /// Returns the revisions of the Katalog with that uid: another one of the same name has its own.
     pub(crate) fn new(client: &Client, katalog: &KatalogRef, uid: &str) -> Self {
         let resource = Resource::revisions(client);
         Self {
@@ -54,7 +54,7 @@ impl Revisions {
         }
     }
 
-    /// All of them, oldest first.
+    /// Lists all revisions, oldest first.
     pub(crate) async fn list(&self) -> Result<Vec<Revision>, CallError> {
         let labels = format!(
             "{}={}",
@@ -74,8 +74,8 @@ impl Revisions {
         Ok(revisions)
     }
 
-    /// Makes `document`, with the Motifs that it takes, the newest revision, and removes those that are too old, but not
-    /// the one that is `in_force`; the result is its name.
+    /// Makes `document`, with the Motifs that it uses, the newest revision, and removes those that are too old, except the
+    /// one that is `in_force`; returns its name.
     pub(crate) async fn store(
         &self,
         document: &Value,
@@ -92,9 +92,9 @@ impl Revisions {
             same.number == newest && data(&same.document, &same.motifs) == document
         };
         if !same.is_some_and(is_newest) {
-            // The API server compares `data` as bytes and encodes it anew for a patch, so that one is refused where the text
-            // holds `<`, `>` or `&`: an accepted revision is made anew, never changed. Between the two requests the one that
-            // runs is still stored.
+            // The API server compares `data` as bytes and encodes it again for a patch, so a patch is refused if the text
+            // contains `<`, `>` or `&`: an accepted revision is deleted and created again, never changed. Between the two
+            // requests the running one is still stored.
             if same.is_some() {
                 self.resource.delete(namespace, &name).await?;
             }
@@ -154,7 +154,7 @@ fn read(object: DynamicObject) -> Option<Revision> {
     })
 }
 
-/// What a revision holds: what of a Katalog matters to what runs, and the Motifs that it takes beside it.
+/// Returns the data of a revision: the parts of a Katalog that affect what runs, and the Motifs that it uses.
 pub(crate) fn data(document: &Value, motifs: &Map<String, Value>) -> Value {
     let mut data = essence(document);
     if let Some(fields) = data.as_object_mut().filter(|_| !motifs.is_empty()) {
@@ -163,7 +163,8 @@ pub(crate) fn data(document: &Value, motifs: &Map<String, Value>) -> Value {
     data
 }
 
-/// What of a Katalog or a Motif matters to what runs: everything but status, and of the metadata only who it is.
+/// Returns the parts of a Katalog or a Motif that affect what runs: everything but status, and only the identity from the
+/// metadata.
 pub(crate) fn essence(document: &Value) -> Value {
     let mut essence = document.clone();
     if let Some(fields) = essence.as_object_mut() {
@@ -182,7 +183,7 @@ pub(crate) fn essence(document: &Value) -> Value {
     essence
 }
 
-/// `<katalog>-<hash>`; a name that would be too long is cut before the hash.
+/// Returns `<katalog>-<hash>`; a name that would be too long is cut before the hash.
 fn name(katalog: &str, uid: &str, document: &Value) -> String {
     let mut hash = value::hash(&Node::from(&json!({ "uid": uid, "document": document })));
     hash.truncate(HASH_DIGITS);
@@ -191,7 +192,7 @@ fn name(katalog: &str, uid: &str, document: &Value) -> String {
     format!("{stem}-{hash}")
 }
 
-/// Names of stored revisions, oldest first, that need not be kept when `accepted` is the newest.
+/// Returns the names of stored revisions, oldest first, that need not be kept if `accepted` is the newest.
 fn superfluous<'a>(stored: &'a [Revision], accepted: &str) -> Vec<&'a str> {
     let earlier: Vec<_> = stored
         .iter()

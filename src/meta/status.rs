@@ -1,4 +1,4 @@
-//! A Katalog's status, computed from what is known of it and of its operators: pure.
+//! Computes a Katalog's status from the known state of it and of its operators: pure.
 
 mod operating;
 mod releasing;
@@ -21,17 +21,17 @@ pub(crate) use self::{operating::Operating, releasing::Releasing};
 use super::directory::Readiness;
 use crate::runtime::Phase;
 
-/// Operators named in a message; the rows name them all.
+/// How many operators a message names; the rows name them all.
 const NAMED: usize = 3;
 
-/// What was found about the newest revision.
+/// The verdict on the newest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is stored, and its operators run it as soon as they can.
     Accepted,
-    /// It compiles, and is about to run: it could not be stored yet, for this reason if there is one.
+    /// It compiles and is about to run, but could not be stored yet, with the reason if there is one.
     Pending(Option<String>),
-    /// It has errors; the last good one, if there is any, stays in charge.
+    /// It has errors; the last good one, if there is any, stays in force.
     Refused {
         /// `InvalidRevision`, `NoApiTypes` or `MotifNotFound`.
         reason: KatalogReason,
@@ -42,12 +42,12 @@ pub(crate) enum Verdict {
     Deleted,
 }
 
-/// What is known of a Katalog.
+/// The known state of a Katalog.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
-    /// The generation that the verdict is about.
+    /// The generation of the verdict.
     pub(crate) generation: Option<i64>,
-    /// What was found about the newest revision.
+    /// The verdict on the newest revision.
     pub(crate) verdict: &'a Verdict,
     /// The newest accepted revision.
     pub(crate) revision: Option<&'a str>,
@@ -57,32 +57,32 @@ pub(crate) struct Facts<'a> {
     pub(crate) disabled: &'a [String],
     /// Those of `disabled` that are enabled and cannot run.
     pub(crate) stopped: &'a [Stopped],
-    /// Kinds operated, or not released yet.
+    /// Kinds that are operated, or not released yet.
     pub(crate) operated: &'a [OperatedKind],
-    /// Those of `operated` that are to be released, and how far that has come.
+    /// Those of `operated` that are to be released, with their progress.
     pub(crate) releasing: &'a BTreeMap<OperatedKind, Releasing>,
     /// What the deletion of the Katalog waits for, beside `releasing`.
     pub(crate) waits: Option<&'a str>,
-    /// Why the deletion could not go on.
+    /// Why the deletion could not continue.
     pub(crate) trouble: Option<&'a str>,
 }
 
 /// How soon a status has to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// It is written.
+    /// It is already written.
     None,
     /// Only counts differ.
     Counts,
-    /// It calls operators ready that are coming up.
+    /// It calls operators ready that are starting.
     Restart,
-    /// It is about an earlier generation, and the operators are about to run the present one.
+    /// It describes an earlier generation, and the operators are about to run the current one.
     Rollout,
     /// A condition, a state or a row differs.
     Prompt,
 }
 
-/// The status that tells `facts`; conditions of others stay as they are in `existing`.
+/// Computes the status from `facts`; conditions of other writers stay as they are in `existing`.
 ///
 /// Source: kstatus: `Ready` always, `Reconciling` and `Stalled` while true and never both.
 pub(crate) fn compute(
@@ -156,7 +156,7 @@ pub(crate) fn compute(
     }
 }
 
-/// The row of an entry with `enabled: false`.
+/// Returns the row of an entry with `enabled: false`.
 fn disabled(name: &str) -> Row {
     Row {
         name: name.to_owned(),
@@ -165,7 +165,7 @@ fn disabled(name: &str) -> Row {
     }
 }
 
-/// The row of an entry that is enabled and cannot run.
+/// Returns the row of an entry that is enabled and cannot run.
 fn stopped_row(stopped: &Stopped) -> Row {
     let Stopped {
         name,
@@ -184,8 +184,8 @@ fn stopped_row(stopped: &Stopped) -> Row {
     }
 }
 
-/// The revision that is in force while an operator runs an earlier one than the newest: the one that the status named so far
-/// if any operator still runs it; none where no operator runs an earlier one.
+/// Returns the revision in force while an operator runs an earlier one than the newest: the one that the status has named so
+/// far if any operator still runs it; none if no operator runs an earlier one.
 fn earlier<'a>(facts: &'a Facts<'_>, existing: &KatalogStatus) -> Option<&'a str> {
     let mut earlier = (facts.operators.iter())
         .filter_map(Operating::runs_instead)
@@ -196,7 +196,7 @@ fn earlier<'a>(facts: &'a Facts<'_>, existing: &KatalogStatus) -> Option<&'a str
     earlier.find(|revision| named == Some(revision)).or(first)
 }
 
-/// The `Ready` condition.
+/// Returns the `Ready` condition.
 pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
     let not = |reason: KatalogReason, message: String| Readiness {
         status: Some(false),
@@ -222,7 +222,7 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         .iter()
         .filter(|operator| !operator.is_ready())
         .collect();
-    // The gravest reason names the whole.
+    // The most severe reason applies to the whole Katalog.
     for reason in [
         KatalogReason::OperatorFailed,
         KatalogReason::Forbidden,
@@ -265,7 +265,7 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
     }
 }
 
-/// The `Ready` condition as the process that leads has written it.
+/// Returns the `Ready` condition as the leading process wrote it.
 pub(crate) fn told(status: &KatalogStatus) -> Readiness {
     let ready = status.conditions.iter().find(|one| one.type_ == READY);
     let Some(ready) = ready else {
@@ -303,7 +303,7 @@ fn is_release_hindered(facts: &Facts<'_>) -> bool {
     releases.any(|release| release.problem.is_some())
 }
 
-/// What a Katalog that is being deleted waits for; where something hinders it, with the way out.
+/// Returns what a Katalog that is being deleted waits for; if something prevents its deletion, with the remedy.
 fn terminating_message(facts: &Facts<'_>) -> String {
     let waits = facts.waits.into_iter().chain(facts.trouble);
     let mut parts: Vec<_> = waits.map(str::to_owned).collect();
@@ -324,7 +324,7 @@ fn terminating_message(facts: &Facts<'_>) -> String {
     parts.join("; ")
 }
 
-/// Custom resources of all operators; versions of one kind have the same ones.
+/// Returns the number of custom resources of all operators; versions of one kind share the same ones.
 fn instances(operators: &[Operating<'_>]) -> i64 {
     let counted = operators
         .iter()
@@ -334,7 +334,7 @@ fn instances(operators: &[Operating<'_>]) -> i64 {
         .sum()
 }
 
-/// How soon `wanted` has to be written over `written`.
+/// Returns how soon `wanted` has to be written over `written`.
 pub(crate) fn urgency(written: &KatalogStatus, wanted: &KatalogStatus) -> Urgency {
     if written == wanted {
         Urgency::None
@@ -345,7 +345,7 @@ pub(crate) fn urgency(written: &KatalogStatus, wanted: &KatalogStatus) -> Urgenc
     }
 }
 
-/// Whether `wanted` says no more than that the operators, which `written` calls ready, are coming up again.
+/// True if the only difference is that operators, which `written` calls ready, are starting again.
 pub(crate) fn is_restart(written: &KatalogStatus, wanted: &KatalogStatus) -> bool {
     let ready = |status: &KatalogStatus| {
         status
@@ -366,8 +366,8 @@ pub(crate) fn is_restart(written: &KatalogStatus, wanted: &KatalogStatus) -> boo
         && written.wanted_revision == wanted.wanted_revision
 }
 
-/// Whether `written` is about an earlier generation, so that nobody takes it for the present one, and `wanted` says no more
-/// than that the present one is about to run.
+/// True if `written` describes an earlier generation, so that it cannot be mistaken for the current one, and `wanted` only
+/// adds that the current one is about to run.
 pub(crate) fn is_rollout(written: &KatalogStatus, wanted: &KatalogStatus) -> bool {
     let now = wanted.conditions.iter().find(|one| one.type_ == READY);
     written.revision.is_some()
@@ -375,11 +375,11 @@ pub(crate) fn is_rollout(written: &KatalogStatus, wanted: &KatalogStatus) -> boo
         && now.is_some_and(|ready| ready.reason == KatalogReason::Progressing.as_str())
 }
 
-/// What is left when everything is taken out that changes while operators simply work.
+/// Returns the status without the fields that change while operators work normally.
 fn without_counts(status: &KatalogStatus) -> KatalogStatus {
     let mut status = status.clone();
     status.instances = 0;
-    // How many custom resources are left, while they are deleted or released.
+    // The number of custom resources left, while they are deleted or released.
     let counting = [KatalogReason::Terminating, KatalogReason::Releasing];
     for condition in &mut status.conditions {
         if counting.iter().any(|one| one.as_str() == condition.reason) {
@@ -395,7 +395,7 @@ fn without_counts(status: &KatalogStatus) -> KatalogStatus {
     status
 }
 
-/// The merge patch that makes a Katalog's status `wanted`, only on the state `resource_version`.
+/// Returns the merge patch that makes a Katalog's status `wanted`, only on the state `resource_version`.
 pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> Value {
     let mut status = json!({ "conditions": [], "operators": [], "operated": [], "revision": null, "wantedRevision": null });
     if let (Some(all), Ok(Value::Object(fields))) =

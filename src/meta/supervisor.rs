@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  want / forget ──► Ledger ── effects ──► Operator::start, reconfigure, stop
-//!                      ▲                          │ (stops last; each in its own task)
+//!                      ▲                          │ (a stop takes time, in its own task)
 //!                      └────────── stopped ◄──────┘
 //!                      ├──► Snapshot: a view per entry, for status and pages
-//!                      └──► Demand: kinds to be claimed ──► the keeper of claims ──► Standings, back into the ledger
+//!                      └──► Demand: kinds to claim ──► the keeper of claims ──► Standings, back into the ledger
 //! ```
 
 use std::{
@@ -19,6 +19,7 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef, Plans, Revised},
     reasons::KatalogReason,
 };
+use orkestra_ground::tasks::{self, Ends, Task, panic_text};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -28,10 +29,7 @@ use super::{
     ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
     resting::{at_rest, failed, pending},
 };
-use crate::{
-    runtime::{Operator, Problem, Role, Unfinished, context::Context},
-    tasks::{self, Ends, Task, panic_text},
-};
+use crate::runtime::{Operator, Problem, Role, Unfinished, context::Context};
 
 /// Owns the running operators.
 #[derive(Debug)]
@@ -39,11 +37,11 @@ pub(crate) struct Supervisor {
     context: Arc<Context>,
     state: Mutex<State>,
     snapshot: watch::Sender<Snapshot>,
-    /// Whether all Katalogs that were there at the start are known.
+    /// Whether all Katalogs that existed at the start are known.
     synced: watch::Receiver<bool>,
-    /// The kinds that are to be claimed.
+    /// The kinds to claim.
     demand: watch::Sender<Arc<Demand>>,
-    /// Who has which kind.
+    /// The holders of kinds.
     standings: watch::Sender<Arc<Standings>>,
 }
 
@@ -54,28 +52,28 @@ pub(crate) type Snapshot = Arc<BTreeMap<KatalogRef, Vec<OperatorView>>>;
 struct State {
     ledger: Ledger,
     operators: BTreeMap<SlotKey, Operator>,
-    /// What those that stop have not done.
+    /// The unfinished work of stopping operators.
     stopping: BTreeMap<SlotKey, Unfinished>,
     failures: Failures,
 }
 
-/// While it lives, nothing starts in its kind.
+/// While it exists, nothing starts in its kind.
 #[derive(Debug)]
 pub(crate) struct Held {
     supervisor: Arc<Supervisor>,
     kind: GroupKind,
 }
 
-/// Answer to [`Supervisor::hold`].
+/// The answer to [`Supervisor::hold`].
 #[derive(Debug)]
 pub(crate) enum Holding {
-    /// An operator of the kind is still there: ask again at the next snapshot.
+    /// An operator of the kind still exists: ask again at the next snapshot.
     Busy,
-    /// Another Katalog, which is named, has the kind.
+    /// The named other Katalog has the kind.
     Claimed(String),
-    /// The kind is not claimed, for this reason if there is one: ask again at the next snapshot.
+    /// The kind is not claimed, with the reason if there is one: ask again at the next snapshot.
     Unclaimed(Option<String>),
-    /// Yours until it is dropped.
+    /// The kind is held until this is dropped.
     Held(Held),
 }
 
@@ -86,7 +84,7 @@ impl Drop for Held {
 }
 
 impl Supervisor {
-    /// A supervisor of nothing. All that is to be claimed is known once `synced` is true.
+    /// Creates a supervisor without operators. All kinds to claim are known once `synced` is true.
     pub(crate) fn new(context: Arc<Context>, synced: watch::Receiver<bool>) -> Arc<Self> {
         Arc::new(Self {
             context,
@@ -98,62 +96,63 @@ impl Supervisor {
         })
     }
 
-    /// The kinds that are to be claimed.
+    /// Returns the kinds to claim.
     pub(crate) fn demand(&self) -> watch::Receiver<Arc<Demand>> {
         self.demand.subscribe()
     }
 
-    /// Where the keeper of claims reports who has which kind.
+    /// Returns the sender through which the keeper of claims reports the holders of kinds.
     pub(crate) fn standings(&self) -> &watch::Sender<Arc<Standings>> {
         &self.standings
     }
 
-    /// Changes whenever an operator came, changed its plan or went; each clone has its own mark.
+    /// A receiver that changes whenever an operator is added, changes its plan or is removed; each clone tracks changes on
+    /// its own.
     pub(crate) fn snapshot(&self) -> watch::Receiver<Snapshot> {
         self.snapshot.subscribe()
     }
 
-    /// Says what a Katalog wants from now on.
+    /// Sets the wanted state of a Katalog.
     pub(crate) fn want(self: &Arc<Self>, katalog: &KatalogRef, wanted: Wanted) {
         self.update(|ledger| ledger.want(katalog.clone(), wanted));
     }
 
-    /// A Katalog wants nothing any more.
+    /// Removes a Katalog.
     pub(crate) fn forget(self: &Arc<Self>, katalog: &KatalogRef) {
         self.update(|ledger| ledger.forget(katalog));
     }
 
-    /// A Katalog wants nothing any more but the claims on what it has to release.
+    /// Removes everything that a Katalog wants except the claims on kinds it has to release.
     pub(crate) fn let_go(self: &Arc<Self>, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
         self.update(|ledger| ledger.let_go(katalog, leftovers));
     }
 
-    /// A Katalog has released that kind.
+    /// Records that a Katalog has released that kind.
     pub(crate) fn released(self: &Arc<Self>, katalog: &KatalogRef, kind: &GroupKind) {
         self.update(|ledger| ledger.released(katalog, kind));
     }
 
-    /// What a Katalog has to release.
+    /// Returns the kinds that a Katalog has to release.
     pub(crate) fn leftovers(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
         self.lock().ledger.leftovers(katalog)
     }
 
-    /// The kinds that the cluster and this process say the Katalog has.
+    /// Returns the kinds that the Katalog holds, according to the cluster and this process.
     pub(crate) fn held_by(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
         self.lock().ledger.held_by(katalog)
     }
 
-    /// Whether the cluster says that the kind is claimed for the Katalog of that uid.
+    /// True if the kind is claimed in the cluster for the Katalog of that uid.
     pub(crate) fn is_held_for(&self, kind: &GroupKind, uid: &str) -> bool {
         self.standings.borrow().is_held_for(kind, uid)
     }
 
-    /// Whether another installation has the kind.
+    /// True if another installation has the kind.
     pub(crate) fn is_foreign(&self, kind: &GroupKind) -> bool {
         matches!(self.standings.borrow().of(kind), Some(Standing::Foreign(_)))
     }
 
-    /// Asks for a kind to be left alone, for the Katalog of that uid to release it.
+    /// Requests that no operator runs for a kind, so that the Katalog of that uid can release it.
     pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind, uid: &str) -> Holding {
         match self.lock().ledger.hold(kind, uid) {
             Hold::Busy => Holding::Busy,
@@ -166,18 +165,19 @@ impl Supervisor {
         }
     }
 
-    /// Has operators begin and end their work as this process leads and does not, and as kinds are claimed; never ends.
+    /// Starts and stops the work of operators as this process gains or loses leadership, and as kinds are claimed; never
+    /// returns.
     pub(crate) async fn follow_leadership(self: &Arc<Self>) {
         let mut standing = self.context.leadership.changed();
         let mut standings = self.standings.subscribe();
         let mut synced = self.synced.clone();
         loop {
-            // Looked at after they were marked as seen: nothing is missed.
+            // Read after they are marked as seen: no change is missed.
             let leads = standing.borrow_and_update().leads;
             let now = Arc::clone(&standings.borrow_and_update());
             let is_synced = *synced.borrow_and_update();
             self.update(|ledger| ledger.stand(now));
-            // The senders live as long as this and the context.
+            // The senders live as long as `self` and the context.
             tokio::select! {
                 _ = standing.wait_for(|now| now.leads != leads) => {}
                 _ = standings.changed() => {}
@@ -186,9 +186,9 @@ impl Supervisor {
         }
     }
 
-    /// Stops everything and waits for it, at most as long as `patience`; nothing starts from then on. Operators stop
-    /// after those that depend on them, unless that takes more than half of the time. True when all writes have ended;
-    /// what has not is logged by name.
+    /// Stops everything and waits for it, at most for `patience`; nothing starts from then on. Operators stop after those
+    /// that depend on them, unless that takes more than half of the time. True if all writes have ended; unfinished operators
+    /// are logged by name.
     pub(crate) async fn close(self: &Arc<Self>, patience: Duration) -> bool {
         self.update(Ledger::close);
         let half = patience / 2;
@@ -216,11 +216,11 @@ impl Supervisor {
         while !self.lock().ledger.is_idle() && snapshot.changed().await.is_ok() {}
     }
 
-    /// Changes the ledger and does what follows from it.
+    /// Changes the ledger and executes the effects.
     fn update(self: &Arc<Self>, change: impl FnOnce(&mut Ledger)) {
         let mut state = self.lock();
         change(&mut state.ledger);
-        // A stop of an operator that never came up ends at once, which may let another start.
+        // The stop of an operator that never started ends at once, which may let another start.
         loop {
             let effects = state.ledger.settle();
             if effects.is_empty() {
@@ -238,7 +238,7 @@ impl Supervisor {
             kinds: state.ledger.demand(),
             complete: *self.synced.borrow(),
         });
-        // Under the lock: of two changes at a time the view of the later one must stay.
+        // Under the lock: of two concurrent changes the view of the later one must stay.
         self.snapshot.send_replace(Arc::new(state.views()));
     }
 
@@ -260,13 +260,13 @@ impl Supervisor {
         match effect {
             Effect::Start(key, wanted, role) => {
                 let kind = wanted.plan.resource.group_kind();
-                tracing::info!(katalog = %key.0, operator = key.1, %kind, "operator starts");
+                tracing::info!(katalog = %key.0, operator = key.1, %kind, "starting operator");
                 self.start(state, key, &Plans::new(wanted), role);
             }
             Effect::Reconfigure(key, wanted) => {
                 if let Some(operator) = state.operators.get(&key) {
-                    tracing::info!(katalog = %key.0, operator = key.1, revision = &*wanted.revision, hash = wanted.plan.hash, "operator follows another revision");
-                    // It only hands the revision over.
+                    tracing::info!(katalog = %key.0, operator = key.1, revision = &*wanted.revision, hash = wanted.plan.hash, "operator switches to another revision");
+                    // This only passes the revision on.
                     operator.reconfigure(wanted);
                 } else {
                     state.failures.reconfigure(&key, wanted);
@@ -296,7 +296,7 @@ impl Supervisor {
         };
         let what = (plans.clone(), role.clone());
         let started = AssertUnwindSafe(|| {
-            // One that failed while another plan was not available yet starts with the one that it ran.
+            // An operator that failed while another plan was not available yet starts with the plan that it ran.
             let first = plans.effective().clone();
             let operator = Operator::start(&self.context, first, role, duty, failed);
             if plans.effective() != plans.wanted() {
@@ -310,10 +310,10 @@ impl Supervisor {
         }
     }
 
-    /// The driver of an operator failed.
+    /// Handles the failure of an operator's driver.
     fn failed(self: &Arc<Self>, key: SlotKey, error: &str) {
         let mut state = self.lock();
-        // One that stops is not missed.
+        // A stopping operator is no longer listed: its failure does not matter.
         let Some(operator) = state.operators.remove(&key) else {
             return;
         };
@@ -323,7 +323,7 @@ impl Supervisor {
         self.snapshot.send_replace(Arc::new(state.views()));
     }
 
-    /// Reports an operator as failed, and starts it again once its writes have ended and its backoff has passed.
+    /// Reports an operator as failed, and restarts it once its writes have ended and its backoff has passed.
     fn down(
         self: &Arc<Self>,
         state: &mut State,
@@ -336,7 +336,7 @@ impl Supervisor {
         let restart =
             (state.failures).failed(&key, error.to_owned(), what, draining, Instant::now());
         let seconds = restart.after.as_secs();
-        tracing::error!(katalog = %key.0, operator = key.1, error, seconds, "operator failed; it is restarted after a backoff");
+        tracing::error!(katalog = %key.0, operator = key.1, error, seconds, "operator failed; restarting it after a backoff");
         if let Some(operator) = &operator {
             state.stopping.insert(key.clone(), operator.unfinished());
         }
@@ -354,7 +354,7 @@ impl Supervisor {
         });
     }
 
-    /// The writes of an operator that failed have ended.
+    /// Records that the writes of a failed operator have ended.
     fn drained(self: &Arc<Self>, key: &SlotKey, serial: u64) {
         let stopped = {
             let mut state = self.lock();
@@ -366,11 +366,11 @@ impl Supervisor {
         }
     }
 
-    /// The backoff of an operator that failed has passed.
+    /// Restarts a failed operator after its backoff.
     fn start_again(self: &Arc<Self>, key: &SlotKey, serial: u64) {
         let mut state = self.lock();
         if let Some((plans, role)) = state.failures.due(key, serial) {
-            tracing::info!(katalog = %key.0, operator = key.1, "operator starts again");
+            tracing::info!(katalog = %key.0, operator = key.1, "restarting operator");
             self.start(&mut state, key.clone(), &plans, role);
             self.snapshot.send_replace(Arc::new(state.views()));
         }
@@ -382,12 +382,12 @@ impl Supervisor {
         let stop = async move {
             let unfinished = operator.unfinished();
             let (running, waiting) = (unfinished.running().len(), unfinished.waiting());
-            tracing::info!(katalog = %key.0, operator = key.1, running, waiting, "operator stops");
+            tracing::info!(katalog = %key.0, operator = key.1, running, waiting, "stopping operator");
             operator.stop().await;
-            tracing::info!(katalog = %key.0, operator = key.1, "operator has stopped");
+            tracing::info!(katalog = %key.0, operator = key.1, "operator stopped");
             supervisor.stopped(&key);
         };
-        // However it ended: its kind must not stay taken.
+        // Whatever the result, its kind must be freed.
         let supervisor = Arc::clone(self);
         named.start_or(Ends::freely(), stop, move |_| supervisor.stopped(&stopped));
     }
@@ -397,7 +397,8 @@ impl Supervisor {
         self.update(|ledger| ledger.stopped(key));
     }
 
-    /// A panic under the lock leaves a consistent state: the ledger's changes come before anything that could panic.
+    /// Locks the state. A panic under the lock leaves a consistent state: the ledger's changes come before anything that
+    /// could panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -457,7 +458,7 @@ impl State {
     }
 }
 
-/// The view of an entry that is not started.
+/// Returns the view of an entry that is not started.
 fn idle(
     wanted: Revised,
     reason: KatalogReason,

@@ -8,7 +8,7 @@ use orkestra_core::{
 };
 use serde_json::{Map, Value, json};
 
-/// The Katalog `shop/<name>`.
+/// Returns the Katalog `shop/<name>`.
 pub(super) fn katalog(name: &str) -> KatalogRef {
     KatalogRef {
         namespace: "shop".to_owned(),
@@ -16,12 +16,12 @@ pub(super) fn katalog(name: &str) -> KatalogRef {
     }
 }
 
-/// A plan of the Katalog `shop/<name>`, with an operator of `water.example` for each entry, version and kind.
+/// Returns a plan of the Katalog `shop/<name>`, with an operator of `water.example` for each entry, version and kind.
 pub(super) fn plan(name: &str, entries: &[(&str, &str, &str)]) -> Arc<Plan> {
     plan_with_workers(name, entries, 2)
 }
 
-/// The same with that many workers.
+/// Returns such a plan with that many workers.
 pub(super) fn plan_with_workers(
     name: &str,
     entries: &[(&str, &str, &str)],
@@ -49,7 +49,7 @@ fn compiled(name: &str, crds: &Map<String, Value>) -> Arc<Plan> {
     Arc::new(plan)
 }
 
-/// A plan whose entries depend on others, each as `name: names`; the kind of an entry is its name with a capital.
+/// Returns a plan whose entries depend on others, each as `name: names`; the kind of an entry is its capitalized name.
 pub(super) fn plan_in_order(name: &str, entries: &[(&str, &[&str])]) -> Arc<Plan> {
     let entry = |(entry, on): &(&str, &[&str])| {
         let kind = format!("{}{}", entry[..1].to_uppercase(), &entry[1..]);
@@ -66,7 +66,7 @@ pub(super) fn plan_in_order(name: &str, entries: &[(&str, &[&str])]) -> Arc<Plan
     compiled(name, &entries.iter().map(entry).collect())
 }
 
-/// The only operator of a plan for that kind.
+/// Returns the only operator of a plan for that kind.
 pub(super) fn operator(kind: &str) -> Arc<OperatorPlan> {
     plan("one", &[("it", "v1", kind)]).operators[0].clone()
 }

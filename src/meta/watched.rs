@@ -1,9 +1,15 @@
-//! The meta-controller's own watches, of Katalogs, Motifs and the Leases of claims: an object that cannot be read is reported,
-//! and stops no other.
+//! The meta-controller's own watches of Katalogs, Motifs and the Leases of claims: an unreadable object is reported, and does
+//! not block others.
 
 use std::sync::Arc;
 
 use kube::api::DynamicObject;
+use orkestra_cluster::{
+    watch::{
+        Change, Handle, Informers, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched,
+    },
+    wire::{self, Served},
+};
 use orkestra_core::{
     api::names,
     plan::{KatalogRef, ObjectKey},
@@ -13,24 +19,18 @@ use orkestra_core::{
 use tokio::sync::mpsc;
 
 use super::feed::Scope;
-use crate::runtime::{
-    watch::{
-        Change, Handle, Informers, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched,
-    },
-    wire::{self, Served},
-};
 
-/// Why our own kinds cannot be watched where the API server does not serve them.
+/// The problem if the API server does not serve our own kinds.
 const NOT_INSTALLED: &str =
     "Orkestra's CRDs are not installed: run `ork crds | kubectl apply -f -`";
 
-/// What is kept of an object's content.
+/// The stored form of an object's content.
 pub(crate) trait Content: Send + Sync + Sized + 'static {
-    /// Keeps it. Of one that cannot be read whole the data has [`Fault::MARK`], and lacks what that names.
+    /// Converts an object. If it is partly unreadable, the data has [`Fault::MARK`], and lacks the parts that it names.
     fn new(object: DynamicObject) -> Self;
 }
 
-/// An object of the cluster, and what of it cannot be read.
+/// An object of the cluster, with its unreadable parts.
 #[derive(Debug)]
 pub(crate) struct Written<T> {
     id: Identity,
@@ -74,24 +74,24 @@ impl<T: Content> Record for Written<T> {
     }
 }
 
-/// What happened to an object: look it up in the watch of that number.
+/// A change of an object: look it up in the watch with that index.
 pub(crate) struct Told {
     pub(crate) watch: usize,
     pub(crate) key: ObjectKey,
-    /// Whether the API server was put back to an older state: what was known of it counts no more.
+    /// Whether the API server was restored to an older state: earlier states no longer count.
     pub(crate) rewound: bool,
 }
 
-/// The watches of a kind of ours, one for each scope.
+/// The watches of one of our own kinds, one for each scope.
 pub(crate) struct Watches<T: Content> {
     pub(crate) handles: Vec<(Scope, Handle<Written<T>>)>,
     pub(crate) told: mpsc::UnboundedReceiver<Told>,
-    /// What was last logged of each.
+    /// The last logged problem of each.
     troubles: Vec<Option<WatchProblem>>,
 }
 
 impl<T: Content> Watches<T> {
-    /// Starts to watch the objects of a kind in each of `scopes`; must be called on a tokio runtime.
+    /// Starts watches of the objects of a kind in each of `scopes`; must be called on a tokio runtime.
     pub(crate) fn start(
         informers: &Informers,
         served: &Served,
@@ -106,7 +106,7 @@ impl<T: Content> Watches<T> {
                     let (before, after) = (&before.id, &after.id);
                     after.resource_version.is_behind(&before.resource_version)
                 });
-                // An error says that nobody follows any more.
+                // An error means that the receiver is gone.
                 let _ = sender.send(Told {
                     watch,
                     key: change.key.clone(),
@@ -130,13 +130,13 @@ impl<T: Content> Watches<T> {
         }
     }
 
-    /// The object that was told of, if it is there.
+    /// Returns the changed object, if it exists.
     pub(crate) fn get(&self, told: &Told) -> Option<Arc<Written<T>>> {
         let (_, handle) = self.handles.get(told.watch)?;
         handle.store().get(&told.key)
     }
 
-    /// Everything that a watch shows.
+    /// Returns all objects of a watch.
     pub(crate) fn all(&self, watch: usize) -> Vec<Arc<T>> {
         let handle = self.handles.get(watch);
         let records = handle.map(|(_, handle)| handle.store().snapshot());
@@ -147,7 +147,7 @@ impl<T: Content> Watches<T> {
             .collect()
     }
 
-    /// Whether a watch has shown everything there is at some time.
+    /// True if a watch has ever completed its initial list.
     pub(crate) fn was_synced(&self, watch: usize) -> bool {
         let handle = self.handles.get(watch);
         handle.is_some_and(|(_, handle)| match &*handle.state().borrow() {
@@ -169,15 +169,18 @@ impl<T: Content> Watches<T> {
         futures::future::select_all(changes).await;
     }
 
-    /// The watches' states.
+    /// Returns the states of the watches, each marked as changed: a watch that was listed before anybody waited for it would
+    /// otherwise never be noticed.
     pub(crate) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        self.handles
-            .iter()
-            .map(|(_, handle)| handle.state())
-            .collect()
+        let states = self.handles.iter().map(|(_, handle)| {
+            let mut state = handle.state();
+            state.mark_changed();
+            state
+        });
+        states.collect()
     }
 
-    /// What keeps a watch from its work.
+    /// Returns the first problem of the watches, as text.
     pub(crate) fn trouble(&self) -> Option<String> {
         let mut troubles = self
             .handles
@@ -186,12 +189,12 @@ impl<T: Content> Watches<T> {
         troubles.next().map(|(_, problem)| words(problem))
     }
 
-    /// What keeps a watch from its work and was not told of yet, in words.
+    /// Returns a problem of the watches that was not reported yet, as text.
     pub(crate) fn new_trouble(&mut self) -> Option<String> {
         self.new_problem().map(words)
     }
 
-    /// What keeps a watch from its work and was not told of yet.
+    /// Returns a problem of the watches that was not reported yet.
     pub(crate) fn new_problem(&mut self) -> Option<WatchProblem> {
         let mut new = None;
         for (told, (_, handle)) in self.troubles.iter_mut().zip(&self.handles) {
@@ -205,7 +208,7 @@ impl<T: Content> Watches<T> {
     }
 }
 
-/// A problem of a watch of our own kinds, in words.
+/// Describes a problem of a watch of our own kinds.
 fn words(problem: WatchProblem) -> String {
     match problem {
         WatchProblem::NotServed => NOT_INSTALLED.to_owned(),
@@ -213,7 +216,7 @@ fn words(problem: WatchProblem) -> String {
     }
 }
 
-/// Namespace and name of an object.
+/// Returns the namespace and name of an object.
 pub(crate) fn reference(key: &ObjectKey) -> KatalogRef {
     KatalogRef {
         namespace: key.namespace.as_deref().unwrap_or_default().to_owned(),

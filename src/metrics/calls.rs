@@ -1,25 +1,25 @@
-//! Calls to the outside.
+//! External calls.
 
 use prometheus::IntCounterVec;
 
 use super::Metrics;
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallResult {
-    /// With the status that counts as success.
+    /// The status counts as success.
     Success,
-    /// With another status.
+    /// Any other status.
     Status,
-    /// It took too long.
+    /// The call timed out.
     Timeout,
-    /// It had no place in time.
+    /// The call got no place in time.
     Busy,
-    /// It may not or cannot be made.
+    /// The call is not permitted, or cannot be made.
     Refused,
-    /// There was no connection.
+    /// The connection failed.
     Unreachable,
-    /// The answer is none, or too large.
+    /// The response is not valid, or too large.
     Broken,
 }
 
@@ -40,7 +40,7 @@ impl CallResult {
 /// The label of hosts that no entry of `--external-allow` names.
 const OTHER: &str = "other";
 
-/// What calls to the outside count into.
+/// The counters of external calls.
 #[derive(Clone, Debug)]
 pub struct CallMetrics(IntCounterVec);
 
@@ -50,8 +50,8 @@ impl CallMetrics {
         Self(metrics.0.families.external_calls.clone())
     }
 
-    /// Counts a try of a call to a host that this entry of `--external-allow` permits. The entries are the operator's own, so
-    /// that there are no more series than these, whatever custom resources call.
+    /// Counts an attempt of a call to a host that this entry of `--external-allow` permits. The entries are set by the
+    /// administrator, so the number of series is limited, whatever custom resources call.
     pub fn count(&self, entry: Option<&str>, result: CallResult) {
         let labels = [entry.unwrap_or(OTHER), result.label()];
         self.0.with_label_values(&labels).inc();

@@ -1,17 +1,16 @@
-//! What is measured: one table of metrics, a registry of its own for each runtime, and each operator's series.
+//! Metrics: one table of metrics, a registry for each runtime, and the series of each operator.
 //!
 //! ```text
 //!  operators! { … } ──► OPERATORS ─┬─► docs/metrics.md (a test compares)
 //!  process! { … } ────► PROCESS ───┘
 //!                          │
 //!                          ▼
-//!                     OperatorMetrics: an operator's series, which go with it; Families: those of the process
+//!                     OperatorMetrics: an operator's series, removed with it; Families: those of the process
 //! ```
 //!
-//! Labels come from plans and from fixed sets, never from names of objects or from messages.
+//! Label values come from plans and from fixed sets, never from object names or messages.
 
 mod calls;
-mod flow;
 mod operator;
 mod series;
 
@@ -20,48 +19,47 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
+use orkestra_cluster::client::flow::FlowMetrics;
+use orkestra_ground::tasks::{self, Task};
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder, process_collector::ProcessCollector,
 };
 
 pub use calls::{CallMetrics, CallResult};
-pub use flow::FlowMetrics;
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
 
-use crate::tasks::{self, Task};
-
-/// Labels that every series of an operator has, in this order. `katalog` is `namespace/name`.
+/// Labels of every series of an operator, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
 
-/// Upper bounds in seconds. A pass that writes nothing takes well under a millisecond; one that waits for a slow
-/// server takes seconds.
+/// Upper bounds in seconds. A pass that writes nothing takes well under a millisecond; one that waits for a slow server takes
+/// seconds.
 const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
 ];
 
-/// One metric, for documents.
+/// One metric, for the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name on the wire.
+    /// The metric's name.
     pub name: &'static str,
-    /// What it is to Prometheus.
+    /// The metric's type.
     pub kind: Kind,
-    /// Whether it has [`OPERATOR_LABELS`], in front of its own.
+    /// Whether it has [`OPERATOR_LABELS`], before its own labels.
     pub per_operator: bool,
-    /// Its own labels, with the values that each takes.
+    /// Its own labels, with their possible values.
     pub labels: &'static [(&'static str, &'static [&'static str])],
-    /// What it tells.
+    /// The help text.
     pub help: &'static str,
 }
 
-/// What a metric is to Prometheus.
+/// The type of a metric in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It grows.
+    /// A value that only grows.
     Counter,
-    /// It goes up and down.
+    /// A value that goes up and down.
     Gauge,
     /// Counts by size, and their sum.
     Histogram,
@@ -90,7 +88,7 @@ impl Metric {
             .collect()
     }
 
-    /// Every combination of the values that its own labels take.
+    /// Every combination of the values of its own labels.
     fn combinations(&self) -> Vec<Vec<&'static str>> {
         self.labels
             .iter()
@@ -106,7 +104,7 @@ impl Metric {
     }
 }
 
-/// A family that registers itself from a [`Metric`].
+/// A metric family that is built from a [`Metric`].
 trait Family: prometheus::core::Collector + Clone + Sized + 'static {
     const KIND: Kind;
     fn build(metric: &Metric) -> prometheus::Result<Self>;
@@ -140,7 +138,7 @@ family!(HistogramVec, Histogram, |metric| HistogramOpts::new(
 /// Defines every metric of operators once: type, name, own labels, help.
 macro_rules! operators {
     ($($metric:ident: $kind:ident, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
-        /// Every metric that each operator has.
+        /// Every metric of an operator.
         pub const OPERATORS: &[Metric] = &[$(Metric {
             name: $name,
             kind: Kind::$kind,
@@ -149,7 +147,7 @@ macro_rules! operators {
             help: $help,
         }),*];
 
-        /// A metric of [`OPERATORS`], in that order.
+        /// A metric of [`OPERATORS`], in the same order.
         #[derive(Clone, Copy)]
         enum Of { $($metric),* }
     };
@@ -158,7 +156,7 @@ macro_rules! operators {
 /// Defines every metric of the process once: field, type, name, own labels, help.
 macro_rules! process {
     ($($field:ident: $type:ty, $name:literal, [$($label:literal = $values:expr),*], $help:literal;)*) => {
-        /// Every metric that the process has once.
+        /// Every metric of the process.
         pub const PROCESS: &[Metric] = &[$(Metric {
             name: $name,
             kind: <$type as Family>::KIND,
@@ -207,79 +205,79 @@ const VERBS: &[&str] = &[
 
 operators! {
     Reconcile: Counter, "orkestra_reconcile_total", ["result" = RESULTS],
-        "Passes that ended, by result. A pass that waits is a success.";
+        "Reconcile passes completed, by result. A pass that waits is a success.";
     Passes: Counter, "orkestra_passes_total", ["cause" = TRIGGERS, "wrote" = YES_OR_NO],
-        "Passes that ended, by what led to them and by whether they wrote anything. changed is an object that changed, timer a time that a pass had asked for, retry a pass that failed, resync the safety net.";
+        "Reconcile passes completed, by cause and by whether they wrote anything. Causes: changed, an object changed; timer, an earlier pass requested this time; retry, the previous pass failed; resync, the periodic resync.";
     ReconcileDuration: Histogram, "orkestra_reconcile_duration_seconds", [],
-        "How long a pass took, writes included.";
+        "Duration of a reconcile pass, including its writes.";
     Resources: Gauge, "orkestra_resource_count", [],
-        "Custom resources known.";
+        "Custom resources in the cache.";
     CacheRecords: Gauge, "orkestra_cache_records", [],
-        "Records kept of custom resources, children and what else is watched; those that operators share count at the one that read them first.";
+        "Cached records of custom resources, children and other watched objects. Records that operators share count for the operator that read them first.";
     CacheBytes: Gauge, "orkestra_cache_bytes", [],
-        "Bytes of those records and of what finds them, without the parts that equal records share.";
+        "Bytes of these records and their indexes, without the parts that equal records share.";
     QueueMaxDepth: Gauge, "orkestra_queue_max_depth", [],
-        "The depth that counts as a full queue; 0 is none. Nothing is ever dropped.";
+        "Depth at which the queue counts as full; 0 means no limit. Keys are never dropped.";
     QueueDepth: Gauge, "orkestra_queue_depth", [],
-        "Keys that are due and wait for a worker.";
+        "Keys that are due and waiting for a worker.";
     QueueOldest: Gauge, "orkestra_queue_oldest_seconds", [],
-        "How long the key has waited for a worker that has waited longest; 0 where none waits.";
+        "Longest time that a key in the queue has waited for a worker; 0 if none is waiting.";
     QueueDelayed: Gauge, "orkestra_queue_delayed", [],
-        "Keys that wait for a time: that of a retry, of a timer or of the breaker.";
+        "Keys scheduled for later: by a retry, a timer or the circuit breaker.";
     QueueWait: Histogram, "orkestra_queue_wait_seconds", [],
-        "How long a key that was due waited for a worker.";
+        "Time that a due key waited for a worker.";
     Workers: Gauge, "orkestra_workers", [],
-        "Workers that run.";
+        "Running workers.";
     Autoscaled: Gauge, "orkestra_autoscale_override_active", [],
-        "1 while an autoscaler's `do` counts instead of what is declared.";
+        "1 while an autoscaler's `do` overrides the declared capacity.";
     Overrides: Counter, "orkestra_autoscale_overrides_total", [],
-        "How often an autoscaler's `do` began to count.";
+        "Times that an autoscaler's `do` took effect.";
     Restores: Counter, "orkestra_autoscale_restores_total", [],
-        "How often what is declared counted again.";
+        "Times that the declared capacity was restored.";
     Degraded: Gauge, "orkestra_degraded", [],
         "1 while the operator is degraded: too many of its passes fail.";
     WorkersActive: Gauge, "orkestra_workers_active", [],
-        "Workers that are in a pass.";
+        "Workers that are running a reconcile pass.";
     Panics: Counter, "orkestra_panics_total", [],
-        "Passes that a panic ended; each is an error of orkestra_reconcile_total, too.";
+        "Reconcile passes that panicked; each also counts as an error in orkestra_reconcile_total.";
     Writes: Counter, "orkestra_writes_total", ["verb" = VERBS],
-        "Writes that the API server accepted. apply, create and delete are of children; apply_metadata, patch_status and normalize of custom resources.";
+        "Writes that the API server accepted. apply, create and delete write children; apply_metadata, patch_status and normalize write custom resources.";
     DriftRepairs: Counter, "orkestra_drift_repairs_total", [],
-        "Children put back after someone else changed or deleted them.";
+        "Drift corrections: children restored after another client changed or deleted them.";
     Conflicts: Counter, "orkestra_conflicts_total", [],
-        "Applies that met a field of another manager.";
+        "Applies that conflicted with a field of another field manager.";
 }
 
 process! {
     requests_in_flight: IntGaugeVec, "orkestra_requests_in_flight", [],
-        "Requests to the API server that have begun and have no answer yet; watches and Leases are not counted.";
+        "Requests to the API server in flight; watches and Lease requests are not counted.";
     requests_limit: IntGaugeVec, "orkestra_requests_limit", [],
-        "How many may be in flight at the moment. It shrinks when the API server answers 429, fails or becomes slow for most operators, and grows while it keeps up.";
+        "Current limit of requests in flight. It decreases when the API server responds with 429, fails or becomes slow for most operators, and increases while the API server keeps up.";
     requests_throttled: IntCounterVec, "orkestra_requests_throttled_total", [],
-        "Answers of the API server that ask for fewer requests (429).";
+        "Responses of the API server that ask for fewer requests (429).";
     requests_wait: HistogramVec, "orkestra_requests_wait_seconds", [],
-        "How long a request waited for its turn.";
+        "Time that a request waited because of the limit.";
     events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],
-        "Kubernetes Events that were not sent: too many at a time, or refused.";
+        "Kubernetes Events that were not sent: the queue was full, or the API server did not accept them.";
     external_calls: IntCounterVec, "orkestra_external_calls_total", ["host" = ALLOWED, "result" = CALL_RESULTS],
-        "Calls to the outside, each try. host is the entry of --external-allow that permits the host; other is a host that no entry names.";
+        "Attempts of `external` calls. host is the entry of --external-allow that permits the host; other stands for hosts without an entry.";
     leader: IntGaugeVec, "orkestra_leader", [],
-        "1 while this process leads, or has no competitors; 0 while it follows.";
+        "1 while this process is the leader or runs without leader election; 0 while it is a follower.";
     api_server_reachable: IntGaugeVec, "orkestra_api_server_reachable", [],
-        "1 while the API server can be reached, as far as is known; 0 while everything waits for it.";
+        "1 unless the API server is known to be unreachable; 0 while all requests wait for it.";
     task_running: IntGaugeVec, "orkestra_task_running", ["task" = Task::NAMES],
-        "Tasks that run at the moment. docs/tasks.md says what each does, and what follows when it ends.";
+        "Running tasks. docs/tasks.md describes each task and the effect when it fails.";
     task_failures: IntCounterVec, "orkestra_task_failures_total", ["task" = Task::NAMES],
-        "Tasks that panicked, or ended although nothing asked them to.";
+        "Tasks that panicked or ended unexpectedly.";
     task_restarts: IntCounterVec, "orkestra_task_restarts_total", ["task" = Task::NAMES],
-        "Restarts of tasks that failed.";
+        "Restarts of failed tasks.";
     unreadable_objects: IntGaugeVec, "orkestra_unreadable_objects", [],
-        "Objects that are watched and cannot be read whole; each watch counts its own. The log and an Event name each of them.";
+        "Watched objects that cannot be decoded completely, counted per watch. The log and an Event name each object.";
     build_info: IntGaugeVec, "orkestra_build_info", ["version" = &[crate::VERSION]],
-        "Always 1; its label is the version that runs.";
+        "Always 1; the label is the running version.";
 }
 
-/// The metrics of one runtime. Cloning is cheap; every clone counts into the same registry.
+/// The metrics of one runtime. Cheap to clone; every clone counts into the same registry.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -287,13 +285,13 @@ struct Inner {
     registry: Registry,
     families: Families,
     operators: AllSeries,
-    /// Who measures when somebody looks.
+    /// Sources that are measured at each scrape.
     measured: Mutex<Vec<Weak<dyn Measured>>>,
 }
 
-/// What knows figures that are brought up to date when somebody looks.
+/// A source of values that are updated at each scrape.
 pub trait Measured: Send + Sync {
-    /// Sets its series.
+    /// Sets the source's series.
     fn measure(&self);
 }
 
@@ -304,10 +302,10 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Every metric of [`OPERATORS`] and [`PROCESS`], and what Prometheus tells of a process.
+    /// Every metric of [`OPERATORS`] and [`PROCESS`], and Prometheus' metrics of a process.
     ///
     /// # Errors
-    /// A metric of the tables that the registry refuses; a test proves that there is none.
+    /// The registry refuses a metric of the tables; a test proves that there is none.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         registry.register(Box::new(ProcessCollector::for_self()))?;
@@ -316,7 +314,7 @@ impl Metrics {
             .build_info
             .with_label_values(&[crate::VERSION])
             .set(1);
-        // So that the series is there before the first loss.
+        // The series must exist before the first loss.
         families.events_dropped.with_label_values::<&str>(&[]);
         families.unreadable_objects.with_label_values::<&str>(&[]);
         Ok(Self(Arc::new(Inner {
@@ -327,7 +325,7 @@ impl Metrics {
         })))
     }
 
-    /// Has `one` measure whenever the series are asked for, as long as it is there.
+    /// Calls `one` at each scrape, until it is dropped.
     pub fn at_scrape(&self, one: Weak<dyn Measured>) {
         let mut measured = self.measured();
         measured.retain(|one| one.strong_count() > 0);
@@ -338,10 +336,10 @@ impl Metrics {
         (self.0.measured.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All series in Prometheus' text format, in parts, so that nobody must hold them all; together they are the text.
+    /// All series in Prometheus' text format, in parts, so that they need not be held in memory together.
     ///
     /// # Errors
-    /// A series that cannot be encoded; a test proves that there is none.
+    /// A series cannot be encoded; a test proves that there is none.
     pub fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
         let measured: Vec<_> = self.measured().iter().filter_map(Weak::upgrade).collect();
         for one in measured {
@@ -353,9 +351,9 @@ impl Metrics {
         (self.0.operators.parts()).chain(std::iter::once_with(of_process))
     }
 
-    /// Takes over what is counted of the tasks of the process that were ever started.
+    /// Copies the counters of all tasks of the process that were ever started.
     fn count_tasks(&self) {
-        // Two scrapes at a time must not count the same twice.
+        // Two concurrent scrapes must not add the same difference twice.
         let _alone = self.measured();
         let families = &self.0.families;
         for task in Task::ALL {
@@ -378,7 +376,7 @@ impl Metrics {
         self.0.families.leader.with_label_values::<&str>(&[])
     }
 
-    /// Whether the API server can be reached.
+    /// Whether the API server is reachable.
     pub fn api_server_reachable(&self) -> IntGauge {
         self.0
             .families
@@ -386,7 +384,18 @@ impl Metrics {
             .with_label_values::<&str>(&[])
     }
 
-    /// A watch counts that many unreadable objects now, and counted so many before.
+    /// The metrics of flow control, all at 0.
+    pub fn flow(&self) -> FlowMetrics {
+        let families = &self.0.families;
+        FlowMetrics {
+            in_flight: (families.requests_in_flight).with_label_values::<&str>(&[]),
+            limit: families.requests_limit.with_label_values::<&str>(&[]),
+            throttled: (families.requests_throttled).with_label_values::<&str>(&[]),
+            wait: families.requests_wait.with_label_values::<&str>(&[]),
+        }
+    }
+
+    /// A watch has changed its number of unreadable objects from `before` to `now`.
     pub fn unreadable_objects(&self, before: usize, now: usize) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let gauge = &self.0.families.unreadable_objects;
@@ -403,7 +412,7 @@ impl Metrics {
     }
 }
 
-/// `docs/metrics.md`, from [`OPERATORS`] and [`PROCESS`].
+/// Renders `docs/metrics.md` from [`OPERATORS`] and [`PROCESS`].
 pub fn markdown() -> String {
     let mut text = String::from(INTRODUCTION);
     for metric in OPERATORS.iter().chain(PROCESS) {
@@ -435,9 +444,9 @@ const INTRODUCTION: &str = "\
 <!-- Generated from src/metrics/mod.rs: UPDATE=1 cargo test --lib metrics -->
 # Metrics
 
-`GET /metrics` answers in Prometheus' text format. *operator* stands for the labels that every series of an operator
-has: `katalog` (`namespace/name`), `crd` (the entry in `spec.crds`), `group`, `version`, `kind`. An operator's series
-exist from its start, at 0, and go when it stops. Beside these there are Prometheus' usual `process_*` metrics, on Linux.
+`GET /metrics` responds in Prometheus' text format. *operator* stands for the labels of every series of an operator:
+`katalog` (`namespace/name`), `crd` (the entry in `spec.crds`), `group`, `version`, `kind`. The series of an operator
+start at 0 when it starts, and are removed when it stops. On Linux, Prometheus' usual `process_*` metrics are exported too.
 
 | name | type | labels | meaning |
 | --- | --- | --- | --- |
@@ -460,7 +469,7 @@ mod tests {
         for metric in OPERATORS.iter().chain(PROCESS) {
             assert!(names.insert(metric.name), "{}", metric.name);
             assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
-            // Prometheus allows more; the library's registry sees the metrics of the process alone.
+            // Prometheus permits more; the library's registry only sees the metrics of the process.
             let is_plain = |word: &&str| {
                 word.bytes()
                     .all(|byte| byte == b'_' || byte.is_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! One operator's series.
+//! The series of one operator.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{
     series::{Series, float},
 };
 
-/// How a pass ended.
+/// The outcome of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Converged, or waiting.
@@ -18,42 +18,42 @@ pub enum Outcome {
     Error,
 }
 
-/// What led to a pass.
+/// The trigger of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// Something changed.
+    /// A change.
     Changed,
-    /// A time came that a pass had asked for.
+    /// A time that a pass had requested.
     Timer,
-    /// The last pass failed.
+    /// A failure of the last pass.
     Retry,
-    /// The safety net.
+    /// The periodic resync.
     Resync,
 }
 
 /// A write that the API server accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// A child applied.
+    /// A child was applied.
     Apply,
-    /// A child made once.
+    /// A child was created once.
     Create,
-    /// A child deleted.
+    /// A child was deleted.
     Delete,
     /// Finalizer, inventory or labels of the custom resource.
     ApplyMetadata,
     /// Status of the custom resource.
     PatchStatus,
-    /// Fields of the custom resource's spec, brought to one form.
+    /// Fields of the custom resource's spec, normalized.
     Normalize,
 }
 
-/// One operator's series. They are gone when the last value with the same labels is dropped.
+/// The series of one operator. They are removed when the last value with the same labels is dropped.
 #[derive(Debug)]
 pub struct OperatorMetrics(Arc<Series>);
 
 impl OperatorMetrics {
-    /// The series of the plan's operator, all of them at 0.
+    /// The series of the plan's operator, all at 0.
     pub fn new(metrics: &Metrics, plan: &OperatorPlan) -> Self {
         Self(metrics.0.operators.of([
             plan.katalog.to_string(),
@@ -64,13 +64,13 @@ impl OperatorMetrics {
         ]))
     }
 
-    /// Counts a worker as active until the guard is dropped, a panic included.
+    /// Counts a worker as active until the guard is dropped, including by a panic.
     pub fn enter_pass(&self) -> ActiveWorker {
         self.0.add(Of::WorkersActive, 1.0);
         ActiveWorker(self.0.clone())
     }
 
-    /// Counts a pass that ended, `trigger` led to and `wrote` something or not.
+    /// Counts a completed pass, with its trigger and whether it wrote anything.
     pub fn pass_ended(&self, outcome: Outcome, (trigger, wrote): (Trigger, bool), took: Duration) {
         self.0.count(Of::Reconcile, outcome as usize);
         let wrote = usize::from(!wrote);
@@ -89,28 +89,28 @@ impl OperatorMetrics {
         self.0.count(Of::Writes, verb as usize);
     }
 
-    /// Counts a child that was put back.
+    /// Counts a drift correction.
     pub fn drift_repaired(&self) {
         self.0.count(Of::DriftRepairs, 0);
     }
 
-    /// Counts an apply that met another manager's field.
+    /// Counts an apply that conflicted with another manager's field.
     pub fn conflicted(&self) {
         self.0.count(Of::Conflicts, 0);
     }
 
-    /// Custom resources known.
+    /// Sets the number of known custom resources.
     pub fn set_resources(&self, count: usize) {
         self.set(Of::Resources, count);
     }
 
-    /// Records kept of custom resources and children, and their bytes.
+    /// Sets the number of records of custom resources and children, and their bytes.
     pub fn set_cache(&self, records: usize, bytes: usize) {
         self.set(Of::CacheRecords, records);
         self.set(Of::CacheBytes, bytes);
     }
 
-    /// Keys that are due and wait for a worker, and how long the first of them has; keys that wait for a time.
+    /// Sets the number of keys that are due, the wait of the oldest one, and the number of keys scheduled for later.
     pub fn set_queue(&self, depth: usize, oldest: Option<Duration>, delayed: usize) {
         self.set(Of::QueueDepth, depth);
         let oldest = oldest.unwrap_or_default();
@@ -118,29 +118,29 @@ impl OperatorMetrics {
         self.set(Of::QueueDelayed, delayed);
     }
 
-    /// The depth that counts as a full queue; 0 is none.
+    /// Sets the depth that counts as a full queue; 0 is none.
     pub fn set_queue_max_depth(&self, depth: u32) {
         self.0.set(Of::QueueMaxDepth, depth.into());
     }
 
-    /// Counts that an autoscaler's `do` counts from now on, or that it no longer does.
+    /// Counts that an autoscaler's `do` takes effect, or no longer does.
     pub fn scaled(&self, active: bool) {
         self.0.set(Of::Autoscaled, active.into());
         let turn = if active { Of::Overrides } else { Of::Restores };
         self.0.count(turn, 0);
     }
 
-    /// How long a key waited for its worker.
+    /// Observes how long a key waited for its worker.
     pub fn waited(&self, wait: Duration) {
         self.0.observe(Of::QueueWait, wait.as_secs_f64());
     }
 
-    /// Whether the operator is degraded.
+    /// Sets whether the operator is degraded.
     pub fn set_degraded(&self, degraded: bool) {
         self.0.set(Of::Degraded, degraded.into());
     }
 
-    /// Workers that run.
+    /// Sets the number of running workers.
     pub fn set_workers(&self, count: usize) {
         self.set(Of::Workers, count);
     }

@@ -1,6 +1,6 @@
-//! The series of operators: some hundred bytes an operator, made into what Prometheus' library encodes when somebody asks.
+//! The series of operators: some hundred bytes per operator, converted for Prometheus' encoder at each scrape.
 //!
-//! The library's own series hold their name, help and labels each, which for all of an operator's is fifty kilobytes.
+//! The library's own series each hold their name, help and labels, which takes fifty kilobytes for all series of an operator.
 
 use std::{
     collections::BTreeMap,
@@ -18,13 +18,13 @@ use super::{BUCKETS, Kind, Metric, OPERATOR_LABELS, OPERATORS, Of};
 /// Values of [`OPERATOR_LABELS`], in their order.
 pub(super) type Labels = [String; OPERATOR_LABELS.len()];
 
-/// Operators whose series are written at a time, so that hundreds of them take no memory for each.
+/// The number of operators whose series are encoded together, so that hundreds of operators do not need memory at the same time.
 const AT_A_TIME: usize = 32;
 
-/// Of a histogram: what each bucket counted alone, all observations, their sum.
+/// The cells of a histogram: the count of each bucket, the count of all observations, and their sum.
 const CELLS_OF_HISTOGRAM: usize = BUCKETS.len() + 2;
 
-/// How many cells a metric has for each combination of its own labels' values.
+/// The number of cells of a metric for each combination of its own label values.
 const fn width(metric: &Metric) -> usize {
     match metric.kind {
         Kind::Histogram => CELLS_OF_HISTOGRAM,
@@ -41,7 +41,7 @@ const fn cells(metric: &Metric) -> usize {
     count
 }
 
-/// Where each metric's cells begin; behind the last one, how many there are.
+/// The first cell of each metric; the last element is the total number of cells.
 const OFFSETS: [usize; OPERATORS.len() + 1] = {
     let (mut offsets, mut at) = ([0; OPERATORS.len() + 1], 0);
     while at < OPERATORS.len() {
@@ -51,7 +51,7 @@ const OFFSETS: [usize; OPERATORS.len() + 1] = {
     offsets
 };
 
-/// Every series of one operator. Counters count; gauges and sums are the bits of a float.
+/// All series of one operator. Counters are integers; gauges and sums are the bits of a float.
 pub(super) struct Series {
     labels: Labels,
     cells: [AtomicU64; OFFSETS[OPERATORS.len()]],
@@ -75,7 +75,7 @@ impl Series {
         &self.cells[OFFSETS[metric as usize] + at]
     }
 
-    /// Counts one under the metric's `own` combination of labels, in the order of [`Metric::combinations`].
+    /// Increments the metric for its `own` combination of labels, in the order of [`Metric::combinations`].
     pub(super) fn count(&self, metric: Of, own: usize) {
         self.cell(metric, own).fetch_add(1, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ impl Series {
         add(self.cell(metric, 0), delta);
     }
 
-    /// Takes an observation into a histogram.
+    /// Adds an observation to a histogram.
     pub(super) fn observe(&self, metric: Of, value: f64) {
         let bucket = BUCKETS.iter().position(|bound| value <= *bound);
         if let Some(bucket) = bucket {
@@ -101,7 +101,7 @@ impl Series {
         add(self.cell(metric, BUCKETS.len() + 1), value);
     }
 
-    /// One series of a metric: what its cells from `at` on say.
+    /// One series of a metric, from its cells that begin at `at`.
     fn value(&self, metric: &Metric, own: &[&str], at: usize) -> proto::Metric {
         let pair = |(name, value): (&str, &str)| {
             let mut pair = proto::LabelPair::default();
@@ -149,22 +149,22 @@ impl Series {
 
 fn add(cell: &AtomicU64, delta: f64) {
     let sum = |bits| Some((f64::from_bits(bits) + delta).to_bits());
-    // The sum is never refused.
+    // The closure never returns `None`.
     let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
 }
 
-/// Prometheus counts in floats, exactly up to 2⁵³.
+/// Prometheus counts in floats, which are exact up to 2⁵³.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// The series of all operators, each gone with the last [`super::OperatorMetrics`] that has it.
+/// The series of all operators, each removed with its last [`super::OperatorMetrics`].
 #[derive(Default)]
 pub(super) struct AllSeries(Mutex<BTreeMap<Labels, Weak<Series>>>);
 
 impl AllSeries {
-    /// The series with these labels: at 0, or those that a predecessor still counts into.
+    /// Returns the series with these labels: new ones at 0, or those that a predecessor still counts into.
     pub(super) fn of(&self, labels: Labels) -> Arc<Series> {
         let mut operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         operators.retain(|_, series| series.strong_count() > 0);
@@ -176,7 +176,7 @@ impl AllSeries {
         series
     }
 
-    /// All of them in Prometheus' text format, in parts. Who takes them slowly keeps none.
+    /// All series in Prometheus' text format, in parts. A slow reader keeps no series alive.
     pub(super) fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
         let operators: Arc<[_]> = {
             let operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +198,7 @@ impl AllSeries {
     }
 }
 
-/// What `operators` have of a metric as text; the first part says what the metric is.
+/// The series of `operators` for a metric as text; the first part includes the metric's help and type.
 fn part(
     metric: &Metric,
     offset: usize,
@@ -216,7 +216,7 @@ fn part(
     Ok(text)
 }
 
-/// What `operators` have of a metric, whose cells begin at `offset`.
+/// The series of `operators` for a metric, whose cells begin at `offset`.
 fn family(metric: &Metric, offset: usize, operators: &[Arc<Series>]) -> proto::MetricFamily {
     let own = metric.combinations();
     let series = operators.iter().flat_map(|operator| {

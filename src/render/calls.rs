@@ -1,4 +1,4 @@
-//! Answers to calls, from a file.
+//! Responses to external calls, from a file.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -10,7 +10,7 @@ use orkestra_core::{
 use super::{Rendered, objects::read_documents};
 use crate::files::Compiled;
 
-/// Reads the answers by the name of the call; a name that no call has is a problem.
+/// Reads the responses by the name of the call; an unknown name is a problem.
 pub(crate) fn read_calls(
     paths: &[PathBuf],
     katalogs: &[Compiled],
@@ -22,7 +22,7 @@ pub(crate) fn read_calls(
     let mut answers = BTreeMap::new();
     for document in read_documents(paths, rendered) {
         let Node::Map(fields) = &document.node else {
-            let message = "answers to calls are a map by the name of the call";
+            let message = "expected a map from call names to answers";
             let problem = document.problem(Code::WrongShape, FieldPath::root(), message);
             rendered.problems.push(problem);
             continue;

@@ -1,6 +1,6 @@
-//! Every folder of `examples/`: it validates without a word, and renders to what stands in `expected/`.
+//! Every folder of `examples/`: it validates without warnings, and renders to the content of `expected/`.
 //!
-//! `UPDATE=1 cargo test --lib render::examples` writes `expected/` anew; read the differences.
+//! `UPDATE=1 cargo test --lib render::examples` rewrites `expected/`; review the differences.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,9 +14,9 @@ use orkestra_core::document::{DocumentKind, parse_stream};
 use super::{Rendered, Request, Show, render, to_json, to_yaml};
 use crate::files;
 
-/// The moment that everything is rendered at.
+/// The time of all rendering.
 const NOW: &str = "2025-01-01T00:00:00Z";
-/// Fewest examples.
+/// The minimum number of examples.
 const LEAST: usize = 25;
 
 fn folders() -> Vec<PathBuf> {
@@ -29,7 +29,8 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The custom resources of an example: files that are neither the language's nor definitions nor what another file names.
+/// The custom resources of an example: files that are neither Katalogs or Motifs, nor definitions, nor referenced by another
+/// file.
 fn resources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .unwrap()
@@ -85,12 +86,12 @@ async fn there_are_enough_examples_and_none_has_a_problem() {
 #[test]
 fn the_list_of_examples_is_current() {
     let mut list = String::from(
-        "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nFrom the first Katalog to advanced ones. Each \
-         folder has the definition, the Katalog, custom resources, and in `expected/` what `ork render --show-secrets \
-         --with-status` makes of them. `ork simulate` in a folder runs its `simulate.yaml`: what the operator does, cycle by cycle, \
-         without a cluster ([testing](../docs/testing.md)). Its README tells how to run it in the cluster of your kubeconfig. Several run side by side, \
-         if each `ork run` has a `--listen` of its own. To clean up, delete the custom resources while `ork run` runs, then end it with Ctrl-C. A test runs every command, \
-         and looks that the cluster comes to hold what is expected.\n\n",
+        "<!-- Generated: UPDATE=1 cargo test --lib render::examples -->\n# Examples\n\nThe examples range from a first Katalog to advanced \
+         ones. Each folder has the CRD, the Katalog, custom resources, and in `expected/` the output of `ork render --show-secrets \
+         --with-status`. `ork simulate` in a folder runs its `simulate.yaml`, a test of the operator without a cluster \
+         ([testing](../docs/testing.md)). Some folders have an `e2e.yaml`, which `ork e2e --use-current` runs on the cluster of your kubeconfig. The README of each example lists the commands to run it in the cluster of your kubeconfig. To run \
+         several at the same time, give each `ork run` a different `--listen`. To clean up, delete the custom resources while `ork run` is \
+         running, then stop it with Ctrl-C. A test runs every command and checks that the cluster contains the expected objects.\n\n",
     );
     for folder in folders() {
         let name = folder.file_name().unwrap().to_str().unwrap();
@@ -135,7 +136,7 @@ async fn every_example_renders_to_what_is_expected() {
     );
 }
 
-/// A reader tries several in one namespace, and so does the test on the control plane.
+/// Users try several in one namespace, and so does the test on the control plane.
 #[tokio::test]
 async fn no_two_examples_make_the_same_object() {
     let mut makers: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -179,7 +180,7 @@ async fn every_example_makes_objects_that_kubectl_takes() {
                     );
                 }
             }
-            // The stream is read again as it was written.
+            // Parsing the stream gives the same objects.
             let text = to_yaml(&rendered.passes, Show::default()).unwrap();
             let stream = parse_stream("out.yaml", &text);
             assert!(stream.problems.is_empty(), "{}", stream.problems);

@@ -1,19 +1,17 @@
-//! What comes of the values of Secrets, told from the rest by comparison: the pass runs again over Secrets with other
-//! values, and what differs depends on them. Thus also what is cut, joined or encoded is found, and equal text of other
-//! origin stays.
+//! Detects what depends on the values of Secrets by comparison: the pass runs again with other values in the Secrets, and
+//! whatever differs depends on them. This also finds values that were cut, joined or encoded, while equal text of other origin
+//! stays.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_core::{
     reconcile::preview::{Change, Preview},
-    value::{Key, Map, Node},
+    value::{Key, MASK, Map, Node},
 };
 
-/// What stands for a value that is hidden. It is no base64, so that no API server takes it for one.
-pub(crate) const MASK: &str = "***";
-/// Where `kubectl apply` keeps what it was given, values and all.
+/// The annotation in which `kubectl apply` keeps the applied object, including values.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Ways in which Secrets get other values: what is hidden is what any of them changes.
+/// The ways to replace values of Secrets: whatever differs with any of them is hidden.
 pub(super) const WAYS: [Change; 2] = [alike, unlike];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,19 +20,19 @@ enum Way {
     All,
 }
 
-/// Whether it is a Secret.
+/// True if the object is a Secret.
 pub(crate) fn is_secret(object: &Node) -> bool {
     let is = |field, wanted| object.get(field).and_then(Node::as_str) == Some(wanted);
     is("apiVersion", "v1") && is("kind", "Secret")
 }
 
-/// The object; if it is a Secret, with other values. Letters and digits become others of their sort, so that a number stays
-/// a number, and an address one.
+/// Returns the object, with other values if it is a Secret. Letters and digits are replaced by others of their class, so that a
+/// number stays a number, and an address an address.
 fn alike(object: &Node) -> Node {
     with_other_values(object, Way::Alike)
 }
 
-/// The object; if it is a Secret, with other values, in which every character is another.
+/// Returns the object, with other values if it is a Secret; every character is replaced.
 fn unlike(object: &Node) -> Node {
     with_other_values(object, Way::All)
 }
@@ -47,7 +45,7 @@ fn with_other_values(object: &Node, way: Way) -> Node {
     }
 }
 
-/// A Secret without its values.
+/// Returns a Secret with its values masked.
 pub(super) fn masked(secret: &Node) -> Node {
     with_values(secret, &|_| MASK.into())
 }
@@ -69,7 +67,7 @@ fn with_values(secret: &Node, change: &impl Fn(&Node) -> Node) -> Node {
     })
 }
 
-/// The map with each value changed; what is no map as it is.
+/// Returns the map with each value changed; any other node unchanged.
 fn changed(node: &Node, change: &impl Fn(&str, &Node) -> Node) -> Node {
     let Node::Map(map) = node else {
         return node.clone();
@@ -78,7 +76,7 @@ fn changed(node: &Node, change: &impl Fn(&str, &Node) -> Node) -> Node {
     Node::Map(map.iter().map(entry).collect::<Map>())
 }
 
-/// Another value: of base64 another text inside it, so that it still can be read.
+/// Returns another value: for base64 another encoded text, so that it is still decodable.
 fn other_value(value: &Node, way: Way) -> Node {
     let Some(text) = value.as_str() else {
         return Node::Null;
@@ -102,7 +100,7 @@ fn other_text(text: &str, way: Way) -> String {
     text.chars().map(other).collect()
 }
 
-/// Hides in `preview` what is otherwise in `other`.
+/// Hides everything in `preview` that differs in `other`.
 pub(super) fn hide(preview: &mut Preview, other: &Preview) {
     let is_aligned = preview.objects.len() == other.objects.len();
     for (at, object) in preview.objects.iter_mut().enumerate() {
@@ -114,13 +112,13 @@ pub(super) fn hide(preview: &mut Preview, other: &Preview) {
     preview.cr = hidden(&preview.cr, &other.cr);
     for failure in &mut preview.failures {
         if !other.failures.contains(failure) {
-            "what fails is hidden: it depends on the values of Secrets"
+            "the error is hidden because it depends on the values of Secrets"
                 .clone_into(&mut failure.message);
         }
     }
 }
 
-/// What an object has in common with one that is missing.
+/// Stands in for the counterpart of an object that has none.
 fn only_kind(object: &Node) -> Node {
     let field = |name| (name, object.get(name).cloned().unwrap_or_default());
     Node::object([field("apiVersion"), field("kind")])
@@ -141,7 +139,7 @@ fn is_same(object: &Node, other: &Node) -> bool {
     identity(object) == identity(other)
 }
 
-/// The node with [`MASK`] for everything that the other has not.
+/// Returns the node with [`MASK`] in place of everything that differs in `other`.
 fn hidden(node: &Node, other: &Node) -> Node {
     match (node, other) {
         (Node::Map(map), Node::Map(others)) => {

@@ -1,4 +1,4 @@
-//! What would be created for custom resources, without a cluster: `ork render`.
+//! Shows what would be created for custom resources, without a cluster: `ork render`.
 //!
 //! ```text
 //!  Katalogs ── files::validate ──► plans ─┐
@@ -33,55 +33,54 @@ use self::objects::status_of;
 pub use self::print::{Show, masked_objects, to_json, to_yaml};
 pub(crate) use self::{
     calls::read_calls,
-    hide::{MASK, is_secret},
+    hide::is_secret,
     objects::{Object, read_objects},
     pick::{Picked, pick},
 };
 use crate::files::{self, Compiled};
 
-/// What is rendered, from which files; `-` is standard input.
+/// The input of rendering; `-` is standard input.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Katalogs, and definitions that they do not name: files and folders.
+    /// Katalogs, and definitions that they do not reference: files and folders.
     pub katalogs: Vec<PathBuf>,
     /// Custom resources.
     pub resources: Vec<PathBuf>,
-    /// The status to assume, of the one custom resource that is given.
+    /// The assumed status, if a single custom resource is given.
     pub status: Option<PathBuf>,
-    /// Objects that exist: children of the custom resources, and objects that they read.
+    /// Existing objects: children of the custom resources, and objects that they read.
     pub children: Vec<PathBuf>,
     /// Custom resources of other operators, which `cross` reads.
     pub cross: Vec<PathBuf>,
-    /// Answers to calls: a map by the call's name.
+    /// Responses to external calls: a map by the call's name.
     pub calls: Option<PathBuf>,
-    /// What templates take for the present time.
+    /// The present time for templates.
     pub now: Timestamp,
 }
 
-/// What rendering came to.
+/// The result of rendering.
 #[derive(Debug, Default)]
 pub struct Rendered {
-    /// What a pass over each custom resource would do, in the order in which they were given; some may be missing where
-    /// there are errors.
+    /// The result of a pass over each custom resource, in the given order; some may be missing if there are errors.
     pub passes: Vec<Pass>,
-    /// What is wrong with the files, or cannot be rendered; warnings too.
+    /// Problems of the files and of rendering, including warnings.
     pub problems: Diagnostics,
-    /// Texts of the files by their name, for the lines that a problem is about.
+    /// The texts of the files by name, for the source lines of problems.
     pub texts: BTreeMap<String, String>,
 }
 
-/// What a pass over one custom resource would do.
+/// The result of a pass over one custom resource.
 #[derive(Debug)]
 pub struct Pass {
     /// Its kind and name: `Website shop/hello`.
     pub resource: String,
-    /// What would come of it.
+    /// What the pass would do.
     pub preview: Preview,
-    /// The same, with `***` for what depends on the values of Secrets.
+    /// The same, with `***` for everything that depends on the values of Secrets.
     pub hidden: Preview,
 }
 
-/// Renders custom resources. Equal files and times give equal results.
+/// Renders custom resources. The same files and times give the same results.
 pub async fn render(request: &Request) -> Rendered {
     let found = files::validate(&request.katalogs).await;
     let mut rendered = Rendered {
@@ -122,7 +121,7 @@ pub async fn render(request: &Request) -> Rendered {
     rendered
 }
 
-/// What one pass is over.
+/// The input of one pass.
 pub(crate) struct Given<'a> {
     pub(crate) resource: &'a Object,
     pub(crate) status: Option<&'a Node>,
@@ -132,7 +131,7 @@ pub(crate) struct Given<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// The pass over one custom resource, and what fails in it.
+/// Runs the pass over one custom resource; returns it with its failures.
 pub(crate) fn pass(
     katalogs: &[Compiled],
     given: &Given<'_>,
@@ -144,7 +143,7 @@ pub(crate) fn pass(
     };
     let picked = pick(katalogs, given.resource)?;
     if given.resource.is_deleting() {
-        let message = "it is being deleted: nothing would be created";
+        let message = "the custom resource is being deleted: nothing would be created";
         return refuse("metadata.deletionTimestamp", message.to_owned());
     }
     let mut cr = given.resource.node.clone();
@@ -177,7 +176,7 @@ pub(crate) fn pass(
     Ok((pass, failures))
 }
 
-/// The failures of a pass, each with its place.
+/// Converts the failures of a pass to problems with positions.
 fn problems(
     hidden: &Preview,
     picked: &Picked<'_>,
@@ -192,7 +191,7 @@ fn problems(
             given.resource.problem(Code::CannotRender, path, message)
         }
         Reason::Unavailable if has_unanswered => {
-            let hint = "give the answer in a file with `--external`";
+            let hint = "put the answer into a file and pass it with `--external`";
             located(failure, picked, resource).hint(hint)
         }
         _ => located(failure, picked, resource),
@@ -200,7 +199,7 @@ fn problems(
     hidden.failures.iter().map(problem).collect()
 }
 
-/// What comes of the pass, with what depends on the values of Secrets hidden.
+/// Returns the preview with everything hidden that depends on the values of Secrets.
 fn without_secrets(operator: &OperatorPlan, assumed: &Assumed<'_>, preview: &Preview) -> Preview {
     let mut hidden = preview.clone();
     let mut objects = assumed.children.iter().chain(&preview.objects);
@@ -214,7 +213,7 @@ fn without_secrets(operator: &OperatorPlan, assumed: &Assumed<'_>, preview: &Pre
             seen_as: Some(way),
             ..assumed.clone()
         };
-        // Names and kinds are the same, so it is refused no more than the first was.
+        // Names and kinds are the same, so it cannot be refused if the first was not.
         if let Ok(other) = run(operator, other) {
             hide::hide(&mut hidden, &other);
         }
@@ -222,14 +221,16 @@ fn without_secrets(operator: &OperatorPlan, assumed: &Assumed<'_>, preview: &Pre
     hidden
 }
 
-/// The status to assume; it is one custom resource's.
+/// Reads the assumed status, which belongs to a single custom resource.
 fn read_status(paths: &[PathBuf], resources: &[Object], rendered: &mut Rendered) -> Option<Node> {
     let given = objects::read_documents(paths, rendered);
     let first = given.first()?;
     if resources.len() > 1 || given.len() > 1 {
-        let message = "a status is assumed for one custom resource, and there are several";
+        let message = "`--status` applies to one custom resource, and there are several";
         let problem = first.problem(Code::CannotRender, FieldPath::root(), message);
-        rendered.problems.push(problem.hint("render one at a time"));
+        rendered
+            .problems
+            .push(problem.hint("render one custom resource at a time"));
     }
     Some(status_of(&first.node))
 }
@@ -247,7 +248,7 @@ fn name_of(preview: &Preview) -> String {
     format!("{} {key}", kind.unwrap_or_default())
 }
 
-/// A failure of a pass with its place, in the Katalog or in a Motif.
+/// Converts a failure of a pass to a problem with its position, in the Katalog or in a Motif.
 fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
     let Compiled {
         document, library, ..

@@ -28,7 +28,7 @@ impl Object {
         }
     }
 
-    /// An object of no file.
+    /// An object that is not from a file.
     pub(crate) fn live(node: Node) -> Self {
         Self {
             node,
@@ -49,7 +49,7 @@ impl Object {
         problem
     }
 
-    /// A field of text.
+    /// Returns a text field.
     pub(super) fn text(&self, field: &str) -> &str {
         self.node
             .get(field)
@@ -57,20 +57,20 @@ impl Object {
             .unwrap_or_default()
     }
 
-    /// Whether it is on its way out.
+    /// True if the object is being deleted.
     pub(crate) fn is_deleting(&self) -> bool {
         let metadata = self.node.get("metadata");
         metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
     }
 
-    /// The API group and the version.
+    /// Returns the API group and the version.
     pub(super) fn group_version(&self) -> (&str, &str) {
         let version = self.text("apiVersion");
         version.split_once('/').unwrap_or(("", version))
     }
 }
 
-/// Reads the objects of files, the items of a `List` one by one; each has `apiVersion`, `kind` and a name.
+/// Reads the objects of files, with the items of a `List` as separate objects; each has `apiVersion`, `kind` and a name.
 pub(crate) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
     let documents = read_documents(paths, rendered);
     let mut objects = Vec::new();
@@ -106,7 +106,7 @@ fn incomplete(object: &Object) -> Option<Diagnostic> {
     Some(object.problem(Code::Missing, FieldPath::parse(missing), message))
 }
 
-/// Reads the documents of files; a file without any is a problem.
+/// Reads the documents of files; a file without documents is a problem.
 pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
     let mut documents = Vec::new();
     for path in paths {
@@ -120,7 +120,7 @@ pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<
             };
             let stream = parse_stream(&file.name, &file.text);
             if stream.sources.is_empty() && stream.problems.is_empty() {
-                let message = "there is no object in it";
+                let message = "the file has no object";
                 let mut problem = Diagnostic::error(Code::NoDocument, FieldPath::root(), message);
                 problem.file = Some(file.name.clone());
                 rendered.problems.push(problem);
@@ -133,7 +133,7 @@ pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<
     documents
 }
 
-/// The status that a document holds: as a field of it, or as the whole of it.
+/// Returns the status of a document: its `status` field, or the complete document.
 pub(super) fn status_of(document: &Node) -> Node {
     document.get("status").unwrap_or(document).clone()
 }

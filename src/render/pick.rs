@@ -1,4 +1,4 @@
-//! Which operator a custom resource is for.
+//! Selects the operator for a custom resource.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ pub(crate) struct Picked<'a> {
 }
 
 impl<'a> Picked<'a> {
-    /// The definition of the version that the operator works with, where it is known.
+    /// The definition of the operator's version, if it is known.
     pub(crate) fn version(&self) -> Option<&'a CrdVersion> {
         let resource = &self.operator.resource;
         let shape = self.katalog.schemas.kind(&resource.group_kind())?;
         shape.version(&resource.version)
     }
 
-    /// The scopes of the children that definitions tell.
+    /// The scopes of the children whose definitions are known.
     pub(crate) fn scopes(&self) -> BTreeMap<GroupKind, bool> {
         let kinds = self.operator.children.iter();
         let known = kinds.filter_map(|child| {
@@ -38,10 +38,10 @@ impl<'a> Picked<'a> {
     }
 }
 
-/// Finds the operator that works with the custom resource's kind and version; of several the first.
+/// Finds the operator for the custom resource's kind and version; of several, the first.
 ///
 /// # Errors
-/// A problem of the custom resource that says what is operated instead.
+/// A problem of the custom resource that names the operators that exist instead.
 pub(crate) fn pick<'a>(
     katalogs: &'a [Compiled],
     resource: &Object,
@@ -73,7 +73,7 @@ fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String
     if !others.is_empty() {
         let (_, version) = resource.group_version();
         let message = format!("no Katalog operates version `{version}` of {kind}");
-        let hint = format!("operated is {}", others.join(", "));
+        let hint = format!("operated versions: {}", others.join(", "));
         return problem("apiVersion", message).hint(hint);
     }
     for katalog in katalogs {
@@ -97,11 +97,11 @@ fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String
     if known.is_empty() {
         missing
     } else {
-        missing.hint(format!("operated are {}", known.join(", ")))
+        missing.hint(format!("operated kinds: {}", known.join(", ")))
     }
 }
 
-/// Whether an entry is for a kind.
+/// True if an entry is for a kind.
 fn declares(name: &str, entry: &CrdEntry, schemas: &Schemas, kind: &str) -> bool {
     let types = entry.api_types.as_ref();
     let declared = types.and_then(kind_named).map(|kind| kind.to_string());

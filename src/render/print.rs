@@ -1,4 +1,4 @@
-//! What was rendered, as text that kubectl can apply.
+//! Prints rendered objects as text that kubectl can apply.
 
 use serde_json::{Value, json};
 
@@ -7,20 +7,20 @@ use super::{
     hide::{is_secret, masked},
 };
 
-/// What is shown.
+/// What is printed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Show {
-    /// The values of Secrets, and what depends on them. Otherwise each is `***`, and an object that holds one is a comment:
-    /// applied, it would overwrite the value.
+    /// The values of Secrets, and everything that depends on them. Otherwise each is `***`, and an object that contains one is
+    /// printed as a comment: if it were applied, it would overwrite the value.
     pub secrets: bool,
-    /// After the objects of each custom resource itself, with the status that the pass would write.
+    /// Each custom resource itself after its objects, with the status that the pass would write.
     pub status: bool,
 }
 
-/// A YAML stream: of each custom resource the objects in the order of their creation, and comments on what is left out.
+/// Prints a YAML stream: for each custom resource its objects in the order of creation, with comments for omitted ones.
 ///
 /// # Errors
-/// When an object cannot be written as YAML.
+/// An object cannot be written as YAML.
 pub fn to_yaml(passes: &[Pass], show: Show) -> Result<String, serde_saphyr::ser::Error> {
     let mut text = String::new();
     for pass in passes {
@@ -47,7 +47,7 @@ pub fn to_yaml(passes: &[Pass], show: Show) -> Result<String, serde_saphyr::ser:
     Ok(text)
 }
 
-/// A `List` of the same objects, without those that are comments in YAML.
+/// Returns a `List` of the same objects, without those that are comments in YAML.
 pub fn to_json(passes: &[Pass], show: Show) -> Value {
     let all = passes.iter().flat_map(|pass| objects(pass, show));
     let items: Vec<Value> = all
@@ -57,7 +57,8 @@ pub fn to_json(passes: &[Pass], show: Show) -> Value {
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-/// The objects that are not printed as objects, because they hold values that [`Show::secrets`] shows: `Secret shop/login`.
+/// Returns the names of objects that are printed as comments because they contain values that [`Show::secrets`] would show:
+/// `Secret shop/login`.
 pub fn masked_objects(passes: &[Pass], show: Show) -> Vec<String> {
     let all = passes.iter().flat_map(|pass| objects(pass, show));
     all.filter(|shown| !shown.is_whole)
@@ -65,7 +66,7 @@ pub fn masked_objects(passes: &[Pass], show: Show) -> Vec<String> {
         .collect()
 }
 
-/// An object as it is shown.
+/// An object as it is printed.
 struct Shown {
     object: Value,
     /// Whether nothing in it is hidden.
@@ -109,7 +110,7 @@ fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Shown> {
     })
 }
 
-/// A comment of one line, whatever the text holds.
+/// Formats text as a comment of one line, whatever it contains.
 fn comment(text: &str) -> String {
     let line: String = text
         .chars()

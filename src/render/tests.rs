@@ -1,4 +1,4 @@
-//! Rendering over files.
+//! Rendering from files.
 
 use std::{fs, path::PathBuf};
 
@@ -101,7 +101,7 @@ const ALL: Show = Show {
     status: true,
 };
 
-/// The objects, which must have been rendered.
+/// The objects; asserts that rendering had no errors.
 fn objects(rendered: &Rendered) -> Vec<Value> {
     assert!(!rendered.problems.has_errors(), "{}", rendered.problems);
     to_json(&rendered.passes, ALL)["items"]
@@ -231,18 +231,18 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
         status: true,
         ..Show::default()
     };
-    // One that is made.
+    // A Secret that is created.
     let rendered = render(&request).await;
     let made = objects(&rendered);
     let password = find(&made, "Secret", "login")["data"]["password"].as_str();
     let password = password.unwrap().to_owned();
     let text = to_yaml(&rendered.passes, status).unwrap();
     assert!(!text.contains(&password), "{text}");
-    // One that exists.
+    // A Secret that exists.
     let live = "apiVersion: v1\nkind: Secret\nmetadata: { name: login, namespace: default }\ndata: { password: bm9ydGhlcm4= }\n";
     request.children = vec![desk.write("live.yaml", live)];
     let rendered = render(&request).await;
-    // Applied, `***` would overwrite the values: kubectl gets neither the copy nor a status with them.
+    // If it were applied, `***` would overwrite the values: the output contains neither the copy nor a status with them.
     assert_eq!(
         masked_objects(&rendered.passes, status),
         ["ConfigMap default/copy"]
@@ -361,7 +361,7 @@ async fn an_object_that_is_not_a_child_is_never_deleted() {
     let label = |uid: &str| format!(", labels: {{ orkestra.orkspace.io/owner-uid: {uid} }}");
     let (without, with) = (pond(""), pond(", uid: mine"));
     for (cr, metadata, expected) in [
-        // A source that templates read: nothing says that it is a child.
+        // A source that templates read: nothing marks it as a child.
         (&without, String::new(), false),
         (&with, String::new(), false),
         (&without, reference(north), true),
@@ -402,12 +402,12 @@ async fn what_nobody_operates_is_an_error_that_says_what_is() {
         (
             pond("").replace("Pond", "Puddle"),
             "no Katalog operates Puddle.water.example",
-            "operated are Pond.water.example",
+            "operated kinds: Pond.water.example",
         ),
         (
             pond("").replace("/v1", "/v2"),
             "no Katalog operates version `v2` of Pond.water.example",
-            "operated is `v1`",
+            "operated versions: `v1`",
         ),
         (
             pond("").replace("Pond", "Lake"),
@@ -517,7 +517,7 @@ async fn the_samples_of_codes_of_custom_resources_are_right() {
     }
 }
 
-/// The Katalog with rules for Ponds, which are not normalized yet.
+/// The Katalog with rules for Ponds that are not normalized yet.
 fn with_rules(desk: &Desk) {
     let rules = "      normalize: { spec: { fish: '{{ toLower .spec.fish }}' } }
       mutation: { rules: [{ field: spec.deep, default: 'true' }] }
@@ -601,7 +601,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         ("flags: { error: it is down }", "failed: it is down"),
         ("flags: { code: 200 }", "no `code`"),
         ("flagz: { status: 200 }", "no operator makes a call `flagz`"),
-        ("[flags]", "a map by the name of the call"),
+        ("[flags]", "a map from call names"),
     ] {
         let problems = given(text).await.problems.to_string();
         assert!(problems.contains(told), "{problems}");
@@ -620,7 +620,7 @@ async fn a_call_without_an_answer_hides_only_what_depends_on_it() {
     let [secret, map] = &rendered.problems.0[..] else {
         panic!("{}", rendered.problems)
     };
-    let hint = Some("give the answer in a file with `--external`");
+    let hint = Some("put the answer into a file and pass it with `--external`");
     for (problem, call) in [(map, "flags"), (secret, "next")] {
         let unread = format!("`.external.{call}` cannot be read");
         assert!(problem.message.contains(&unread), "{problem}");

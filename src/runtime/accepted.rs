@@ -1,10 +1,10 @@
-//! What the accepted revisions of each Katalog declare. Annotations that a user may have written are checked against it.
+//! The declarations of each Katalog's accepted revisions. Annotations that a user may have edited are checked against them.
 //!
 //! ```text
-//!  Katalog's status, plans that run ── add ──► Accepted ── of ──► Bound: which kinds of an inventory count
+//!  Katalog's status, running plans ── add ──► Accepted ── of ──► Bound: which kinds of an inventory are valid
 //! ```
 //!
-//! It only grows while the Katalog lives: a kind that the current revision dropped may still have children.
+//! It only grows during the lifetime of the Katalog: a kind that the current revision dropped may still have children.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -15,24 +15,24 @@ use orkestra_core::{
 
 use super::shared::lock;
 
-/// What the accepted revisions of each Katalog declare, by the kind of the custom resource.
+/// The declarations of accepted revisions of each Katalog, by the kind of the custom resource.
 #[derive(Debug, Default)]
 pub struct Accepted(Mutex<BTreeMap<KatalogRef, BTreeMap<GroupKind, Declared>>>);
 
 impl Accepted {
-    /// Adds what a revision declares for a kind. Operators that start, or follow another plan, afterwards know of it.
+    /// Adds the declarations of a revision for a kind. Operators that start, or switch plans, afterwards see them.
     pub fn add(&self, katalog: &KatalogRef, kind: GroupKind, declared: Declared) {
         let mut accepted = lock(&self.0);
         let kinds = accepted.entry(katalog.clone()).or_default();
         kinds.entry(kind).or_default().extend(declared);
     }
 
-    /// Forgets a Katalog that is gone: another one of the same name starts anew.
+    /// Removes a deleted Katalog; another one of the same name starts empty.
     pub fn forget(&self, katalog: &KatalogRef) {
         lock(&self.0).remove(katalog);
     }
 
-    /// What an operator's accepted revisions declare, `plan` among them.
+    /// Returns the declarations of the operator's accepted revisions, including those of `plan`.
     pub(super) fn of(&self, plan: &OperatorPlan) -> Declared {
         let mut declared = Declared::of(plan);
         let accepted = lock(&self.0);

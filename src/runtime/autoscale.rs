@@ -1,4 +1,4 @@
-//! The autoscaler of one operator: measures, decides, and has the driver follow.
+//! The autoscaler of one operator: takes measurements, decides, and notifies the driver.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use super::{
     shared::{Shared, lock},
 };
 
-/// Follows the autoscaler of the plan, where it has one, until `stop` is cancelled.
+/// Runs the autoscaler of the plan, if it has one, until `stop` is cancelled.
 pub(super) async fn follow(
     shared: Arc<Shared>,
     mut plans: watch::Receiver<Plans>,
@@ -42,16 +42,16 @@ pub(super) async fn follow(
     }
 }
 
-/// Where the autoscaler of one operator stands. It is not remembered over a restart.
+/// The state of one operator's autoscaler. It is not kept across restarts.
 #[derive(Default)]
 struct Autoscaler {
     scaling: Scaling,
-    /// The last failure that was told.
+    /// The last failure that was logged.
     told: Option<String>,
 }
 
 impl Autoscaler {
-    /// Looks once; says when to look again.
+    /// Evaluates the autoscaler once; returns when to evaluate it again.
     fn turn(&mut self, shared: &Shared, plan: &OperatorPlan) -> Option<jiff::Timestamp> {
         let before = self.scaling;
         let Some(scale) = &plan.autoscale else {
@@ -62,14 +62,14 @@ impl Autoscaler {
         let now = shared.context.clock.now();
         let own = shared.figures();
         if own.workers == 0 {
-            // Nothing runs that could be measured.
+            // Nothing is running, so there is nothing to measure.
             return Some(before.next_look(scale, None, now));
         }
         let look = look(scale, &own, &others(shared, plan, scale), now);
         let failure = look.failure.as_ref().map(ToString::to_string);
         if failure != self.told {
             if let Some(error) = &failure {
-                tracing::warn!(operator = %plan.name, %error, "conditions of the autoscaler cannot be told");
+                tracing::warn!(operator = %plan.name, %error, "cannot evaluate the conditions of the autoscaler");
             }
             self.told = failure;
         }
@@ -79,7 +79,7 @@ impl Autoscaler {
         Some(self.scaling.next_look(scale, look.turns, now))
     }
 
-    /// Has the driver follow, and counts a change.
+    /// Notifies the driver, and counts a change.
     fn apply(
         &self,
         shared: &Shared,
@@ -91,11 +91,11 @@ impl Autoscaler {
             (false, true) => {
                 let other = capacity.clone().unwrap_or_default();
                 let resync_seconds = other.resync.map(|resync| resync.as_secs());
-                tracing::info!(operator = %plan.name, workers = other.workers, queue_depth = other.queue_depth, resync_seconds, "operator gets another capacity");
+                tracing::info!(operator = %plan.name, workers = other.workers, queue_depth = other.queue_depth, resync_seconds, "autoscaler overrides the capacity of the operator");
                 shared.metrics.scaled(true);
             }
             (true, false) => {
-                tracing::info!(operator = %plan.name, "operator has its own capacity again");
+                tracing::info!(operator = %plan.name, "autoscaler restores the declared capacity of the operator");
                 shared.metrics.scaled(false);
             }
             _ => {}
@@ -104,7 +104,7 @@ impl Autoscaler {
     }
 }
 
-/// What the other operators measure that the conditions ask for, as far as they run.
+/// Returns the metrics of other operators that the conditions refer to, for those that run.
 fn others(shared: &Shared, plan: &OperatorPlan, scale: &AutoscalePlan) -> BTreeMap<Key, Figures> {
     let operators = &shared.context.operators;
     let named = scale.cross.iter().filter_map(|(name, entry)| {
@@ -115,7 +115,7 @@ fn others(shared: &Shared, plan: &OperatorPlan, scale: &AutoscalePlan) -> BTreeM
 }
 
 impl Shared {
-    /// What counts instead of what is declared from now on; the driver follows.
+    /// Sets the capacity that overrides the declared one, and notifies the driver.
     fn scale(&self, capacity: Option<CapacityPlan>) {
         let mut scaled = lock(&self.scaled);
         if *scaled != capacity {

@@ -1,7 +1,11 @@
-//! From a plan to its watches, and who is told what they show.
+//! Turns a plan into watches, and subscribes to their changes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use orkestra_cluster::{
+    watch::{Scoped, Subscriber, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     api::names,
     plan::{self, GroupKind, ObjectKey, OperatorPlan, Places},
@@ -24,11 +28,9 @@ use super::{
         observed::{self, Observed},
         related::Belongings,
     },
-    watch::{Scoped, Subscriber, Watched},
-    wire::{Scope, Served},
 };
 
-/// Starts, or joins, the watches of what a plan needs, as it is for that CRD.
+/// Starts, or joins, the watches that a plan needs for that CRD.
 pub(super) fn bind(
     shared: &Arc<Shared>,
     (crd, plan, facts): (&CrdRecord, Arc<OperatorPlan>, CrdFacts),
@@ -49,7 +51,7 @@ pub(super) fn bind(
     let crs = Scoped::start(&selected, &plan.own_places(), |part| {
         informers.crs(part, &paths, Some(on_cr(shared)))
     });
-    // What earlier revisions made is watched too, wherever they did.
+    // Labelled custom resources and children of earlier revisions are watched too, in all namespaces that were declared.
     let managed = format!("{}=true", names::LABEL_MANAGED);
     let marked = (plan.watched != plan::Watched::default()).then(|| {
         let marked = watched(&served, Some(managed.clone()));
@@ -69,6 +71,7 @@ pub(super) fn bind(
     });
     Bound {
         manager: plan.field_manager(),
+        home: shared.context.home.clone(),
         kinds: kinds.collect(),
         targets: Targets::start(shared, &plan),
         belongings: Belongings::start(shared, &plan),
@@ -83,7 +86,7 @@ pub(super) fn bind(
     }
 }
 
-/// A change of a custom resource leads to a pass of it.
+/// Queues a custom resource when it changes.
 fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
     let shared = Arc::downgrade(shared);
     Arc::new(move |change| {
@@ -92,7 +95,7 @@ fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
         };
         match (&change.before, &change.after) {
             (before, Some(after)) => {
-                // It was deleted and made again.
+                // It was deleted and created again.
                 if let Some(before) = before.as_ref().filter(|one| one.id.uid != after.id.uid) {
                     leave(&shared, &before.id.uid, &change.key);
                 }
@@ -102,7 +105,7 @@ fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
             }
             (Some(before), None) => {
                 leave(&shared, &before.id.uid, &change.key);
-                // It may have left what is watched, and still be there.
+                // It may no longer match the watch's selector, and still exist.
                 if before.managed && !before.deleting {
                     shared.enqueue(change.key.clone(), Lane::Changed);
                 }
@@ -114,7 +117,7 @@ fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
     })
 }
 
-/// The custom resource of that uid is gone.
+/// Handles the removal of the custom resource with that uid.
 fn leave(shared: &Shared, uid: &Uid, key: &ObjectKey) {
     shared.unlearn(uid, key);
     if let Some(bound) = shared.bound.load_full() {
@@ -122,7 +125,7 @@ fn leave(shared: &Shared, uid: &Uid, key: &ObjectKey) {
     }
 }
 
-/// What wears our label, and is not looked after any more, is let go.
+/// Queues custom resources that carry our label and are no longer managed, so that they are released.
 fn on_marked(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
     let shared = Arc::downgrade(shared);
     Arc::new(move |change| {
@@ -139,14 +142,14 @@ fn on_marked(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
     })
 }
 
-/// A change of a child leads to a pass of its owner.
+/// Queues the owner of a child that changes.
 fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
     let shared = Arc::downgrade(shared);
     Arc::new(move |change| {
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        // What is bound later looks at every child itself.
+        // An operator that is bound later looks at every child itself.
         let bound = shared.bound.load();
         let Some(bound) = bound.as_deref() else {
             return;
@@ -157,7 +160,7 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
                 shared.enqueue(key, Lane::Changed);
                 owned = true;
             } else if let Some(mark) = mark_of(bound, record).filter(|_| change.after.is_none()) {
-                // A custom resource of the name may wait for it to be gone.
+                // A new custom resource of that name may be waiting for the deletion of this child.
                 shared.enqueue(mark.key.clone(), Lane::Changed);
             }
         }
@@ -167,7 +170,7 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
     })
 }
 
-/// The custom resources that a plan looks after, as far as the API server selects them.
+/// The custom resources that a plan manages, as far as the API server can select them.
 fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
     Watched {
         served: served.clone(),
@@ -179,7 +182,7 @@ fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
     }
 }
 
-/// The namespaces of what a plan reads by name, by kind.
+/// The namespaces of objects that a plan reads by name, by kind.
 fn read_places(plan: &OperatorPlan) -> BTreeMap<GroupKind, Places> {
     let kinds = plan.kinds_read_by_name().into_iter();
     kinds

@@ -1,10 +1,14 @@
-//! A plan with everything that it needs of a cluster: kinds as they are served, and their watches.
+//! A plan with everything it needs from a cluster: kinds as they are served, and their watches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+use orkestra_cluster::{
+    watch::{Held, Scoped, WatchProblem, WatchState},
+    wire::Served,
+};
 use orkestra_core::{
     plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, OperatorPlan, Places},
     reconcile::{
@@ -15,42 +19,40 @@ use orkestra_core::{
         step::{Failure, Scopes},
     },
 };
+use orkestra_ground::changes::{change, first};
 
-use super::{
-    changes::{change, first},
-    sources::{cross::Targets, observed::Observed, related::Belongings},
-    watch::{Held, Scoped, WatchProblem, WatchState},
-    wire::Served,
-};
+use super::sources::{cross::Targets, observed::Observed, related::Belongings};
 
-/// A plan and its watches. Immutable: another plan, or another set of kinds, is another value.
+/// A plan and its watches. Immutable: another plan, or another set of kinds, makes another value.
 pub(super) struct Bound {
     pub(super) plan: Arc<OperatorPlan>,
     /// The field manager of every write.
     pub(super) manager: String,
+    /// The namespace that the runtime itself is in, where it is in a cluster: of built-in kinds nothing there is operated.
+    pub(super) home: Option<Arc<str>>,
     /// What its accepted revisions declare, of which inventories may tell.
     pub(super) declared: Declared,
-    /// What the CRD says of scope and status.
+    /// The scope and the status of its CRD.
     pub(super) facts: CrdFacts,
     /// The custom resources.
     pub(super) crs: Scoped<CrRecord>,
-    /// Where not all are looked after: all that carry our label, those too that were looked after before.
+    /// If a selector applies: all custom resources that carry our label, including those that were managed before.
     pub(super) marked: Option<Scoped<CrRecord>>,
     /// The kinds that children may have: those of the plan, and those of inventories.
     pub(super) kinds: Box<[Arc<Kind>]>,
-    /// The namespaces of what is read by name, by kind.
+    /// The namespaces of objects that are read by name, by kind.
     pub(super) read_places: BTreeMap<GroupKind, Places>,
-    /// Kinds that nobody serves: none of their objects can exist.
+    /// Kinds that the API server does not serve: none of their objects can exist.
     pub(super) absent: BTreeSet<GroupKind>,
     /// The custom resources of other operators.
     pub(super) targets: Targets,
-    /// What belongs to children.
+    /// Objects from which additions to children are made.
     pub(super) belongings: Belongings,
-    /// What leads to passes beside all of that.
+    /// Other objects whose changes trigger passes.
     pub(super) observed: Observed,
 }
 
-/// A kind of children: every one of them that may be of the operator, whosever it is.
+/// A kind of children: all objects of it that may belong to the operator, of any owner.
 pub(super) type Kind = Scoped<ChildRecord>;
 
 impl Scopes for Bound {
@@ -60,40 +62,53 @@ impl Scopes for Bound {
 }
 
 impl Bound {
-    /// The custom resource's kind.
+    /// The kind of the custom resource.
     pub(super) fn served(&self) -> &Served {
         self.crs.served()
     }
 
-    /// The custom resource of that key, if it is looked after.
+    /// Returns the custom resource of that key, if it is managed.
     pub(super) fn cr(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
-        self.crs.store().get(key).filter(|_| self.admits(key))
+        let record = self.crs.store().get(key);
+        record.filter(|record| self.admits(record))
     }
 
-    /// The keys of the custom resources that are looked after.
+    /// Returns the keys of the managed custom resources.
     pub(super) fn cr_keys(&self) -> Vec<ObjectKey> {
-        let mut keys = self.crs.store().keys();
-        keys.retain(|key| self.admits(key));
-        keys
+        let records = self.crs.store().snapshot();
+        let admitted = records.iter().filter(|record| self.admits(record));
+        admitted.map(|record| record.id.key.clone()).collect()
     }
 
-    /// The custom resource of that key, if it is not looked after and carries marks of ours.
+    /// Returns the custom resource of that key if it is not managed but carries our label or finalizer.
     pub(super) fn stray(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
         if self.cr(key).is_some() {
             return None;
         }
         let record = self.marked.as_ref()?.store().get(key)?;
-        (record.managed || record.finalizer).then_some(record)
+        let is_marked = if self.plan.watched.built_in {
+            // Kubernetes copies labels, and annotations, from some of its objects to others: one alone proves nothing.
+            record.finalizer || record.is_marked_twice()
+        } else {
+            record.managed || record.finalizer
+        };
+        is_marked.then_some(record)
     }
 
-    /// The keys of all custom resources that carry marks of ours and are not looked after.
+    /// Returns the keys of all custom resources that carry our label or finalizer and are not managed.
     pub(super) fn strays(&self) -> Vec<ObjectKey> {
         let marked = self.marked.iter().flat_map(|marked| marked.store().keys());
         marked.filter(|key| self.stray(key).is_some()).collect()
     }
 
-    fn admits(&self, key: &ObjectKey) -> bool {
-        self.plan.watched.admits(key.namespace.as_deref())
+    fn admits(&self, record: &CrRecord) -> bool {
+        let (watched, key) = (&self.plan.watched, &record.id.key);
+        let namespace = key.namespace.as_deref();
+        let is_left_alone = || {
+            let own = self.home.as_deref();
+            record.is_child || own.is_some_and(|own| own == namespace.unwrap_or(&key.name))
+        };
+        watched.admits(namespace, &key.name) && !(watched.built_in && is_left_alone())
     }
 
     pub(super) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {
@@ -104,32 +119,32 @@ impl Bound {
         self.kinds.iter().find(|known| known.served().is(kind))
     }
 
-    /// Whether the plan declares, or observes, a kind that nobody serves.
+    /// True if the plan declares, or observes, a kind that is not served.
     pub(super) fn lacks_kinds(&self) -> bool {
         let mut declared = self.plan.kinds();
         declared.any(|kind| self.absent.contains(&kind.group_kind()))
             || self.observed.absent().next().is_some()
     }
 
-    /// Whether the plan itself declares children of that kind.
+    /// True if the plan itself declares children of that kind.
     pub(super) fn declares(&self, kind: &GroupKind) -> bool {
         let mut kinds = self.plan.kinds();
         kinds.any(|declared| declared.group_kind() == *kind)
     }
 
-    /// Whether custom resources may have children of that kind without an owner reference.
+    /// True if custom resources may have children of that kind without an owner reference.
     pub(super) fn may_leave(&self, kind: &GroupKind) -> bool {
         let of_kind = |child: &&ChildPlan| child.kind.group_kind() == *kind;
         let mut declared = self.plan.children.iter().filter(of_kind);
         !self.declares(kind) || declared.any(|child| child.may_be_elsewhere() || child.adopt)
     }
 
-    /// Whether objects of that kind are looked for already.
+    /// True if that kind is watched already, or known not to be served.
     pub(super) fn knows(&self, kind: &GroupKind) -> bool {
         self.find(kind).is_some() || self.absent.contains(kind)
     }
 
-    /// The kind of a child that is to be written.
+    /// Returns the kind of a child to write.
     pub(super) fn kind_of(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
         self.kind(&key.kind).ok_or_else(|| Failure {
             reason: Reason::KindNotServed,
@@ -138,8 +153,8 @@ impl Bound {
         })
     }
 
-    /// Whether the absence of a child of that kind from the stores means that a custom resource of that namespace has none. In
-    /// the namespaces of other custom resources it has none anyway.
+    /// True if a child of that kind that is missing from the stores does not exist for a custom resource in that namespace.
+    /// In the namespaces of other custom resources it has no children anyway.
     pub(super) fn sees(&self, kind: &GroupKind, of: Option<&str>) -> bool {
         let is_others = |namespace: Option<&str>| namespace != of && self.is_own(namespace);
         self.absent.contains(kind)
@@ -149,12 +164,12 @@ impl Bound {
             })
     }
 
-    /// Whether custom resources are watched in that namespace, and not in all of them.
+    /// True if custom resources are watched in that namespace only, not in all namespaces.
     fn is_own(&self, namespace: Option<&str>) -> bool {
         namespace.is_some() && self.crs.namespaces().any(|own| own == namespace)
     }
 
-    /// Which watches of children have shown what there is.
+    /// Returns, for each watch of children, whether its initial list is complete.
     pub(super) fn shown(&self) -> Vec<bool> {
         let parts = self.kinds.iter().flat_map(|kind| kind.parts());
         parts
@@ -162,13 +177,13 @@ impl Bound {
             .collect()
     }
 
-    /// The namespace in which objects like that are watched that are read by name; none where that is in all.
+    /// Returns the namespace in which such objects, read by name, are watched; none if all namespaces are watched.
     pub(super) fn scope_of<'a>(&self, object: &'a ChildKey) -> Option<&'a str> {
         let places = self.read_places.get(&object.kind)?;
         places.scope_of(object.object.namespace.as_deref())
     }
 
-    /// Whether exactly these kinds are watched.
+    /// True if exactly these kinds are watched.
     pub(super) fn serves_exactly(&self, served: &BTreeMap<GroupKind, Served>) -> bool {
         self.kinds.len() == served.len()
             && served.iter().all(|(kind, served)| {
@@ -177,8 +192,8 @@ impl Bound {
             })
     }
 
-    /// Returns when every watch shows the whole of its kind, or knows that nobody serves it. A kind that only earlier
-    /// revisions declared may fail: its rights may be gone with them, and nothing new depends on it.
+    /// Returns when every watch has synced, or its kind is known not to be served. A kind that only earlier revisions
+    /// declared may fail: its permissions may have been removed with them, and nothing new depends on it.
     pub(super) async fn synced(&self) {
         self.settled(|kind, state| {
             let is_failing = matches!(state, WatchState::Failing { .. });
@@ -190,15 +205,15 @@ impl Bound {
         self.observed.looked_at().await;
     }
 
-    /// Returns when every custom resource is known, and every kind of children that can be read is.
+    /// Returns when all custom resources are known, and every kind of children that can be read is synced.
     pub(super) async fn deletable(&self) {
         self.settled(|_, state| is_settled(state) || is_forbidden(state))
             .await;
     }
 
-    /// Returns when the custom resources are read, and the watch of each kind of children is as `is_known` says. Where custom
-    /// resources of several namespaces are looked after, the one whose permissions are gone, maybe with the namespace itself,
-    /// does not keep the others waiting.
+    /// Returns when the custom resources are read, and `is_known` holds for the watch of each kind of children. If custom
+    /// resources of several namespaces are managed, a namespace whose permissions are gone, perhaps with the namespace
+    /// itself, does not delay the others.
     async fn settled(&self, is_known: impl Fn(&GroupKind, &WatchState) -> bool) {
         self.crs.until_any(is_settled).await;
         let are_several = self.crs.namespaces().nth(1).is_some();
@@ -233,13 +248,13 @@ impl Bound {
         self.crs.states().chain(marked).chain(kinds).collect()
     }
 
-    /// Whether it is about to be found out that the API server was put back to an older state: meanwhile some records may be of
-    /// the old state and others of the new.
+    /// True while it is being checked whether the API server was restored to an older state: until then, records of the old
+    /// and of the new state may be mixed.
     pub(super) fn is_open(&self) -> bool {
         self.crs.is_open() || self.kinds.iter().any(|kind| kind.is_open())
     }
 
-    /// What keeps a watch from its work, by kind.
+    /// Returns the problems of the watches, by kind.
     pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let kinds = self.kinds.iter();
         let own = self.crs.trouble().into_iter();
@@ -250,7 +265,7 @@ impl Bound {
             .collect()
     }
 
-    /// Records held for this operator; those that operators share count at the one that read them first.
+    /// Returns the number of records held for this operator; shared records count for the operator that read them first.
     pub(super) fn held(&self) -> Held {
         let own = std::iter::once(&self.crs).chain(&self.marked);
         let own: Held = own.map(|watch| watch.store().held()).sum();
@@ -259,7 +274,7 @@ impl Bound {
     }
 }
 
-/// Whether a permission is missing for the watch.
+/// True if the watch lacks a permission.
 fn is_forbidden(state: &WatchState) -> bool {
     let WatchState::Failing { problem, .. } = state else {
         return false;
@@ -267,7 +282,7 @@ fn is_forbidden(state: &WatchState) -> bool {
     matches!(problem, WatchProblem::Forbidden { .. })
 }
 
-/// Whether a watch in that state has shown all that there is. One that fails later still has.
+/// True if a watch in that state has completed its initial list, even if it failed later.
 fn is_settled(state: &WatchState) -> bool {
     match state {
         WatchState::Synced => true,

@@ -1,27 +1,26 @@
-//! What the operators of one process share.
+//! Shared services of the operators in one process.
 
 use std::{fmt, sync::Arc};
 
-use orkestra_core::plan::ObjectKey;
-use tokio::sync::Semaphore;
-
-use super::{
-    accepted::Accepted,
-    entropy::Entropy,
-    operators::Operators,
+use orkestra_cluster::{
+    client::flow::Flow,
     reach::Reach,
     watch::{Crds, Informers, Reports},
     wire::Wire,
 };
+use orkestra_core::plan::ObjectKey;
+use orkestra_ground::{Clock, Entropy};
+use tokio::sync::Semaphore;
+
+use super::{accepted::Accepted, operators::Operators, unreadable::Unreadable};
 use crate::{
-    client::flow::Flow,
     events::EventSink,
     external::Client,
     lead::{self, Leadership},
-    metrics::{FlowMetrics, Metrics},
+    metrics::Metrics,
 };
 
-/// Handed to every operator; nothing in it is global, so a test may run several runtimes side by side.
+/// Passed to every operator. Nothing in it is global, so a test can run several runtimes side by side.
 pub struct Context {
     /// Requests to the cluster.
     pub wire: Wire,
@@ -29,45 +28,47 @@ pub struct Context {
     pub informers: Informers,
     /// The CRDs of the cluster.
     pub crds: Crds,
-    /// Where jitter comes from.
+    /// The source of jitter.
     pub entropy: Entropy,
-    /// Time of day, for conditions and events; durations are tokio's.
+    /// The wall clock, for conditions and events; durations use tokio's clock.
     pub clock: Clock,
-    /// Where operators count.
+    /// The metrics of operators.
     pub metrics: Metrics,
-    /// Takes Kubernetes Events; never waits.
+    /// Sends Kubernetes Events; never blocks.
     pub events: EventSink,
-    /// Makes calls to the outside; none unless it is replaced by one that may.
+    /// Makes external calls. The default makes none; replace it by a client that may.
     pub external: Client,
-    /// Whether this process leads; alone unless it is replaced by one of a candidate.
+    /// Whether this process leads. The default assumes a single process; replace it for a leader election candidate.
     pub leadership: Leadership,
-    /// The operators that run, by name.
+    /// The running operators, by name.
     pub operators: Operators,
-    /// What accepted revisions declare.
+    /// The declarations of accepted revisions.
     pub accepted: Accepted,
-    /// Bounds concurrent pure passes to the cores.
+    /// Limits concurrent pure passes to the number of cores.
     pub passes: Semaphore,
+    /// The namespace of the Pod that this process runs in; none outside of a cluster.
+    pub home: Option<Arc<str>>,
     /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
     pub logs_writes: bool,
-    /// Fault points of tests.
+    /// Fault points for tests.
     pub faults: Faults,
 }
 
 impl Context {
-    /// The context of a process that works through `client`, whose requests have their turns in `flow`, on the machine's
-    /// clock; must be called on a tokio runtime.
+    /// Creates the context of a process that uses `client`, whose requests are ordered by `flow`, with the system clock. Must
+    /// be called on a tokio runtime.
     ///
     /// # Errors
-    /// A metric that cannot be registered, which is a fault of its declaration.
+    /// A metric cannot be registered, which is a fault of its declaration.
     pub fn new(client: kube::Client, flow: &Flow) -> prometheus::Result<Self> {
         let (metrics, entropy, clock) = (Metrics::new()?, Entropy::system(), Clock::system());
-        flow.count_into(FlowMetrics::new(&metrics));
+        flow.count_into(metrics.flow());
         metrics.leader().set(1);
         let gauge = metrics.api_server_reachable();
         let reach = Reach::new(client.clone(), entropy.clone(), gauge);
         let wire = Wire::reaching(client.clone(), reach).in_turn(flow.clone());
         let events = EventSink::start(client, flow.clone(), &metrics, clock.clone());
-        let reports = Reports::new(events.clone(), metrics.clone());
+        let reports = Reports::new(Unreadable::new(events.clone(), metrics.clone()));
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()).reporting(reports.clone()),
             crds: Crds::start(wire.clone(), entropy.clone(), reports),
@@ -77,6 +78,7 @@ impl Context {
             operators: Operators::default(),
             accepted: Accepted::default(),
             passes: Semaphore::new(cores()),
+            home: None,
             logs_writes: false,
             faults: Faults::default(),
             wire,
@@ -87,7 +89,7 @@ impl Context {
     }
 }
 
-/// How many cores this process may use: so many pure passes run at a time, and one worker more.
+/// Returns how many cores this process may use: that many pure passes run at a time, with one more worker.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, std::num::NonZero::get)
 }
@@ -98,39 +100,10 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Tells the time.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>);
-
-impl Clock {
-    /// The machine's clock.
-    pub fn system() -> Self {
-        Self(Arc::new(jiff::Timestamp::now))
-    }
-
-    /// A clock of the caller's.
-    pub fn new(now: impl Fn() -> jiff::Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// How long until a moment; nothing where it has passed.
-    pub fn until(&self, moment: jiff::Timestamp) -> std::time::Duration {
-        moment
-            .duration_since(self.now())
-            .try_into()
-            .unwrap_or_default()
-    }
-
-    /// The time.
-    pub fn now(&self) -> jiff::Timestamp {
-        (self.0)()
-    }
-}
-
-/// Told the operator's name and the custom resource's key; it may panic.
+/// Called with the operator's name and the custom resource's key; it may panic.
 type Fault = dyn Fn(&str, &ObjectKey) + Send + Sync;
 
-/// Where a test may make a pass fail; empty in production.
+/// A place where a test can make a pass fail; empty in production.
 #[derive(Clone, Default)]
 pub struct Faults {
     before_pass: Option<Arc<Fault>>,

@@ -1,13 +1,14 @@
-//! What must be sent for one child: nothing, a creation, or an update that takes no more than it may.
+//! Decides what to send for one child: nothing, a create, or an update that takes only permitted fields.
 
 use orkestra_core::{
+    decode::Version,
     plan::ChildKey,
     reconcile::{
         differ::{Held, difference, without},
         marks,
         owned::{Own, updated_by},
         reason::Reason,
-        record::{ChildRecord, Version},
+        record::ChildRecord,
         step::{Failure, Rendered},
     },
     value::{Node, Path, set},
@@ -22,7 +23,7 @@ use super::{
     unread,
 };
 
-/// What must be sent for one child.
+/// The request to send for one child.
 pub(super) enum Write {
     Nothing,
     Create,
@@ -34,7 +35,7 @@ pub(super) enum Write {
 }
 
 impl Writer<'_, '_> {
-    /// Decides what must be sent. `refused` are the fields that the server named when it refused what was decided before.
+    /// Decides what to send. `refused` lists the fields that the server named when it refused the previous decision.
     pub(super) async fn decide(
         &mut self,
         kind: &Kind,
@@ -45,7 +46,7 @@ impl Writer<'_, '_> {
         let Some(record) = record else {
             return Ok(Write::Create);
         };
-        // Its end is an event that wakes this key, if it is this key's.
+        // If the object is ours, its deletion is an event that queues this key again.
         if record.deleting && self.is_own(record) {
             return Ok(Write::Nothing);
         }
@@ -57,7 +58,7 @@ impl Writer<'_, '_> {
         let mut found = difference(&wanted, record, &self.bound.manager, refused);
         let mut leave_out: Vec<Path> = found.held.iter().map(|held| held.path.clone()).collect();
         let reported = &mut self.outcome.executed.held;
-        // A write that was refused is decided anew.
+        // A refused write is decided again.
         reported.retain(|(key, _)| *key != rendered.key);
         let scaled = &mut self.outcome.executed.autoscaled;
         scaled.retain(|(key, _)| *key != rendered.key);
@@ -84,7 +85,7 @@ impl Writer<'_, '_> {
             let fought = self
                 .leave_fights(kind, &rendered.key, &mut found.drift)
                 .await?;
-            // Another field's repair does not take them either.
+            // The correction of another field does not take these either.
             leave_out.extend(fought);
         }
         let version = &record.id.resource_version;
@@ -92,7 +93,8 @@ impl Writer<'_, '_> {
         if !found.needs_write() || (settled && !found.changed) {
             return Ok(Write::Nothing);
         }
-        // Who shares a field with us is asked before its value changes: only then is it known who refuses which.
+        // If the value of a shared field changes, the first apply is not forced: only the conflict shows which manager holds
+        // which field.
         let force = !found.changed || !refused.is_empty();
         let body = without(&rendered.object, &leave_out);
         let body = if force {
@@ -108,15 +110,15 @@ impl Writer<'_, '_> {
         Ok(Write::Update { body, force, drift })
     }
 
-    /// Whether the object belongs to the custom resource, or to one of the same name that no longer exists.
+    /// True if the object belongs to the custom resource, or to a deleted one of the same name.
     fn is_own(&self, record: &ChildRecord) -> bool {
         let manager = &self.bound.manager;
         record.owner() == Some(self.uid) || record.is_of_predecessor(self.owner, manager)
     }
 
-    /// Checks that the object may be written: it is ours, a custom resource of the same name left it, or the Katalog says
-    /// `adopt` and nobody controls it. Its `child` annotation is not required here: removing it does not take the object
-    /// away. The result is whether it must stay without an owner reference.
+    /// Checks that the object may be written: it is ours, a deleted custom resource of the same name left it, or the Katalog
+    /// says `adopt` and it has no controller. The `child` annotation is not required here: removing it does not release the
+    /// object. Returns whether the object must stay without an owner reference.
     pub(super) async fn claim(
         &self,
         rendered: &Rendered,
@@ -135,7 +137,7 @@ impl Writer<'_, '_> {
         if declared.adopt && !controlled {
             return Ok(true);
         }
-        // A custom resource that was deleted and made anew is faster than the garbage collector.
+        // A custom resource that was deleted and created again is faster than the garbage collector.
         let left = (controlled
             && record
                 .owner()
@@ -158,15 +160,14 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// Whether the API server has the custom resource with the uid that this pass is about: then every other one of its name
-    /// is gone.
+    /// True if the API server has the custom resource with the uid of this pass: then all others of its name are gone.
     async fn is_alive(&self, rendered: &Rendered) -> Result<bool, Failure> {
         let live = live_uid(self.shared, self.bound, &self.owner.key).await;
         let live = live.map_err(|error| failure(&rendered.key, &error))?;
         Ok(live.as_ref() == Some(self.uid))
     }
 
-    /// Takes fields out of `drift` that are fought over, unless their pause is over, and returns them; reports who fights.
+    /// Removes contested fields from `drift`, unless their pause is over, and returns them; reports the other manager.
     async fn leave_fights(
         &mut self,
         kind: &Kind,
@@ -203,9 +204,10 @@ impl Writer<'_, '_> {
         Ok(fight.paths)
     }
 
-    /// The `HorizontalPodAutoscaler` that targets the object, by name: its replicas are not ours as long as there is one.
+    /// Returns the name of the `HorizontalPodAutoscaler` that targets the object: while one exists, its replicas are not
+    /// ours.
     async fn autoscaler(&mut self, key: &ChildKey) -> Result<Option<String>, Failure> {
-        // Once a pass: a write that is refused for an outdated resourceVersion is decided anew at once.
+        // Once per pass: a write that is refused for an outdated resourceVersion is decided again immediately.
         if self.unscaled.as_ref() == Some(key) {
             return Ok(None);
         }
@@ -222,7 +224,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The object with a resourceVersion that the server must find. `1` is no object's: the apply creates, or is refused.
+/// Returns the object with a resourceVersion that the server must find. No object has `1`: with it, the apply creates or is
+/// refused.
 pub(super) fn at_version(object: &Node, version: &Version) -> Node {
     let mut object = object.clone();
     let path = Path::of_fields(["metadata", "resourceVersion"]);
@@ -230,7 +233,7 @@ pub(super) fn at_version(object: &Node, version: &Version) -> Node {
     object
 }
 
-/// The manager other than `ours` whose update entry holds `path`; none where the field was removed.
+/// Returns the manager other than `ours` whose update entry holds `path`; none if the field was removed.
 fn last_writer(live: &Node, path: &Path, ours: &str) -> Option<String> {
     let meta = live.get("metadata")?;
     let own = Own {

@@ -1,7 +1,7 @@
-//! What an operator waits for: while something of its `dependsOn` is not ready, its queue is held.
+//! `dependsOn`: while a dependency of an operator is not ready, the operator's queue is held.
 //!
-//! Nothing is lost by it: keys gather in the queue, and are taken once it is let go. Custom resources that are being
-//! deleted go through all the same, or an uninstall in the wrong order would never end.
+//! Nothing is lost: keys collect in the queue and are processed once it is released. Custom resources that are being deleted
+//! are processed all the same; otherwise an uninstall in the wrong order would never end.
 
 use std::{
     collections::BTreeSet,
@@ -12,23 +12,23 @@ use orkestra_core::{
     api::DependencyCondition,
     plan::{Dependency, KatalogRef, OperatorPlan, Plans},
 };
+use orkestra_ground::changes::{change, first};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     OperatorStatus, Phase,
-    changes::{change, first},
     operators::Operators,
     shared::{Shared, lock},
 };
 
-/// What another operator says of itself, live.
+/// The live status of another operator.
 type Status = watch::Receiver<OperatorStatus>;
 
-/// Dependencies that have started once; known over a restart of the task.
+/// Dependencies that have started once; kept when the task restarts.
 pub(super) type Started = Arc<Mutex<BTreeSet<Box<str>>>>;
 
-/// Holds the operator's queue and lets it go, until `stop` is cancelled; it is paused while the API server is away.
+/// Holds and releases the operator's queue until `stop` is cancelled; pauses while the API server is unreachable.
 pub(super) async fn follow(
     shared: Arc<Shared>,
     mut plans: watch::Receiver<Plans>,
@@ -50,13 +50,13 @@ pub(super) async fn follow(
             changed = plans.changed() => if changed.is_err() { return },
             _ = listed.changed() => {}
             _ = reach.changed() => shared.changed.notify_one(),
-            // That an operator has stopped, and changes no more, is told by the list.
+            // An operator that stops no longer updates its status; the list shows that it stopped.
             () = first(watched.iter_mut().map(change)) => {}
         }
     }
 }
 
-/// What is not ready, for people; the statuses that may change it go to `watched`.
+/// Describes the dependencies that are not ready; adds the statuses that may change this to `watched`.
 fn unmet(
     operators: &Operators,
     plan: &OperatorPlan,
@@ -67,7 +67,7 @@ fn unmet(
     let mut waits = Vec::new();
     for dependency in &plan.depends_on {
         let Dependency { on, condition } = dependency;
-        // Asked for once: an operator that has started may come and go.
+        // Required once: an operator that has started may stop again.
         if *condition == DependencyCondition::Started && started.contains(on) {
             continue;
         }
@@ -91,7 +91,7 @@ fn unmet(
     (!waits.is_empty()).then(|| waits.join("; "))
 }
 
-/// What the operator of that entry says; one that leaves its kind to another entry runs as well as that one.
+/// Returns the status of that entry's operator; if it yields its kind to another entry, it runs as well as that one.
 fn find(
     operators: &Operators,
     katalog: &KatalogRef,
@@ -111,7 +111,7 @@ fn find(
     }
 }
 
-/// What the condition lacks; nothing where it holds.
+/// Returns why the condition is not met; none if it is met.
 fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<String> {
     if status.phase != Phase::Running {
         let why = status.problems.first();
@@ -156,7 +156,7 @@ mod tests {
             }),
             ..running()
         };
-        // A failure now and then holds nobody up.
+        // An occasional failure does not block dependents.
         let failing = OperatorStatus {
             consecutive_failures: 4,
             failures: 4,

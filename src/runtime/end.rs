@@ -1,12 +1,13 @@
-//! `onDelete`: Jobs are made and awaited, listed children are deleted, step by step. What is next is decided by the core.
+//! `onDelete`: creates Jobs and waits for them, and deletes listed children, step by step. The core decides what comes next.
 
 use jiff::Timestamp;
+use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
-    api::names,
     plan::ChildKey,
     reconcile::{
         finish::{EndJob, Ending, finish},
         labels::worn_labels,
+        leaving,
         reason::Reason,
         record::{ChildRecord, Observed},
         sources::Sources,
@@ -26,10 +27,9 @@ use super::{
     shared::Shared,
     sources::answer,
     tell::tell,
-    wire::{Propagation, WireError},
 };
 
-/// Goes one step further; none when nothing is left to do or to wait for.
+/// Goes one step further; none if nothing is left to do or to wait for.
 pub(super) async fn end(
     shared: &Shared,
     bound: &Bound,
@@ -46,14 +46,14 @@ pub(super) async fn end(
         ending = decide(shared, bound, observed, now).await;
     }
     if !ending.needs.is_empty() {
-        // What is under way queues the custom resource again.
+        // Work in progress queues the custom resource again.
         return Some(Passed::settled());
     }
     if ending.is_done() {
         return None;
     }
     let mut executed = Executed {
-        ending: Some(awaits(&ending)),
+        ending: Some(leaving::awaits(&ending)),
         wake: ending.wake,
         failures: ending.failures.clone(),
         ..Executed::default()
@@ -69,7 +69,7 @@ pub(super) async fn end(
     }
     let after = observe(bound, &observed.cr);
     let passed = wait(shared, bound, &after, memory, executed).await;
-    // What was passed over is an end of its own.
+    // A skipped Job counts as ended.
     let again = if skipped { Next::Again } else { Next::Settled };
     Some(Passed {
         next: soonest(passed.next, again),
@@ -105,33 +105,6 @@ async fn decide(shared: &Shared, bound: &Bound, observed: &Observed, now: Timest
     finish(&bound.plan, bound, observed, now, &entropy)
 }
 
-/// Why the resource stays, in words.
-fn awaits(ending: &Ending) -> (Reason, String) {
-    let made = ending.make.iter().map(|job| &job.key);
-    let deleted = ending.delete.iter().map(|deletion| &deletion.key);
-    let keys = ending.awaited.iter().chain(made).chain(deleted);
-    let keys: Vec<String> = keys.map(ToString::to_string).collect();
-    let step = match &ending.step {
-        Some(step) => format!("`{step}` of `onDelete`"),
-        None => "`onDelete`".to_owned(),
-    };
-    if ending.late {
-        let mend = format!(
-            "the annotation {}: \"true\" removes the finalizer without waiting",
-            names::ANNOTATION_SKIP_ON_DELETE
-        );
-        let left = if keys.is_empty() {
-            "with steps left".to_owned()
-        } else {
-            format!("while {} was awaited", keys.join(", "))
-        };
-        let message = format!("the time of {step} is over {left}; {mend}");
-        return (Reason::EndTimedOut, message);
-    }
-    let message = format!("{step} waits for {}", keys.join(", "));
-    (Reason::Ending, message)
-}
-
 fn note(executed: &mut Executed, key: &ChildKey, action: Action, result: Result<(), Failure>) {
     match result {
         Ok(()) => executed.done.push(Done {
@@ -142,7 +115,7 @@ fn note(executed: &mut Executed, key: &ChildKey, action: Action, result: Result<
     }
 }
 
-/// Makes the Jobs and writes down that they were made. True when some cannot be made any more, which counts as an end.
+/// Creates the Jobs and records that they were created. True if some can no longer be created, which counts as ended.
 async fn make(
     shared: &Shared,
     bound: &Bound,
@@ -165,7 +138,7 @@ async fn make(
                 note(executed, &job.key, Action::Created, Ok(()));
             }
             Ok(Made::Never(message)) => {
-                tracing::warn!(operator = %bound.plan.name, object = %observed.cr.id.key, job = %job.key, error = %message, "Job of the end cannot be made any more");
+                tracing::warn!(operator = %bound.plan.name, object = %observed.cr.id.key, job = %job.key, error = %message, "cannot create the onDelete Job");
                 skipped = true;
             }
             Err(failure) => {
@@ -190,11 +163,11 @@ async fn make(
     }
 }
 
-/// What became of a Job that was to be made.
+/// The outcome of a Job's creation.
 enum Made {
     /// It exists.
     Now,
-    /// Nothing can be made in its namespace any more, which is being deleted.
+    /// Nothing can be created in its namespace any more, because the namespace is being deleted.
     Never(String),
 }
 

@@ -1,17 +1,17 @@
-//! The executor: makes the cluster what a [`Cycle`] wants, with the fewest writes.
+//! The executor: applies a [`Cycle`] to the cluster with the fewest writes.
 //!
 //! ```text
 //!  Apply ─► record? ─ none ──────────► apply that creates or is refused ─ 409 ─► read ─► ours: apply again
-//!              │                                                                      └► a stranger's: NameTaken
+//!              │                                                                      └► not ours: NameTaken
 //!              ├─ as rendered ───────► nothing
-//!              ├─ other input ───────► apply without force ─ 409 ─► read ─► what others apply of it is left out, the rest forced
-//!              └─ drift ─────────────► apply with force over that very resourceVersion
+//!              ├─ other input ───────► apply without force ─ 409 ─► read ─► fields that others apply are left out, the rest forced
+//!              └─ drift ─────────────► apply with force over exactly that resourceVersion
 //! ```
 //!
-//! A forced apply always carries the resourceVersion it was decided on, so nothing is taken unseen.
+//! A forced apply always carries the resourceVersion on which it was decided, so no field is taken unseen.
 //!
-//! Children of one wave are written side by side, and a wave begins when the one before it has ended: what lives in a
-//! namespace after the namespace, what pods use before what makes pods, what goes last of all.
+//! Children of one wave are written concurrently, and a wave starts when the previous one has ended: namespaces before their
+//! contents, objects that pods use before objects that create pods, and some kinds last.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,13 +19,15 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
+use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
+    decode::Version,
     plan::{ChildKey, Wave},
     reconcile::{
         marks::adopted,
         proof::OwnerMark,
         reason::Reason,
-        record::{ChildRecord, Uid, Version},
+        record::{ChildRecord, Uid},
         step::{Cycle, Deletion, Failure, Intent, Rendered, not_created},
         verdict::{Action, Done, Executed},
     },
@@ -39,31 +41,30 @@ use super::{
     log::log_write,
     memory::Memory,
     shared::{Shared, lock},
-    wire::{Propagation, WireError},
 };
 
-/// How often one object is written in a pass before the pass gives up on it.
+/// How many times one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
-/// How many children of one custom resource are written at a time.
+/// How many children of one custom resource are written concurrently.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Stands for words of the API server that may hold a Secret's values.
+/// Replaces messages of the API server that may contain a Secret's values.
 pub(super) const WITHHELD: &str =
     "the API server's words are withheld: the object is made of a Secret's values";
 
-/// What a pass's writes came to.
+/// The result of a pass's writes.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// What the status tells.
+    /// The part that the status reports.
     pub(super) executed: Executed,
     /// Children of plain `onCreate` entries that exist now.
     pub(super) made: Vec<ChildKey>,
-    /// When a fought-over field may be written again.
+    /// When a contested field may be written again.
     pub(super) revisit: Option<Duration>,
 }
 
 impl Outcome {
-    /// Takes in what the write of another child came to.
+    /// Adds the result of another child's write.
     fn add(&mut self, other: Self) {
         let Self {
             executed,
@@ -79,8 +80,8 @@ impl Outcome {
     }
 }
 
-/// Executes a cycle for the custom resource `owner`. Whatever comes first on the wire, what is told is in the order of
-/// the intents; one that fails keeps no other from being tried.
+/// Executes a cycle for the custom resource `owner`. Results are in the order of the intents, whatever the order of requests;
+/// a failed child does not keep others from being tried.
 pub(super) async fn execute(
     shared: &Shared,
     bound: &Bound,
@@ -105,7 +106,7 @@ pub(super) async fn execute(
     outcome
 }
 
-/// When a child has its turn.
+/// Returns the wave in which a child is written.
 fn wave(intent: &Intent) -> Wave {
     match intent {
         Intent::Apply(rendered) | Intent::Create(rendered) => Wave::of(&rendered.key.kind),
@@ -114,7 +115,7 @@ fn wave(intent: &Intent) -> Wave {
     }
 }
 
-/// Does what is wanted of one child.
+/// Executes the intent for one child.
 async fn write(
     shared: &Shared,
     bound: &Bound,
@@ -160,8 +161,8 @@ async fn write(
     writer.outcome
 }
 
-/// Why a child is not created: its namespace has to be the same custom resource's, and is not. Namespaces are written before
-/// what lives in them, so the store knows.
+/// Returns why a child is not created: its namespace must belong to the same custom resource, and does not. Namespaces are
+/// written before their contents, so the store has it.
 fn outside(bound: &Bound, uid: &Uid, intent: &Intent) -> Option<Failure> {
     let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
         return None;
@@ -185,15 +186,15 @@ pub(super) struct Writer<'a, 'm> {
     pub(super) owner: &'a OwnerMark,
     /// Its uid.
     pub(super) uid: &'a Uid,
-    /// Of all its children: each has a part of its own in it.
+    /// The memory of all its children; each child has its own part.
     pub(super) memory: &'a Mutex<&'m mut Memory>,
-    /// The child that no autoscaler was found for in this pass.
+    /// The child for which no autoscaler was found in this pass.
     pub(super) unscaled: Option<ChildKey>,
     pub(super) outcome: Outcome,
 }
 
 impl Writer<'_, '_> {
-    /// The failure without words of the API server where these may hold values of a Secret.
+    /// Removes the API server's message from a failure if it may contain values of a Secret.
     fn guarded(&self, intent: &Intent, failure: Failure) -> Failure {
         let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
             return failure;
@@ -229,7 +230,7 @@ impl Writer<'_, '_> {
                 .decide(&kind, rendered, record.as_deref(), &refused)
                 .await?;
             let (body, force, drift, created) = match write {
-                // One that goes slowly is created again once it is gone.
+                // An object whose deletion takes time is created again once it is gone.
                 Write::Nothing => return Ok(replaced.unwrap_or(Action::Unchanged)),
                 Write::Create => (
                     at_version(&rendered.object, &"1".into()),
@@ -255,7 +256,7 @@ impl Writer<'_, '_> {
                         doubt(&kind, before, &now.id.resource_version);
                     }
                     record = now;
-                    // None where the object itself was another: what was refused of that says nothing of this one.
+                    // None if the object was a different one: fields refused for that one say nothing about this one.
                     refused = causes.into_iter().map(|cause| cause.field).collect();
                 }
                 Err(error) => {
@@ -306,7 +307,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Reads an object that refused a write. It does not enter the store: it may lack the label that the watch selects by.
+    /// Reads an object whose write was refused. It does not enter the store: it may lack the label that the watch selects by.
     pub(super) async fn read(
         &self,
         kind: &Kind,
@@ -367,14 +368,14 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Has the API server's state looked at where an answer about a child is older than what was known before the request.
+/// Requests a check of the API server's state if an answer about a child is older than the version known before the request.
 fn doubt(kind: &Kind, before: &ChildRecord, version: &Version) {
     if version.is_behind(&before.id.resource_version) {
         kind.store().doubt();
     }
 }
 
-/// Deletes a child, so that it is gone, or going if something holds it.
+/// Deletes a child; on success it is gone, or terminating if something holds it.
 pub(super) async fn delete_child(
     shared: &Shared,
     bound: &Bound,
@@ -387,13 +388,13 @@ pub(super) async fn delete_child(
         .delete(kind.served(), &key.object, uid, propagation)
         .await
     {
-        // Gone, or another object of the name: either way the one that was meant is no more.
+        // Gone, or another object of the same name: either way the intended object no longer exists.
         Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
         Err(error) => Err(failure(key, &error)),
     }
 }
 
-/// How a refused request is reported.
+/// Describes a refused request.
 pub(super) fn failure(key: &ChildKey, error: &WireError) -> Failure {
     Failure {
         reason: error.reason(),

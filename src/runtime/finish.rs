@@ -1,8 +1,12 @@
-//! The end of a custom resource: `onDelete`, then children that Kubernetes does not collect go, then our finalizer. Past
-//! `onDelete` no template is read.
+//! The deletion of a custom resource: `onDelete`, then deletion of the children that Kubernetes does not collect, then removal
+//! of our finalizer. After `onDelete` no template is read.
 
 use std::{sync::Arc, time::Duration};
 
+use orkestra_cluster::{
+    watch::WatchProblem,
+    wire::{Propagation, Scope, WireError},
+};
 use orkestra_core::{
     api::names,
     plan::{ChildKey, GroupKind},
@@ -24,17 +28,15 @@ use super::{
     pass::{Next, Passed, observe, soonest},
     shared::Shared,
     unread,
-    watch::WatchProblem,
-    wire::{Propagation, Scope, WireError},
 };
 
-/// How soon the end is tried again where a permission is missing.
+/// The delay before the deletion is retried if a permission is missing.
 const WAIT: Duration = Duration::from_secs(30);
-/// How soon it is looked again for children that the watches do not show.
+/// The delay before the next check for children that the watches do not show.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Goes one step towards the end of `cr`, which is being deleted and whose children may still be there. Whatever it waits
-/// for, its condition says so, and `skip-on-delete` ends the wait.
+/// Goes one step towards the removal of `cr`, which is being deleted and may still have children. Its condition reports what it
+/// waits for, and `skip-on-delete` ends the wait.
 pub(super) async fn finish(
     shared: &Shared,
     bound: &Bound,
@@ -60,13 +62,13 @@ pub(super) async fn finish(
             let next = soonest(passed.next, Next::After(LOOK_AGAIN));
             return Passed { next, ..passed };
         }
-        // Of what `onDelete` does nothing is rendered from a part of the resource.
+        // `onDelete` is not rendered from a resource of which a part is unreadable.
         if let (Some(fault), Some(_)) = (&cr.unread, &bound.plan.ending)
             && !cr.orphans()
         {
             return unread::report(shared, bound, cr, fault, memory).await;
         }
-        // What Kubernetes is asked to orphan is not taken down before.
+        // Children that Kubernetes was asked to orphan are not deleted first.
         if !cr.orphans()
             && let Some(passed) = end(shared, bound, &observed, memory).await
         {
@@ -76,7 +78,7 @@ pub(super) async fn finish(
     let mut left = take_down(shared, bound, &observed).await;
     if cr.skips_on_delete {
         for failed in &left.failures {
-            tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "a child is left behind: skip-on-delete is set");
+            tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "child is not deleted: skip-on-delete is set");
         }
         return remove_finalizer(shared, bound, cr).await;
     }
@@ -95,7 +97,7 @@ pub(super) async fn finish(
     }
     let passed = wait(shared, bound, &observed, memory, executed).await;
     if !left.look_again {
-        // The deletion of the last child is an event, which wakes this key again.
+        // The deletion of the last child is an event, which queues this key again.
         return passed;
     }
     Passed {
@@ -104,7 +106,7 @@ pub(super) async fn finish(
     }
 }
 
-/// Why it cannot be told whether children are left.
+/// Returns why it is unknown whether children are left.
 fn unseen(bound: &Bound, observed: &Observed) -> Executed {
     let why = |kind: &GroupKind| match bound.kind(kind).and_then(|kind| kind.trouble()) {
         Some((_, WatchProblem::Forbidden { message })) => Unread::Forbidden(message),
@@ -122,13 +124,13 @@ fn unseen(bound: &Bound, observed: &Observed) -> Executed {
     }
 }
 
-/// What keeps a custom resource.
+/// The reasons to keep a custom resource.
 #[derive(Default)]
 struct Left {
     /// Children that are being deleted.
     waiting: Vec<ObservedChild>,
     failures: Vec<Failure>,
-    /// Whether no watch tells when they are gone.
+    /// True if no watch shows when they are gone.
     look_again: bool,
 }
 
@@ -137,7 +139,7 @@ impl Left {
         self.waiting.is_empty() && self.failures.is_empty()
     }
 
-    /// Takes in what became of a child.
+    /// Adds the outcome for a child.
     fn note(&mut self, child: &ObservedChild, result: Result<Option<ObservedChild>, Failure>) {
         match result {
             Ok(None) => {}
@@ -150,8 +152,8 @@ impl Left {
     }
 }
 
-/// Deletes the children that Kubernetes does not collect, or lets them go where they are to be orphaned. A child that cannot
-/// be deleted keeps no other from being tried.
+/// Deletes the children that Kubernetes does not collect, or releases them if they are to be orphaned. A child that cannot be
+/// deleted does not keep others from being tried.
 async fn take_down(shared: &Shared, bound: &Bound, observed: &Observed) -> Left {
     let cr = &observed.cr;
     let mut left = Left::default();
@@ -167,12 +169,12 @@ async fn take_down(shared: &Shared, bound: &Bound, observed: &Observed) -> Left 
     left
 }
 
-/// Deletes the children that the API server has and the watches do not show: they may lag behind the watch that told of the
-/// deletion, or a label that they select by was taken off, and nobody collects what has no owner reference. It is asked only
-/// where there can be such children.
+/// Deletes the children that the API server has and the watches do not show: a watch may lag behind the one that showed the
+/// deletion, or the label it selects by was removed, and nothing collects an object without an owner reference. Lists only
+/// where such children are possible.
 async fn hidden(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Left {
     let mut left = Left::default();
-    // From no namespace owner references reach everywhere; what is orphaned stays.
+    // Owner references to a cluster-scoped resource work in every namespace; orphaned children stay.
     if cr.id.key.namespace.is_none() || cr.orphans() {
         return left;
     }
@@ -185,7 +187,7 @@ async fn hidden(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Left {
         };
         let found = match shared.list(kind.served(), &scope).await {
             Ok(found) => found,
-            // Its CRD was deleted, and all objects with it.
+            // Its CRD was deleted, with all objects.
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
             Err(error) => {
                 let why = match &error {
@@ -231,8 +233,8 @@ fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
     })
 }
 
-/// Takes our marks off a custom resource that is not looked after any more. Its children stay: those that Kubernetes does
-/// not collect with it lose our labels.
+/// Removes our labels and finalizers from a custom resource that is no longer managed. Its children stay: those that
+/// Kubernetes does not collect with it lose our labels.
 pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrRecord>) -> Passed {
     for child in &observe(bound, cr).children {
         if child.record.is_uncollected(&cr.id.uid, &bound.manager)
@@ -241,11 +243,11 @@ pub(super) async fn let_stray_go(shared: &Shared, bound: &Bound, cr: &Arc<CrReco
             return Passed::failed(Next::Retry, failed.message);
         }
     }
-    tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "is not looked after any more");
+    tracing::info!(operator = %bound.plan.name, object = %cr.id.key, "custom resource is no longer managed");
     remove_marks(shared, bound, cr).await
 }
 
-/// Deletes a child; the result is the child as long as it is still there.
+/// Deletes a child; returns the child while it still exists.
 async fn delete(
     shared: &Shared,
     bound: &Bound,
@@ -277,7 +279,7 @@ async fn delete(
     }
 }
 
-/// Takes our labels off a child that stays.
+/// Removes our labels from a child that stays.
 async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<(), Failure> {
     let Some(kind) = bound.kind(&key.kind) else {
         return Ok(());
@@ -293,21 +295,23 @@ async fn let_go(shared: &Shared, bound: &Bound, key: &ChildKey) -> Result<(), Fa
     }
 }
 
-/// Takes off what we put on, but for the inventory: it says what was made once, should the resource come back.
+/// Removes our metadata except the inventory, which still says what was created once if the resource returns.
 async fn remove_marks(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Passed {
-    // A user may have written more into it than we put on.
+    // A user may have added more to it than we wrote.
     let put = cr.inventory.checked(&bound.declared);
-    let labels = put
-        .labels
-        .iter()
-        .map(|key| &**key)
-        .chain([names::LABEL_MANAGED]);
-    let labels = labels.map(|label| (Key::from(label), Node::Null));
+    // Of a child the label is its operator's.
+    let managed = (!(bound.plan.watched.built_in && cr.is_child)).then_some(names::LABEL_MANAGED);
+    let worn = |field: &'static str| {
+        let of_field = put.labels.iter().filter(move |key| key.field() == field);
+        of_field.map(|key| (Key::from(key.key()), Node::Null))
+    };
+    let labels = worn("labels").chain(managed.map(|label| (Key::from(label), Node::Null)));
     let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
     finalizers.retain(|name| !put.finalizers.contains(*name));
     let metadata = [
         ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("labels", Node::Map(labels.collect())),
+        ("annotations", Node::Map(worn("annotations").collect())),
         (
             "finalizers",
             Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),
@@ -336,7 +340,7 @@ async fn patch_cr(shared: &Shared, bound: &Bound, cr: &CrRecord, metadata: Node)
         .await
     {
         Ok(answer) => {
-            // The answer to a stray must not enter what is looked after.
+            // The answer for an unmanaged resource must not enter the store of managed ones.
             if bound.cr(&cr.id.key).is_some() {
                 bound.crs.store().answer(&answer);
             }

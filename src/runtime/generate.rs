@@ -1,5 +1,6 @@
-//! Secrets that last: made where there is none, never written over.
+//! Lasting Secrets: generated if missing, never overwritten.
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     api::names,
     reconcile::{
@@ -17,20 +18,19 @@ use super::{
     bound::Kind,
     decide::at_version,
     execute::{Writer, failure},
-    wire::WireError,
 };
 
-/// What is generated of a Secret: who takes one over leaves it its values.
+/// The generated fields of a Secret: an adopted Secret keeps its own.
 const VALUES: [&str; 2] = ["data", "type"];
 
 impl Writer<'_, '_> {
-    /// Whether the child's values are made once, and last.
+    /// True if the child's values are generated once and kept.
     pub(super) fn lasts(&self, rendered: &Rendered) -> bool {
         let declared = &self.bound.plan.children[rendered.declared];
         declared.lasting.is_some()
     }
 
-    /// Makes the Secret. By apply, so that a later one in its place meets no field of another manager.
+    /// Creates the Secret by apply, so that a later apply in its place meets no field of another manager.
     pub(super) async fn generate(&mut self, rendered: &Rendered) -> Result<Action, Failure> {
         let kind = self.bound.kind_of(&rendered.key)?;
         let (shared, manager) = (self.shared, &self.bound.manager);
@@ -40,7 +40,7 @@ impl Writer<'_, '_> {
         );
         match shared.apply(kind.served(), key, &body, manager, true).await {
             Ok(object) => Ok(self.applied(&kind, rendered, None, &object, &[], true)),
-            // There is one, which is not among this custom resource's children.
+            // It exists, and is not among this custom resource's children.
             Err(WireError::Conflict { .. }) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => self.take(&kind, rendered, &record).await,
                 None => Err(Failure {
@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Takes a Secret with its values: its labels were taken off, or it was somebody else's and the Katalog adopts it.
+    /// Takes over a Secret with its values: its labels were removed, or it was not ours and the Katalog adopts it.
     async fn take(
         &mut self,
         kind: &Kind,
@@ -64,7 +64,7 @@ impl Writer<'_, '_> {
         let (shared, manager) = (self.shared, &self.bound.manager);
         let key = &rendered.key;
         if record.ownership.applied_by(manager).is_some() {
-            // An apply without the values would take them away.
+            // An apply without the values would remove them.
             return self.mark(kind, rendered).await;
         }
         let values = VALUES.map(|field| Path::parse(field).unwrap_or_default());
@@ -87,7 +87,7 @@ impl Writer<'_, '_> {
 }
 
 impl Writer<'_, '_> {
-    /// Puts our labels and annotations on a child, and leaves everything else as it is.
+    /// Sets our labels and annotations on a child, and leaves everything else as it is.
     pub(super) async fn mark(
         &mut self,
         kind: &Kind,
@@ -104,7 +104,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The labels of ours, and the annotations that name the object itself and its owner, as a patch.
+/// Returns our labels, and the annotations that name the object itself and its owner, as a patch.
 fn marks(object: &Node) -> Node {
     let text = |map: &str, name: &str| {
         let metadata = object.get("metadata")?;

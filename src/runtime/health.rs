@@ -1,9 +1,9 @@
-//! Whether an operator is degraded by failed passes, and its state in one word, for pages and for the templates of other
+//! Decides whether an operator is degraded by failed passes, and names its state for pages and for the templates of other
 //! operators.
 //!
 //! ```text
 //!            at least `failureThreshold` failed passes, of at least `failureThreshold` custom resources (or of all,
-//!            where there are fewer), which are at least half of all
+//!            if there are fewer), which are at least half of all
 //!  well ───────────────────────────────────────────────────────────────────────────────────────────► degraded
 //!    ▲                                                                                                   │
 //!    └───────────────────────────────────────────────────────────────────────────────────────────────────┘
@@ -11,8 +11,8 @@
 //!            `failureThreshold` of those that failed succeed, one after the other
 //! ```
 //!
-//! A custom resource whose own input fails ([`Reason::is_own_input`]) is neither among those that fail nor among all: its
-//! author can degrade nothing.
+//! A custom resource whose own input fails ([`Reason::is_own_input`]) counts neither as failing nor in the total: its author
+//! cannot degrade the operator.
 //!
 //! [`Reason::is_own_input`]: orkestra_core::reasons::Reason::is_own_input
 
@@ -22,10 +22,10 @@ use orkestra_core::{api::OperatorStatus as Row, plan::ObjectKey};
 
 use super::{OperatorStatus, Phase};
 
-/// What the passes of an operator say of it.
+/// The health of an operator as its passes show it.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    /// Failed passes since the last success, for readers.
+    /// Failed passes since the last success, for display.
     failed_in_row: u64,
     /// Failed passes since nothing failed, or since the operator recovered.
     failed_passes: u64,
@@ -38,25 +38,25 @@ pub(super) struct Health {
     degraded: Option<Degraded>,
 }
 
-/// An operator too many of whose passes fail.
+/// The degraded state: too many passes of the operator fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Degraded {
     /// Since when.
     pub since: jiff::Timestamp,
-    /// What made it so, for people; it stays the same until the operator recovers.
+    /// The cause, human-readable; it stays the same until the operator recovers.
     pub message: String,
 }
 
-/// What a pass changed.
+/// A change of health caused by a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The operator is degraded from now on.
     Degraded,
-    /// It no longer is.
+    /// The operator has recovered.
     Recovered,
 }
 
-/// What the passes are measured by.
+/// The measure for passes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measure {
     /// `queue.failureThreshold`.
@@ -68,7 +68,7 @@ pub(super) struct Measure {
 }
 
 impl Health {
-    /// A pass over `key` succeeded.
+    /// Records a successful pass over `key`.
     pub(super) fn passed(&mut self, key: &ObjectKey, measure: Measure) -> Option<Turn> {
         self.failed_in_row = 0;
         self.failing_alone.remove(key);
@@ -78,15 +78,15 @@ impl Health {
         self.turn(measure, "")
     }
 
-    /// A pass over `key` failed for its own input alone.
+    /// Records a pass over `key` that failed because of its own input alone.
     pub(super) fn failed_alone(&mut self, key: &ObjectKey, measure: Measure) -> Option<Turn> {
         self.failing.remove(key);
         self.failing_alone.insert(key.clone());
         self.turn(measure, "")
     }
 
-    /// A pass over `key`, which still exists, failed. A failure that is not retried with backoff counts once: another
-    /// pass over the same custom resource, for some other reason, makes nothing worse.
+    /// Records a failed pass over `key`, which still exists. A failure that is not retried with backoff counts once: another
+    /// pass over the same custom resource, for another reason, does not count again.
     pub(super) fn failed(
         &mut self,
         key: &ObjectKey,
@@ -105,7 +105,7 @@ impl Health {
         self.turn(measure, &format!("{key}: {error}"))
     }
 
-    /// The custom resource is gone.
+    /// Records that the custom resource is gone.
     pub(super) fn gone(&mut self, key: &ObjectKey, measure: Measure) -> Option<Turn> {
         let failed_alone = self.failing_alone.remove(key);
         if !self.failing.remove(key) && !failed_alone {
@@ -114,17 +114,17 @@ impl Health {
         self.turn(measure, "")
     }
 
-    /// Failed passes since the last success; those for a custom resource's own input do not count.
+    /// Returns the failed passes since the last success, without those caused by a custom resource's own input.
     pub(super) fn failed_in_row(&self) -> u64 {
         self.failed_in_row
     }
 
-    /// Whether it is degraded, since when and why.
+    /// Returns since when and why it is degraded; none if it is not.
     pub(super) fn degraded(&self) -> Option<&Degraded> {
         self.degraded.as_ref()
     }
 
-    /// `last` is the last failure.
+    /// Re-evaluates the health; `last` is the last failure.
     fn turn(&mut self, measure: Measure, last: &str) -> Option<Turn> {
         let Measure {
             threshold,
@@ -139,7 +139,7 @@ impl Health {
         let enough = usize::try_from(threshold).map_or(able, |threshold| threshold.min(able));
         let many = failing > 0 && failing >= enough && failing * 2 >= able;
         if self.degraded.is_none() {
-            // Only a failed pass degrades: a custom resource that goes makes nothing worse.
+            // Only a failed pass degrades: the removal of a custom resource does not.
             if last.is_empty() || !many || self.failed_passes < threshold {
                 return None;
             }
@@ -158,29 +158,29 @@ impl Health {
             return None;
         }
         self.degraded = None;
-        // What still fails has to fail as often once more.
+        // Resources that still fail must reach the threshold again.
         self.failed_passes = 0;
         Some(Turn::Recovered)
     }
 }
 
-/// An operator's state, as the pages name it.
+/// The state of an operator, as the pages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its workers do not run yet, or its kind is claimed by another Katalog.
+    /// Its workers do not run yet, or another Katalog has the claim on its kind.
     Pending,
-    /// It leaves its kind to the entry of another version, or its work to the process that leads.
+    /// It yields its kind to the entry of another version, or another process leads.
     Standby,
     /// Its workers run; no pass has succeeded yet.
     Started,
     /// Passes succeed.
     Healthy,
-    /// Too many passes fail, or something it needs is missing or going.
+    /// Too many passes fail, or something it needs is missing or being deleted.
     Degraded,
 }
 
 impl State {
-    /// Each of them.
+    /// All states.
     pub const ALL: [Self; 5] = [
         Self::Pending,
         Self::Standby,
@@ -189,7 +189,7 @@ impl State {
         Self::Degraded,
     ];
 
-    /// The state of the operator that says `status` of itself.
+    /// Returns the state of an operator with this status.
     pub fn of(status: &OperatorStatus) -> Self {
         match status.phase {
             Phase::Waiting | Phase::Starting if status.started_at.is_none() => Self::Pending,
@@ -204,12 +204,12 @@ impl State {
         }
     }
 
-    /// The state of an operator of which the process that leads says `row` in its Katalog's status.
+    /// Returns the state of an operator from its row in its Katalog's status, as the leading process wrote it.
     pub fn told(row: &Row) -> Self {
         match row.state.as_str() {
             "Running" if row.reason == "Yields" => Self::Standby,
             "Running" if !row.reason.is_empty() => Self::Degraded,
-            // The earlier revision works on; what the new one waits for is a problem unless it only takes its time.
+            // The earlier revision still runs; a new one that waits is a problem unless it is only in progress.
             "Updating" if row.reason != "Progressing" => Self::Degraded,
             "Running" if row.ready == 0 && row.instances > 0 => Self::Started,
             "Running" | "Updating" => Self::Healthy,
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    /// Whether it is as it should be.
+    /// True if no action is needed.
     pub fn is_well(self) -> bool {
         matches!(self, Self::Standby | Self::Started | Self::Healthy)
     }
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Passes over the resources with these numbers, a failed one where it is negative; what each changed.
+    /// Runs passes over the resources with these numbers, failed if negative; returns the change of each.
     fn passes(health: &mut Health, instances: usize, outcomes: &[i32]) -> Vec<Option<Turn>> {
         let mut pass = |outcome: &i32| {
             let key = key(outcome.unsigned_abs() as usize);
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn few_failing_resources_among_many_never_degrade_an_operator() {
         let mut health = Health::default();
-        // However often they are retried, and though nothing else happens.
+        // However often they are retried, if nothing else happens.
         assert_eq!(passes(&mut health, 9, &[-1; 40]), [None; 40]);
         assert_eq!(passes(&mut health, 9, &[-2, -3, -4, -1]), [None; 4]);
         assert_eq!(health.failed_in_row(), 44);
@@ -288,7 +288,7 @@ mod tests {
         let mut health = Health::default();
         assert_eq!(passes(&mut health, 3, &[-1, -2, -1, -2, -1]), [None; 5]);
         assert_eq!(passes(&mut health, 3, &[-3]), [DEGRADED]);
-        // Of fewer resources than the threshold all have to fail, and as often.
+        // With fewer resources than the threshold all must fail, as often as the threshold.
         let mut health = Health::default();
         assert_eq!(passes(&mut health, 2, &[-1, -1, -1, -1]), [None; 4]);
         assert_eq!(passes(&mut health, 2, &[-2]), [DEGRADED]);
@@ -305,10 +305,10 @@ mod tests {
         let turns = passes(&mut health, 6, &[-1, 4, -2, 5, 6, -3, 4]);
         assert_eq!(turns[5], DEGRADED);
         assert!(turns.iter().filter(|turn| turn.is_some()).count() == 1);
-        // Half of all still fail, whatever the others do.
+        // Half of all still fail, even if the others succeed.
         assert_eq!(passes(&mut health, 6, &[4, 5, 6, 4, 5]), [None; 5]);
         assert_eq!(passes(&mut health, 6, &[1]), [RECOVERED]);
-        // Of many more the same three are few.
+        // The same three are few among many more.
         let mut health = Health::default();
         assert_eq!(passes(&mut health, 7, &[-1, 4, -2, 5, -3]), [None; 5]);
     }
@@ -318,10 +318,10 @@ mod tests {
         let mut health = Health::default();
         let all: Vec<i32> = (1..=20).map(|one| -one).collect();
         assert!(passes(&mut health, 20, &all).contains(&DEGRADED));
-        // Most have not been retried yet; three in a row that heal show that the cause is gone.
+        // Most have not been retried yet; three in a row that recover show that the cause is gone.
         assert_eq!(passes(&mut health, 20, &[1, 2, -3]), [None; 3]);
         assert_eq!(passes(&mut health, 20, &[4, 5, 6]), [None, None, RECOVERED]);
-        // What still fails has to fail as often once more.
+        // Resources that still fail must reach the threshold again.
         assert_eq!(
             passes(&mut health, 20, &[-7, -8, -9]),
             [None, None, DEGRADED]
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(health.gone(&key(2), of(0)), RECOVERED);
         assert_eq!(health.failed_in_row(), 0);
 
-        // Three of seven fail; with one that worked gone, half of all do.
+        // Three of seven fail; after one that worked is gone, half of all fail.
         let mut health = Health::default();
         passes(&mut health, 7, &[-1, -2, -3, -1]);
         health.failed_alone(&key(7), of(7));
@@ -355,14 +355,14 @@ mod tests {
             assert_eq!(health.failed_alone(&key(number), of(53)), None);
         }
         assert_eq!(health.failed_in_row(), 0);
-        // Of the three that could succeed all fail.
+        // All three that could succeed fail.
         assert_eq!(
             passes(&mut health, 53, &[-51, -52, -53]),
             [None, None, DEGRADED]
         );
         let message = "3 of 3 custom resources fail; the last, east/53: no room";
         assert_eq!(health.degraded().unwrap().message, message);
-        // One of them fails for its own input instead: the two others still do.
+        // One of them fails because of its own input instead: the two others still fail.
         assert_eq!(health.failed_alone(&key(51), of(53)), None);
         assert_eq!(passes(&mut health, 53, &[52]), [RECOVERED]);
     }
@@ -392,7 +392,7 @@ mod tests {
             ..running.clone()
         };
         assert_eq!(State::of(&degraded), State::Degraded);
-        // Failures below the threshold are no state.
+        // Failures below the threshold do not change the state.
         let failing = OperatorStatus {
             consecutive_failures: 2,
             failures: 2,

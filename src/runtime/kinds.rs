@@ -1,26 +1,23 @@
-//! Which kinds an operator must watch, and how the API server serves them.
+//! The kinds that an operator must watch, and how the API server serves them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orkestra_cluster::wire::{Served, WireError};
 use orkestra_core::{
     plan::{GroupKind, OperatorPlan, ResourceType},
     reconcile::inventory::Declared,
 };
 
-use super::{
-    bound::Bound,
-    shared::Shared,
-    wire::{Served, WireError},
-};
+use super::{bound::Bound, shared::Shared};
 
-/// Kinds as they are served, and those that are not.
+/// Kinds as they are served, and kinds that are not served.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) served: BTreeMap<GroupKind, Served>,
     pub(super) absent: BTreeSet<GroupKind>,
 }
 
-/// The kinds of the plan, and those of earlier revisions that inventories of custom resources name.
+/// Returns the kinds of the plan, and those of earlier revisions that inventories of custom resources name.
 pub(super) fn needed(
     plan: &OperatorPlan,
     declared: &Declared,
@@ -43,10 +40,10 @@ pub(super) fn needed(
     needed
 }
 
-/// Finds out how `kinds` are served: from what was bound before, from the CRDs, from discovery.
+/// Resolves how `kinds` are served: from the previous binding, from the CRDs, from discovery.
 ///
 /// # Errors
-/// Whatever keeps the API server from answering.
+/// The API server did not answer.
 pub(super) async fn find(
     shared: &Shared,
     plan: &OperatorPlan,
@@ -77,10 +74,10 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// How a kind is served: as the CRDs say, else as discovery does.
+/// Returns how a kind is served, from the CRDs or else from discovery.
 ///
 /// # Errors
-/// Whatever keeps the API server from answering.
+/// The API server did not answer.
 pub(super) async fn look_up(
     shared: &Shared,
     kind: &GroupKind,
@@ -88,7 +85,7 @@ pub(super) async fn look_up(
 ) -> Result<Option<Served>, WireError> {
     let crds = &shared.context.crds;
     if let Some(crd) = crds.get(kind) {
-        // An inventory names no version: any that is served shows the same objects.
+        // An inventory names no version: any served version shows the same objects.
         let mut names = crd.versions.iter().map(|version| &version.name);
         let version = match declared {
             Some(declared) => Some(&declared.version),

@@ -1,4 +1,4 @@
-//! A line a write.
+//! One log line per write.
 
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
@@ -20,7 +20,7 @@ pub(super) fn log_write(
         Action::Created => "created",
         Action::Updated => "changed",
         Action::Recreated => "recreated",
-        Action::Repaired => "changed back",
+        Action::Repaired => "corrected drift",
         Action::Deleted => "deleted",
     };
     let owner = format!("{} {owner}", bound.plan.resource.kind);

@@ -1,40 +1,36 @@
-//! What an operator remembers of a custom resource between passes. Losing it costs a request, never correctness.
+//! What an operator remembers about a custom resource between passes. Losing it costs a request, never correctness.
 
 use std::{
     collections::{HashMap, VecDeque},
     time::Duration,
 };
 
-use orkestra_core::{
-    plan::ChildKey,
-    reconcile::{held::Held, record::Version},
-    value::Path,
-};
+use orkestra_core::{decode::Version, plan::ChildKey, reconcile::held::Held, value::Path};
 use tokio::time::Instant;
 
-/// A field forced this often within [`FIGHT_WINDOW`] is a fight with another writer.
+/// A field forced this many times within [`FIGHT_WINDOW`] is contested by another writer.
 const FIGHT_AFTER: usize = 3;
-/// How far back forced writes count.
+/// The period in which forced writes count.
 const FIGHT_WINDOW: Duration = Duration::from_mins(10);
-/// While a fight lasts, the field is written back at most this often.
+/// A contested field is written at most this often.
 const FIGHT_PAUSE: Duration = Duration::from_mins(1);
 
-/// Memory of one custom resource.
+/// The memory of one custom resource.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// Whether its last pass left it ready.
+    /// Whether it was ready after its last pass.
     pub(super) ready: bool,
-    /// What the last pass reported as an event: it is reported once.
+    /// The event reported by the last pass; it is reported once.
     pub(super) reported: Option<String>,
-    /// Why nothing is done, where it is held back.
+    /// Why the custom resource is held back, if it is.
     pub(super) held_back: Option<Held>,
-    /// The same of what is ignored of its inventory.
+    /// The last reported event about ignored inventory entries.
     pub(super) ignored: Option<String>,
-    /// The same of rules that only warn.
+    /// The last reported event of rules that only warn.
     pub(super) warned: Option<String>,
-    /// The state of the custom resource over which a normalized one was stored last, or refused.
+    /// The state of the custom resource for which a normalized one was last stored or refused.
     pub(super) normalized: Option<String>,
-    /// What conditions could not compare in the last pass: it is told once.
+    /// The comparisons that conditions could not make in the last pass; reported once.
     pub(super) doubted: Option<String>,
     children: HashMap<ChildKey, ChildMemory>,
 }
@@ -47,7 +43,7 @@ struct ChildMemory {
     forced: HashMap<Path, VecDeque<Instant>>,
 }
 
-/// Memory between two passes. Of most custom resources it is no more than how they stand.
+/// Memory between two passes. For most custom resources it holds only whether they are ready or held back.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// As in [`Memory`].
@@ -58,7 +54,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Takes it for a pass; how the custom resource stands stays.
+    /// Takes the memory for a pass, except whether the custom resource is ready or held back.
     pub(super) fn take(&mut self) -> Memory {
         Memory {
             ready: self.ready,
@@ -81,7 +77,7 @@ impl From<Memory> for Kept {
 }
 
 impl Memory {
-    /// Whether it says no more than how the custom resource stands.
+    /// True if it holds only whether the custom resource is ready or held back.
     fn is_bare(&self) -> bool {
         let Self {
             ready: _,
@@ -101,7 +97,7 @@ impl Memory {
         self.children.entry(key.clone()).or_default()
     }
 
-    /// Whether an apply of `hash` over `resource_version` is known to change nothing.
+    /// True if an apply of `hash` over `resource_version` is known to change nothing.
     pub(super) fn is_settled(
         &self,
         key: &ChildKey,
@@ -115,12 +111,12 @@ impl Memory {
         settled.is_some_and(|(known, version)| known == hash && version == resource_version)
     }
 
-    /// Remembers that an apply of `hash` left the object at `resource_version`.
+    /// Records that an apply of `hash` left the object at `resource_version`.
     pub(super) fn settle(&mut self, key: &ChildKey, hash: &str, resource_version: &Version) {
         self.child(key).settled = Some((hash.to_owned(), resource_version.clone()));
     }
 
-    /// Remembers that fields are forced now.
+    /// Records that fields are forced now.
     pub(super) fn force(&mut self, key: &ChildKey, paths: &[Path], now: Instant) {
         let child = self.child(key);
         for path in paths {
@@ -128,7 +124,7 @@ impl Memory {
         }
     }
 
-    /// The fields among `paths` that are fought over, and how long to leave them be.
+    /// Returns the contested fields among `paths`, and how long not to write them.
     pub(super) fn fights(&mut self, key: &ChildKey, paths: &[Path], now: Instant) -> Option<Fight> {
         let child = self.children.get_mut(key)?;
         for times in child.forced.values_mut() {
@@ -157,18 +153,18 @@ impl Memory {
         })
     }
 
-    /// Forgets the children that `keep` does not name.
+    /// Drops the children for which `keep` returns false.
     pub(super) fn retain(&mut self, keep: impl Fn(&ChildKey) -> bool) {
         self.children.retain(|key, _| keep(key));
     }
 }
 
-/// Fields that another writer keeps changing back.
+/// Fields that another writer keeps reverting.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fight {
     /// The fields.
     pub(super) paths: Vec<Path>,
-    /// How long until they are written again; zero is now.
+    /// The delay before they are written again; zero means now.
     pub(super) pause: Duration,
 }
 

@@ -1,7 +1,8 @@
-//! Our marks on a custom resource: finalizer, label, inventory; and the labels and finalizers that the Katalog declares.
+//! Our metadata on a custom resource: finalizer, label, inventory; and the labels and finalizers that the Katalog declares.
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     api::names,
     plan::ChildKey,
@@ -14,11 +15,11 @@ use orkestra_core::{
     value::{Key, Map, Node},
 };
 
-use super::{bound::Bound, execute::failure, shared::Shared, wire::WireError};
+use super::{bound::Bound, execute::failure, shared::Shared};
 
 type Cr = Arc<CrRecord>;
 
-/// What shall be on a custom resource.
+/// The wanted metadata of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) inventory: Inventory,
@@ -26,8 +27,8 @@ pub(super) struct Wanted {
     pub(super) labels: Labels,
 }
 
-/// Writes finalizers, labels and inventory; `None` when the custom resource is gone, or is being deleted since. Only what
-/// this returns has the finalizer stored on that very uid.
+/// Writes finalizers, labels and inventory; `None` if the custom resource is gone or has since been marked for deletion. Only
+/// for the record that this returns is the finalizer stored, on that very uid.
 pub(super) async fn write_metadata(
     shared: &Shared,
     bound: &Bound,
@@ -36,7 +37,7 @@ pub(super) async fn write_metadata(
 ) -> Result<Option<Arc<CrRecord>>, Failure> {
     let Wanted { inventory, labels } = wanted;
     let others = &bound.plan.other_finalizers;
-    // None can be put on what is being deleted.
+    // None can be added to an object that is being deleted.
     let has_finalizers = cr.deleting
         || (cr.finalizer == bound.plan.finalizer
             && others.iter().all(|name| cr.other_finalizers.contains(name)));
@@ -64,11 +65,11 @@ pub(super) async fn write_metadata(
             {
                 shared.rebind.notify_one();
             }
-            // What was deleted meanwhile, or made again, is another pass's work.
+            // A resource that was deleted or created again meanwhile is handled by another pass.
             let now = bound.crs.store().answer(&answer);
             Ok(now.filter(|now| now.id.uid == cr.id.uid && now.deleting == cr.deleting))
         }
-        // The uid that the request names is no more: the custom resource was deleted, perhaps made anew.
+        // The uid that the request names no longer exists: the custom resource was deleted, perhaps created again.
         Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
         Err(error) => Err(failure_of_cr(bound, cr, &error)),
     }
@@ -84,13 +85,21 @@ pub(super) fn failure_of_cr(bound: &Bound, cr: &CrRecord, error: &WireError) -> 
     )
 }
 
-/// What we own of the custom resource's metadata. With the uid, so that a resource that was just deleted does not come back.
+/// The part of the custom resource's metadata that we own. It includes the uid, so that a resource that was just deleted is
+/// not created again.
 fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
     let Wanted { inventory, labels } = wanted;
-    let labels = labels
-        .iter()
-        .map(|(key, value)| (&**key, Node::from(&**value)));
-    let labels = labels.chain([(names::LABEL_MANAGED, Node::from("true"))]);
+    let worn = |field: &'static str| {
+        let of_field = labels.iter().filter(move |(key, _)| key.field() == field);
+        of_field.map(|(key, value)| (key.key(), Node::from(&**value)))
+    };
+    let labels = worn("labels").chain([(names::LABEL_MANAGED, Node::from("true"))]);
+    let listed = (*inventory != Inventory::default())
+        .then(|| (names::ANNOTATION_INVENTORY, Node::from(inventory.text())));
+    let annotations: Map = worn("annotations")
+        .chain(listed)
+        .map(|(key, value)| (Key::from(key), value))
+        .collect();
     let mut metadata = vec![
         (Key::from("name"), Node::from(&*cr.id.key.name)),
         (Key::from("uid"), Node::from(&cr.id.uid)),
@@ -102,11 +111,8 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
     if let Some(namespace) = &cr.id.key.namespace {
         metadata.push((Key::from("namespace"), Node::from(&**namespace)));
     }
-    if *inventory != Inventory::default() {
-        metadata.push((
-            Key::from("annotations"),
-            Node::object([(names::ANNOTATION_INVENTORY, Node::from(inventory.text()))]),
-        ));
+    if !annotations.is_empty() {
+        metadata.push((Key::from("annotations"), Node::Map(annotations)));
     }
     let others = bound.plan.other_finalizers.iter();
     let others = others.filter(|name| !cr.deleting || cr.other_finalizers.contains(name));
@@ -127,8 +133,8 @@ fn metadata_body(bound: &Bound, cr: &CrRecord, wanted: &Wanted) -> Node {
     ])
 }
 
-/// Writes down what was made once, so that it is not made again when somebody deletes it; takes out what was written down
-/// `ahead` and not made.
+/// Records what was created once, so that it is not created again when a user deletes it; removes what was recorded `ahead`
+/// and not created.
 pub(super) async fn remember_made(
     shared: &Shared,
     bound: &Bound,

@@ -1,4 +1,4 @@
-//! What an operator measures of its recent passes.
+//! Measurements of an operator's recent passes.
 
 use std::{
     collections::VecDeque,
@@ -8,9 +8,9 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How far back passes count.
+/// The period in which passes count.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Most passes that are remembered; of a busy operator the last ones tell enough.
+/// The maximum number of remembered passes; for a busy operator the latest are enough.
 const MOST_PASSES: usize = 512;
 
 /// The recent passes of one operator.
@@ -24,17 +24,17 @@ struct Pass {
     failed: bool,
 }
 
-/// What the recent passes come to.
+/// A summary of the recent passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Recent {
-    /// How long all but the slowest twentieth took at most.
+    /// The 95th percentile of their duration.
     pub(super) p95: Duration,
-    /// The share of failed ones.
+    /// The percentage of failed passes.
     pub(super) error_percent: u64,
 }
 
 impl Meter {
-    /// A pass ended just now.
+    /// Records a pass that just ended.
     pub(super) fn ended(&self, took: Duration, failed: bool) {
         let mut passes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if passes.len() == MOST_PASSES {
@@ -47,7 +47,7 @@ impl Meter {
         });
     }
 
-    /// The passes of the last minute; nothing where there was none.
+    /// Returns a summary of the passes of the last minute; zero if there was none.
     pub(super) fn recent(&self) -> Recent {
         let mut passes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

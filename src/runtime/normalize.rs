@@ -1,8 +1,9 @@
-//! What `normalize` changed, written to the custom resource before anything is made for it.
+//! Writes the changes of `normalize` to the custom resource before any child is created for it.
 //!
-//! A merge patch over the very state that was read: nobody's change is lost, and a field manager of its own shows whose
-//! change it is. Unlike an apply it claims nothing for good: whoever writes the field next has it.
+//! It sends a merge patch with the resourceVersion that was read, so no other change is lost; its own field manager shows who
+//! made the change. Unlike an apply it claims nothing permanently: the next writer of the field owns it.
 
+use orkestra_cluster::wire::{Served, WireError};
 use orkestra_core::{
     api::names,
     reasons::Remark,
@@ -16,18 +17,17 @@ use super::{
     pass::{Next, Passed},
     shared::Shared,
     tell::publish,
-    wire::{Served, WireError},
 };
 use crate::events::Severity;
 
-/// Why a value that was stored is not stored again: what asks for it is no property of the resource.
+/// Why a stored value is not stored again: it changed without a change of the resource.
 const RESTLESS: &str = "it would become another value each time";
 
-/// Writes what the pass over `observed` wants stored, which is the new state then. What cannot be stored stays in memory,
-/// and the status says so.
+/// Writes the values that the pass over `observed` wants stored; the result becomes the new state. Values that cannot be
+/// stored stay in memory, and the status reports it.
 ///
 /// # Errors
-/// What the pass comes to at once: the resource has changed, is gone, or the API server does not answer.
+/// The immediate result of the pass: the resource has changed, is gone, or the API server does not answer.
 pub(super) async fn store(
     shared: &Shared,
     bound: &Bound,
@@ -90,7 +90,7 @@ pub(super) async fn store(
             Ok(())
         }
         Err(error) if error.is_permanent() || matches!(error, WireError::Denied { .. }) => {
-            // The same would be refused again.
+            // The same values would be refused again.
             memory.normalized = Some(state);
             told.withhold(&error.to_string());
             Ok(())
@@ -103,7 +103,7 @@ fn version_of(object: &Node) -> Option<&str> {
     object.get("metadata")?.get("resourceVersion")?.as_str()
 }
 
-/// What a normalization depends on, but for what happens to the resource: its status, its children, the time.
+/// Hashes the input of a normalization: the resource without its status, and the plan; not its children or the time.
 fn state(bound: &Bound, cr: &CrRecord) -> String {
     let own = cr.view.as_map().into_iter().flat_map(Map::iter);
     let own = own.filter(|(name, _)| &***name != "status");

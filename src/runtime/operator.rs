@@ -1,4 +1,4 @@
-//! The operator of one CRD: a task tree that starts, follows its plan and stops without a trace.
+//! The operator of one CRD: a task tree that starts, follows its plan, and stops without leaving anything behind.
 
 use std::{
     fmt,
@@ -10,6 +10,7 @@ use orkestra_core::{
     plan::{ObjectKey, Plans, Revised},
     reasons::KatalogReason,
 };
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -24,17 +25,14 @@ use super::{
     queue::Queue,
     shared::Shared,
 };
-use crate::{
-    metrics::OperatorMetrics,
-    tasks::{self, Ends, Task},
-};
+use crate::metrics::OperatorMetrics;
 
-/// How often passes are looked at that are still running when their operator stops.
+/// The interval at which passes are checked that still run when their operator stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but nobody waits for them.
+/// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but does not wait for them.
 pub struct Operator {
-    /// Cancelled before anything else goes: what ends then was asked to.
+    /// Dropped before the other fields: tasks that end then were asked to.
     stop: DropGuard,
     shared: Arc<Shared>,
     status: watch::Receiver<OperatorStatus>,
@@ -47,42 +45,42 @@ pub struct Operator {
     duty: watch::Sender<bool>,
 }
 
-/// What an operator has not done, also while it stops.
+/// The unfinished work of an operator, also while it stops.
 #[derive(Clone, Debug)]
 pub struct Unfinished(Queue<ObjectKey>);
 
 impl Unfinished {
-    /// Custom resources over which a pass runs, sorted.
+    /// Returns the custom resources over which a pass runs, sorted.
     pub fn running(&self) -> Vec<ObjectKey> {
         let mut keys = self.0.running();
         keys.sort();
         keys
     }
 
-    /// How many wait for a pass.
+    /// Returns how many custom resources wait for a pass.
     pub fn waiting(&self) -> usize {
         self.0.depth() + self.0.delayed()
     }
 }
 
-/// What an operator does beside the operators of other versions of its kind.
+/// The role of an operator among the operators of other versions of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It reconciles: of the versions of a kind, exactly one does.
+    /// It reconciles: exactly one of the versions of a kind does.
     Reconciles,
-    /// It has an informer, a queue and metrics, and writes nothing: the entry of this name reconciles.
+    /// It has an informer, a queue and metrics, and writes nothing: the entry of this name reconciles instead.
     Yields(String),
 }
 
-/// How far an operator has come.
+/// The progress of an operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// It waits for something outside: its CRD, a right, a claim.
+    /// It waits for something external: its CRD, a permission, a claim.
     #[default]
     Waiting,
-    /// Its caches fill.
+    /// Its caches are filling.
     Starting,
-    /// Its caches are filled, and its workers rest: another process leads.
+    /// Its caches are filled, and its workers are stopped: another process leads.
     Standby,
     /// Its workers run.
     Running,
@@ -90,29 +88,29 @@ pub enum Phase {
     Deleting,
 }
 
-/// Something that keeps an operator from its work, or from a part of it.
+/// Something that prevents all or part of an operator's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Why, in a word.
+    /// The reason, in one word.
     pub reason: KatalogReason,
-    /// What is wrong, and how to fix it.
+    /// The problem, and its fix.
     pub message: String,
 }
 
-/// What an operator says of itself; published when it changes, at most a few times a second.
+/// The status of an operator, published when it changes, at most a few times per second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorStatus {
-    /// Which plan it runs, and which one it is to run; none until it has reported for the first time.
+    /// The running plan and the wanted plan; none before the first report.
     pub plans: Option<Plans>,
-    /// How far it has come with the plan that it runs.
+    /// The progress of the running plan.
     pub phase: Phase,
-    /// What is wrong with the plan that it runs, the gravest first; while it runs none, what it waits for.
+    /// The problems of the running plan, most severe first; if none runs, what the operator waits for.
     pub problems: Vec<Problem>,
-    /// What the wanted plan waits for while an earlier one still runs; empty where only its caches fill.
+    /// What the wanted plan waits for while an earlier one still runs; empty if only its caches are filling.
     pub pending: Vec<Problem>,
-    /// Workers at the moment.
+    /// Current number of workers.
     pub workers: usize,
-    /// Those among them that stay when nothing is left to do.
+    /// Workers that stay when nothing is left to do.
     pub steady_workers: usize,
     /// Custom resources known.
     pub instances: usize,
@@ -122,13 +120,13 @@ pub struct OperatorStatus {
     pub gated: usize,
     /// Passes since the start.
     pub passes: u64,
-    /// Failed ones among them.
+    /// Failed passes.
     pub failures: u64,
-    /// Those among the failures that the custom resource's own input caused.
+    /// Failures that the custom resource's own input caused.
     pub own_failures: u64,
-    /// Failed ones since the last success, without those that the custom resource's own input caused.
+    /// Failed passes since the last success, without those that the custom resource's own input caused.
     pub consecutive_failures: u64,
-    /// Since when and why it is degraded by failed passes; none while it is well.
+    /// Since when and why failed passes make it degraded; none if it is not degraded.
     pub degraded: Option<Degraded>,
     /// The last failure's message; kept after recovery.
     pub last_error: Option<String>,
@@ -136,35 +134,36 @@ pub struct OperatorStatus {
     pub last_pass: Option<jiff::Timestamp>,
     /// When its workers started.
     pub started_at: Option<jiff::Timestamp>,
-    /// Whether an autoscaler's `do` counts at the moment.
+    /// Whether an autoscaler's `do` is in effect.
     pub autoscaled: bool,
     /// Keys in the queue.
     pub queue_depth: usize,
-    /// The depth that counts as a full queue at the moment; 0 is none.
+    /// The queue depth that counts as full at the moment; 0 disables this.
     pub queue_max_depth: u32,
-    /// Which version's entry reconciles, when this one does not: its name.
+    /// The name of the other version's entry that reconciles, if this one does not.
     pub yields_to: Option<String>,
 }
 
 impl OperatorStatus {
-    /// Whether `wanted` is what it runs.
+    /// True if it runs `wanted`.
     pub fn runs(&self, wanted: &Revised) -> bool {
         let running = self.plans.as_ref().and_then(Plans::running);
         running == Some(wanted)
     }
 
-    /// The plan that it runs in place of `wanted`; none where it runs that one, or none at all.
+    /// Returns the plan that it runs in place of `wanted`; none if it runs that one, or none at all.
     pub fn runs_instead_of(&self, wanted: &Revised) -> Option<&Revised> {
         let running = self.plans.as_ref()?.running()?;
         (running != wanted).then_some(running)
     }
 
-    /// Everything that is wrong: first what the wanted plan waits for, then what hinders the one that runs.
+    /// Returns all problems: first what the wanted plan waits for, then the problems of the running one.
     pub fn all_problems(&self) -> impl Iterator<Item = &Problem> {
         self.pending.iter().chain(&self.problems)
     }
 
-    /// Whether a pass has shown that the operator works: it succeeded, or failed only for its custom resource's own input.
+    /// True if a pass has shown that the operator works: it succeeded, or failed only because of its custom resource's own
+    /// input.
     pub fn has_succeeded(&self) -> bool {
         self.passes > self.failures.saturating_sub(self.own_failures)
     }
@@ -180,9 +179,9 @@ impl fmt::Debug for Operator {
 }
 
 impl Operator {
-    /// Starts it in a role, which it keeps for life, with workers or without ([`Operator::set_duty`]). Returns at once;
-    /// [`Operator::status`] tells how it goes. If its driver fails, `failed` is given the error, once: the operator does nothing
-    /// any more, and is to be stopped.
+    /// Starts the operator in a fixed role, with workers or without ([`Operator::set_duty`]). Returns immediately;
+    /// [`Operator::status`] reports the progress. If its driver fails, `failed` is called once with the error: the operator
+    /// does nothing any more and should be stopped.
     pub fn start(
         context: &Arc<Context>,
         wanted: Revised,
@@ -195,7 +194,7 @@ impl Operator {
         tasks::fault_point("operator-start", &name);
         let metrics = OperatorMetrics::new(&context.metrics, &plan);
         let queue = Queue::new(context.entropy.clone());
-        // Before anything could be taken of it.
+        // Held before any key can be taken.
         queue.hold(!plan.depends_on.is_empty());
         queue.set_backoff(plan.queue.backoff);
         let shared = Shared::new(context.clone(), role, metrics, queue.clone(), wanted);
@@ -206,8 +205,7 @@ impl Operator {
             shared.stand_by();
         }
         // Until its driver runs, nobody is told that the CRD is missing.
-        let kind = plan.resource.group_kind();
-        let crd = context.crds.get(&kind);
+        let crd = context.crds.definition(&plan.resource);
         if crd.is_some_and(|crd| crd.serves(&plan.resource.version)) {
             shared.set_phase(Phase::Starting);
         }
@@ -231,7 +229,7 @@ impl Operator {
             let ((shared, plans, stop), started) = waits.clone();
             Box::pin(depends::follow(shared, plans, started, stop))
         });
-        // One that writes nothing has nothing to scale, and ends at once.
+        // An operator that writes nothing has nothing to scale: the autoscaler ends immediately.
         let ends = Ends::freely_or_with(&stop);
         let autoscaler = named(Task::Autoscaler).keep(ends, with(&stop), |scaled| {
             let (shared, plans, stop) = scaled.clone();
@@ -258,35 +256,36 @@ impl Operator {
         }
     }
 
-    /// Follows another plan of the same name and group-kind with the least disturbance: a template or status change
-    /// swaps the plan and requeues, a worker count resizes, a version restarts the informer. Equal plans change nothing.
-    /// Until everything that the plan needs is available, the plan that runs works on.
+    /// Switches to another plan of the same name and group-kind with the least disruption: a template or status change swaps
+    /// the plan and requeues, a worker count resizes, a version restarts the informer. An equal plan changes nothing. Until
+    /// everything that the plan needs is available, the running plan stays in force.
     pub fn reconfigure(&self, wanted: Revised) {
         self.shared.plans.send_modify(|plans| plans.want(wanted));
     }
 
-    /// Says whether it is to work. One that is not keeps its caches warm and writes nothing; keys gather in its queue.
+    /// Sets whether it works. An operator that does not work keeps its caches warm and writes nothing; keys collect in its
+    /// queue.
     pub fn set_duty(&self, duty: bool) {
         self.duty
             .send_if_modified(|before| std::mem::replace(before, duty) != duty);
     }
 
-    /// What it has not done, live.
+    /// Returns a live view of its unfinished work.
     pub fn unfinished(&self) -> Unfinished {
         Unfinished(self.queue.clone())
     }
 
-    /// What it runs, and what it is to run.
+    /// Returns the running plan and the wanted plan.
     pub fn plans(&self) -> Plans {
         self.shared.plans.borrow().clone()
     }
 
-    /// What it says of itself.
+    /// Returns its live status.
     pub fn status(&self) -> watch::Receiver<OperatorStatus> {
         self.status.clone()
     }
 
-    /// Stops it: takes no new keys, waits for writes in flight, takes its metric series out of the registry.
+    /// Stops the operator: takes no new keys, waits for writes in flight, removes its metric series from the registry.
     pub async fn stop(self) {
         let Self {
             shared,
@@ -303,10 +302,10 @@ impl Operator {
         drop(listed);
         drop(stop);
         for task in [driver, waiter, autoscaler, publisher] {
-            // One that failed has been reported.
+            // A failed task has been reported already.
             let _ = task.await;
         }
-        // A driver that failed has not waited for its workers.
+        // A failed driver has not waited for its workers.
         while !queue.running().is_empty() {
             tokio::time::sleep(LOOK).await;
         }

@@ -1,5 +1,5 @@
-//! The operators of one process by name: what each follows, says and measures, for those that depend on it, scale by it
-//! or show it.
+//! A registry of the operators of one process by name, with the plan, status and metrics of each: for dependent operators,
+//! autoscalers and pages.
 
 use std::{
     collections::BTreeMap,
@@ -15,13 +15,13 @@ use tokio::sync::watch;
 
 use super::{OperatorStatus, shared::Shared};
 
-/// A Katalog, and an entry of it.
+/// A Katalog, and one of its entries.
 type Name = (KatalogRef, String);
 
-/// The running operators; an operator is in it from its start until it stops.
+/// The running operators; an operator is listed from its start until it stops.
 pub struct Operators(watch::Sender<Arc<BTreeMap<Name, Listed>>>);
 
-/// One operator, live: clones see the same.
+/// One operator, live: clones share the same state.
 #[derive(Clone)]
 pub struct Listed {
     plans: watch::Receiver<Plans>,
@@ -29,14 +29,14 @@ pub struct Listed {
     shared: Weak<Shared>,
 }
 
-/// What an operator follows, says and measures at one moment.
+/// The plan, status and metrics of an operator at one moment.
 #[derive(Clone, Debug)]
 pub struct OperatorNow {
-    /// What it goes by.
+    /// Its effective plan.
     pub plan: Arc<OperatorPlan>,
-    /// What it says of itself.
+    /// Its status.
     pub status: OperatorStatus,
-    /// What it measures of itself.
+    /// Its metrics.
     pub metrics: Figures,
 }
 
@@ -60,18 +60,19 @@ impl fmt::Debug for Operators {
 }
 
 impl Operators {
-    /// What the operator of the entry `crd` says and measures now; none where it does not run.
+    /// Returns the plan, status and metrics of the operator of the entry `crd`; none if it does not run.
     pub fn snapshot(&self, katalog: &KatalogRef, crd: &str) -> Option<OperatorNow> {
         self.get(katalog, crd)?.now()
     }
 
-    /// The operator of the entry `crd`; none where it does not run.
+    /// Returns the operator of the entry `crd`; none if it does not run.
     pub fn get(&self, katalog: &KatalogRef, crd: &str) -> Option<Listed> {
         let name = (katalog.clone(), crd.to_owned());
         self.0.borrow().get(&name).cloned()
     }
 
-    /// The operator that `crd` means in `katalog`: the entry there, else the one other Katalog's that has the name.
+    /// Returns the operator to which `crd` refers in `katalog`: the entry there, or else the entry of that name if exactly
+    /// one other Katalog has it.
     pub fn find(&self, katalog: &KatalogRef, crd: &str) -> Option<Listed> {
         let operators = self.0.borrow().clone();
         if let Some(own) = operators.get(&(katalog.clone(), crd.to_owned())) {
@@ -84,17 +85,17 @@ impl Operators {
         }
     }
 
-    /// All of them, in the order of their Katalogs and names.
+    /// Returns all operators, ordered by Katalog and name.
     pub fn all(&self) -> Vec<Listed> {
         self.0.borrow().values().cloned().collect()
     }
 
-    /// Changes whenever an operator starts or stops.
+    /// A receiver that changes whenever an operator starts or stops.
     pub(super) fn changed(&self) -> watch::Receiver<Arc<BTreeMap<Name, Listed>>> {
         self.0.subscribe()
     }
 
-    /// Lists an operator.
+    /// Adds an operator.
     pub(super) fn enter(shared: &Arc<Shared>, status: watch::Receiver<OperatorStatus>) -> Entered {
         let name = {
             let plan = shared.plan();
@@ -118,7 +119,7 @@ impl Operators {
 }
 
 impl Listed {
-    /// What it says and measures now; none when it has just stopped.
+    /// Returns its current plan, status and metrics; none if it has just stopped.
     pub fn now(&self) -> Option<OperatorNow> {
         Some(OperatorNow {
             plan: self.plan(),
@@ -127,17 +128,17 @@ impl Listed {
         })
     }
 
-    /// What it goes by: the plan that it runs, or the wanted one while it runs none.
+    /// Returns the running plan, or the wanted one if none runs.
     pub fn plan(&self) -> Arc<OperatorPlan> {
         self.plans.borrow().effective().plan.clone()
     }
 
-    /// What it runs and is to run, as that changes.
+    /// Returns the running and the wanted plan, live.
     pub fn plans(&self) -> watch::Receiver<Plans> {
         self.plans.clone()
     }
 
-    /// What it says of itself.
+    /// Returns its live status.
     pub fn status(&self) -> watch::Receiver<OperatorStatus> {
         self.status.clone()
     }
@@ -146,7 +147,7 @@ impl Listed {
 impl Drop for Entered {
     fn drop(&mut self) {
         self.context.operators.0.send_if_modified(|operators| {
-            // A successor of the same name may be listed already.
+            // A successor of the same name may already be listed.
             let is_own = operators
                 .get(&self.name)
                 .is_some_and(|listed| listed.status.same_channel(&self.status));

@@ -1,18 +1,21 @@
-//! Children without an owner reference whose custom resource vanished without its finalizer: Kubernetes collects none of them.
+//! Deletes children without an owner reference whose custom resource was deleted without its finalizer: Kubernetes does not
+//! collect them.
 //!
 //! The API server decides that a custom resource has no finalizers before it deletes it, and a finalizer that is stored in
-//! between does not stop it. So a child may outlive the pass that made it. Its owner annotation names the custom resource:
+//! between does not prevent the deletion. So a child may outlive the pass that created it. Its owner annotation names the
+//! custom resource:
 //!
 //! ```text
-//!  child event, deleted resource, new watches ── the uid is of no resource: note ──► queue: the resource's key
+//!  child event, deleted resource, new watches ── no resource has the uid: note ──► queue: the resource's key
 //!     key ─► a resource of that name ─ step ─► declared: adopted when it is applied; else deleted
-//!        └─► none, says the API server too ──► deleted
+//!        └─► none, confirmed by the API server ──► deleted
 //! ```
 //!
-//! A uid that is gone never comes back, so the API server is asked once for each.
+//! A uid never returns after deletion, so the API server is asked once for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reconcile::{
@@ -29,19 +32,18 @@ use super::{
     pass::{Next, Passed, next},
     queue::Lane,
     shared::{Shared, lock},
-    wire::{Propagation, WireError},
 };
 
-/// Uids of custom resources that seem to be gone and left children, by the custom resource's key.
+/// Uids of custom resources that seem to be deleted and left children, by the custom resource's key.
 #[derive(Debug, Default)]
 pub(super) struct Orphaned(BTreeMap<ObjectKey, BTreeMap<Uid, Proven>>);
 
-/// Whether the API server said that there is no custom resource of that uid.
+/// Whether the API server confirmed that no custom resource has that uid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Proven(bool);
 
-/// The owner annotation of a child, if it names a custom resource of the operator's kind. Watches show the children of other
-/// operators too.
+/// Returns the owner annotation of a child, if it names a custom resource of the operator's kind. Watches also show the
+/// children of other operators.
 pub(super) fn mark_of<'a>(bound: &Bound, child: &'a ChildRecord) -> Option<&'a OwnerMark> {
     child.mark().filter(|mark| {
         mark.kind == bound.plan.resource.group_kind()
@@ -50,7 +52,7 @@ pub(super) fn mark_of<'a>(bound: &Bound, child: &'a ChildRecord) -> Option<&'a O
 }
 
 impl Shared {
-    /// Looks whether the owner of a child is gone; then the owner's key is queued, and sees to the child.
+    /// Queues the key of a child's owner if the owner is gone; its pass handles the child.
     pub(super) fn notice_orphan(&self, bound: &Bound, child: &ChildRecord) {
         let Some(mark) = mark_of(bound, child) else {
             return;
@@ -66,7 +68,7 @@ impl Shared {
         self.enqueue(mark.key.clone(), Lane::Changed);
     }
 
-    /// Looks at every child that the watches show.
+    /// Checks every child that the watches show.
     pub(super) fn notice_orphans(&self, bound: &Bound) {
         for kind in &bound.kinds {
             for child in kind.store().snapshot() {
@@ -75,7 +77,7 @@ impl Shared {
         }
     }
 
-    /// A custom resource is gone: looks at the children that it leaves.
+    /// Checks the children of a custom resource that is gone.
     pub(super) fn notice_orphans_of(&self, bound: &Bound, uid: &Uid) {
         for kind in &bound.kinds {
             for (_, child) in kind.store().owned_by(uid) {
@@ -98,7 +100,7 @@ impl Shared {
     }
 }
 
-/// The uid of the custom resource of that key, as the API server has it now.
+/// Returns the current uid of the custom resource of that key, as the API server has it.
 pub(super) async fn live_uid(
     shared: &Shared,
     bound: &Bound,
@@ -111,7 +113,7 @@ pub(super) async fn live_uid(
     }
 }
 
-/// The children that predecessors of a custom resource of that name left, sorted by key. They are certain to be gone: the API
+/// Returns the children that deleted custom resources of that name left, sorted by key. The deletion is certain: the API
 /// server has `own`, or none.
 async fn left(
     shared: &Shared,
@@ -129,7 +131,7 @@ async fn left(
     if !uids.values().all(|proven| proven.0) {
         let live = live_uid(shared, bound, key).await?;
         if live.as_ref() != own {
-            // What is known of the custom resource is out of date: its event leads to another pass.
+            // The record of the custom resource is out of date: its event leads to another pass.
             if let Some(live) = &live {
                 uids.remove(live);
             }
@@ -145,7 +147,7 @@ async fn left(
     Ok(found)
 }
 
-/// The children that the custom resource of that name and uid has and that nobody collects.
+/// Returns the children of the custom resource of that name and uid that Kubernetes does not collect.
 fn children_of(bound: &Bound, key: &ObjectKey, uid: &Uid) -> Vec<ObservedChild> {
     let owner = OwnerMark {
         kind: bound.plan.resource.group_kind(),
@@ -171,18 +173,18 @@ fn children_of(bound: &Bound, key: &ObjectKey, uid: &Uid) -> Vec<ObservedChild> 
         .collect()
 }
 
-/// What predecessors of the custom resource left. What cannot be asked now is left alone.
+/// Returns the children that deleted custom resources of the same name left; empty if the API server cannot be asked now.
 pub(super) async fn of(shared: &Shared, bound: &Bound, cr: &CrRecord) -> Vec<ObservedChild> {
     let of = (&cr.id.key, Some(&cr.id.uid));
     left(shared, bound, of).await.unwrap_or_else(|error| {
-        tracing::debug!(operator = %bound.plan.name, object = %cr.id.key, %error, "cannot ask for the custom resource");
+        tracing::debug!(operator = %bound.plan.name, object = %cr.id.key, %error, "cannot read the custom resource");
         Vec::new()
     })
 }
 
-/// Deletes what a custom resource left that no longer exists.
+/// Deletes the children of a custom resource that no longer exists.
 pub(super) async fn clear(shared: &Shared, bound: &Bound, key: &ObjectKey) -> Passed {
-    // Without a finalizer nobody is promised that children are deleted.
+    // Without a finalizer, the deletion of children is not guaranteed.
     if !bound.plan.finalizer {
         return Passed::settled();
     }

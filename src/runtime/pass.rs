@@ -1,4 +1,4 @@
-//! One pass over one custom resource: observe, step, execute, report.
+//! One reconcile pass over one custom resource: observe, step, execute, report.
 
 use std::{
     collections::BTreeSet,
@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use orkestra_cluster::{reach::Reach, wire::WireError};
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Again,
@@ -21,30 +22,28 @@ use orkestra_core::{
     template,
     value::project,
 };
+use orkestra_ground::Clock;
 
 use super::{
     bound::Bound,
-    context::Clock,
     execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
     metadata::{Wanted, failure_of_cr, remember_made, write_metadata},
     normalize, orphans,
-    reach::Reach,
     shared::Shared,
     sources::{self, related},
     tell::{ignore, tell, warn},
     unread,
-    wire::WireError,
 };
 
-/// How soon a pass is tried again that waits for somebody else: a right, a name, a kind.
+/// The delay before a pass is retried that waits for a permission, a name or a kind.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// How soon a pass is tried again while the API server's state is compared with the records.
+/// The delay before a pass is retried while the API server's state is compared with the records.
 const UNTIL_COMPARED: Duration = Duration::from_millis(100);
 
-/// How soon a pass follows whose moment has passed already.
+/// The delay before a pass whose time has already come.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
 /// What follows a pass.
@@ -52,32 +51,32 @@ const LEAST_WAIT: Duration = Duration::from_secs(1);
 pub(super) enum Next {
     /// Nothing, until something changes.
     Settled,
-    /// The same pass again, once what it waits for is there.
+    /// The same pass again, once the data it waits for is available.
     Pending,
-    /// Another pass at once: this one changed what it reads.
+    /// Another pass at once: this one changed fields that it reads.
     Again,
-    /// Another try, with backoff.
+    /// A retry with backoff.
     Retry,
-    /// Another try after that long.
+    /// A retry after that delay.
     After(Duration),
 }
 
-/// What a pass came to.
+/// The result of a pass.
 pub(super) struct Passed {
     pub(super) next: Next,
-    /// What failed, for the operator's health; none where all went well.
+    /// The failure, for the operator's health; none if the pass succeeded.
     pub(super) error: Option<Failed>,
 }
 
-/// What failed in a pass.
+/// The failure of a pass.
 pub(super) struct Failed {
     pub(super) message: String,
-    /// Whether the custom resource's own input caused all of it, so that it says nothing of the operator.
+    /// Whether the custom resource's own input caused all of it, so that it does not affect the operator's health.
     pub(super) own_input: bool,
 }
 
 impl Failed {
-    /// The failures of a pass, as `message` tells them; none where nothing failed.
+    /// Returns the failures of a pass, described by `message`; none if nothing failed.
     pub(super) fn of(executed: &Executed, message: String) -> Option<Self> {
         let mut failures = executed.failures.iter();
         (!executed.failures.is_empty()).then(|| Self {
@@ -102,7 +101,7 @@ impl Passed {
         }
     }
 
-    /// Whether it failed while the API server could not be reached: that says nothing of the custom resource.
+    /// True if it failed while the API server was unreachable: such a failure does not concern the custom resource.
     pub(super) fn is_lost(&self, reach: &Reach) -> bool {
         self.next == Next::Retry && self.error.is_some() && !reach.is_up()
     }
@@ -118,7 +117,7 @@ impl Passed {
     }
 }
 
-/// Everything that a pass over `cr` reads.
+/// Collects everything that a pass over `cr` reads.
 pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
     let mut children = Vec::new();
     for kind in &bound.kinds {
@@ -152,10 +151,10 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
     }
 }
 
-/// The custom resource of that key, if it is looked after.
+/// Returns the custom resource of that key, if it is managed.
 ///
 /// # Errors
-/// What the pass came to without one.
+/// The result of the pass without one.
 async fn find(shared: &Shared, bound: &Bound, key: &ObjectKey) -> Result<Arc<CrRecord>, Passed> {
     let ends_only = shared.ends_only.load(Ordering::Relaxed);
     let cr = bound.cr(key);
@@ -198,7 +197,7 @@ pub(super) async fn pass(
     reconcile(shared, bound, &cr, memory).await
 }
 
-/// Runs a pass over a custom resource that can be read and is not being deleted.
+/// Runs a pass over a readable custom resource that is not being deleted.
 async fn reconcile(
     shared: &Shared,
     bound: &Bound,
@@ -245,11 +244,11 @@ async fn reconcile(
             let made = std::mem::take(&mut outcome.made);
             match remember_made(shared, bound, cr, wanted, &ahead, made).await {
                 Ok(cr) => (cr, outcome),
-                // To report now would make the inventory the truth, and it is not.
+                // A report now would take the inventory as complete, and it is not.
                 Err(failed) => return Passed::failed(Next::Retry, failed.message),
             }
         }
-        // Without its inventory on the custom resource no child is made; the status still says why.
+        // Without its inventory on the custom resource no child is created; the status still reports the reason.
         Err(failed) => (
             cr.clone(),
             Outcome {
@@ -274,7 +273,7 @@ async fn reconcile(
     executed.wake_at(wake);
     executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
-    // The watch does not tell of what is written here.
+    // The watch does not report our own writes.
     shared.compare_anew(key);
     let verdict = verdict(&after, &executed);
     tell(shared, bound, &after, memory, &executed, &verdict);
@@ -295,7 +294,7 @@ async fn reconcile(
     }
 }
 
-/// Reports that a gate is closed; nothing else is done.
+/// Reports a closed gate, and does nothing else.
 async fn hold(
     shared: &Shared,
     bound: &Bound,
@@ -318,17 +317,18 @@ async fn hold(
     }
 }
 
-/// How long until a moment that a pass at `now` was told. One that had passed by then would be told again and again.
+/// Returns the delay until a moment that a pass at `now` asked for. A moment that had passed by then would be asked for again
+/// and again.
 fn due(clock: &Clock, now: Timestamp, moment: Timestamp) -> Duration {
     if moment <= now {
         return LEAST_WAIT;
     }
-    // Timers count whole milliseconds: never a moment too early, when nothing has turned yet.
+    // Timers count whole milliseconds: round up, so that none fires before the moment.
     clock.until(moment) + Duration::from_millis(1)
 }
 
-/// The pure part, of which only as many run at a time as there are cores, and between its rounds what it asks for. None
-/// where an answer takes its time: the custom resource is queued again when it is there.
+/// Runs the pure part, limited to one per core at a time, and answers its reads between rounds. None if an answer takes time:
+/// the custom resource is queued again when it arrives.
 async fn decide(
     shared: &Shared,
     bound: &Bound,
@@ -344,7 +344,7 @@ async fn decide(
             Step::Need(reads) => reads,
         };
         drop(permit);
-        // Calls are as many as the plan has: they end by themselves.
+        // The plan limits the number of calls, so they end by themselves.
         let is_call = |read: &Read| matches!(read, Read::Call(_));
         round += usize::from(!reads.iter().all(is_call));
         if round > ROUNDS {
@@ -361,14 +361,15 @@ async fn decide(
     }
 }
 
-/// The custom resource as the server has it now, with the status as the pass saw it: a state machine moves one step a pass.
+/// Returns the custom resource as the server has it now, with the status that the pass saw: a state machine moves one step
+/// per pass.
 fn with_snapshot(now: &Arc<CrRecord>, seen: &CrRecord) -> Arc<CrRecord> {
     let mut record = CrRecord::clone(now);
     record.view = seen.view.clone();
     record.into()
 }
 
-/// Writes the status where it differs.
+/// Writes the status if it differs.
 pub(super) async fn report(
     shared: &Shared,
     bound: &Bound,
@@ -386,7 +387,7 @@ pub(super) async fn report(
     }
 }
 
-/// Writes a patch of the status, if there is one.
+/// Writes a status patch, if there is one.
 async fn write_status(
     shared: &Shared,
     bound: &Bound,
@@ -413,7 +414,8 @@ async fn write_status(
                 let Some(now) = bound.crs.store().answer(&answer) else {
                     return Ok(Next::Settled);
                 };
-                // Only a path that a template reads is worth another pass: a state machine goes on without a timer.
+                // Only a change of a path that a template reads needs another pass: a state machine continues without a
+                // timer.
                 let read = |record: &CrRecord| project(&record.view, &bound.plan.reads.cr);
                 if read(&now) == read(&after.cr) {
                     Next::Settled
@@ -438,7 +440,8 @@ async fn write_status(
     )
 }
 
-/// What follows, by the failures' reasons: a permanent one waits for another input, a missing right for whoever grants it.
+/// Returns what follows, by the failures' reasons: a permanent one waits for another input, a missing permission until it is
+/// granted.
 pub(super) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
     let mut next = revisit.map_or(Next::Settled, Next::After);
     for failed in &executed.failures {
@@ -495,7 +498,7 @@ mod tests {
                 Again::Backoff => Next::Retry,
             };
             assert_eq!(next(&failures(&[*reason]), None), expected, "{reason}");
-            // A permanent failure is never tried again hot, and never hides one that is.
+            // A permanent failure is never retried with backoff, and never hides one that is.
             assert!(
                 !reason.is_permanent() || expected != Next::Retry,
                 "{reason}"
@@ -515,12 +518,12 @@ mod tests {
         let (now, nine) = ("2026-03-02T08:59:59.9995Z", "2026-03-02T09:00:00Z");
         let (now, nine) = (now.parse().unwrap(), nine.parse().unwrap());
         let wait = |at: &str| due(&clock(at), now, nine);
-        // Half a millisecond is more than a timer of whole ones may cut off.
+        // Half a millisecond more than a timer of whole milliseconds may cut off.
         assert_eq!(
             wait("2026-03-02T08:59:59.9995Z"),
             Duration::from_micros(1_500)
         );
-        // The pass took longer than that: what turned meanwhile is looked at at once.
+        // The pass took longer than that: a change in the meantime is handled at once.
         assert_eq!(wait("2026-03-02T09:00:05Z"), Duration::from_millis(1));
         // The clock went back.
         assert_eq!(wait("2026-03-02T08:59:50Z"), Duration::from_millis(10_001));

@@ -1,10 +1,11 @@
-//! What an operator says of itself, gathered when something changed and at most a few times a second.
+//! Publishes the status of an operator when something changed, at most a few times per second.
 
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
+use orkestra_cluster::watch::{WatchProblem, WatchState};
 use orkestra_core::{
     plan::{OperatorPlan, Plans},
     reasons::KatalogReason,
@@ -18,11 +19,10 @@ use super::{
     bound::Bound,
     operator::Role,
     shared::{Life, Shared, lock},
-    watch::{WatchProblem, WatchState},
 };
 use crate::metrics::Measured;
 
-/// Changes within this time are told at once.
+/// Changes within this period are published together.
 const COALESCE: Duration = Duration::from_millis(200);
 
 /// Publishes the operator's status until `stop` is cancelled.
@@ -34,7 +34,7 @@ pub(super) async fn publish(
 ) {
     let mut refused_events = shared.context.events.problems();
     loop {
-        // Before everything else is read: what was read of a plan that runs is of no earlier one.
+        // Read first: the rest of the status never belongs to an earlier plan than this one.
         let now_wanted = plans.borrow_and_update().clone();
         let now = gather(&shared, now_wanted);
         set_gauges(&shared, &now);
@@ -47,7 +47,7 @@ pub(super) async fn publish(
             () = stop.cancelled() => return,
             () = shared.changed.notified() => {}
             Ok(()) = refused_events.changed() => {}
-            // Rare, and waited for.
+            // Rare, and awaited by others: published without delay.
             Ok(()) = plans.changed() => continue,
         }
         tokio::select! {
@@ -58,7 +58,8 @@ pub(super) async fn publish(
 }
 
 impl Measured for Shared {
-    /// What grows while nothing is told of it, such as a queue's age, and what changes too often to be counted each time.
+    /// Sets the gauges of values that grow without a notification, such as a queue's age, or change too often to publish each
+    /// time.
     fn measure(&self) {
         let queue = &self.queue;
         (self.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
@@ -105,7 +106,7 @@ fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
         last_error: tally.last_error,
         last_pass: tally.last_pass,
         started_at: life.started_at.filter(|_| !waits || tally.passes > 0),
-        // Nothing is due where another process works.
+        // A follower has no work due.
         queue_depth: match life.phase {
             Phase::Standby => 0,
             _ => shared.queue.depth(),
@@ -118,7 +119,7 @@ fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
     }
 }
 
-/// What the wanted plan waits for, while another one runs.
+/// Returns what the wanted plan waits for while another one runs.
 fn pending(shared: &Shared, plans: &Plans, bound: Option<&Bound>, life: &Life) -> Vec<Problem> {
     let is_up = shared.context.wire.reach().view().borrow().away.is_none();
     if bound.is_none() || plans.is_current() || !is_up {
@@ -131,7 +132,8 @@ fn pending(shared: &Shared, plans: &Plans, bound: Option<&Bound>, life: &Life) -
     problems
 }
 
-/// The gravest first: what keeps it from running at all, then permissions, then what it does without.
+/// Returns the problems, most severe first: those that prevent running at all, then permissions, then features it runs
+/// without.
 fn problems(
     shared: &Shared,
     plan: &OperatorPlan,
@@ -142,14 +144,14 @@ fn problems(
     let mut problems = Vec::new();
     let away = shared.context.wire.reach().view().borrow().away.clone();
     if let Some(away) = away {
-        // Whatever else cannot be read at the moment has this cause.
+        // All other read failures have the same cause.
         return vec![Problem {
             reason: KatalogReason::Unavailable,
             message: away.message(),
         }];
     }
     if life.phase == Phase::Waiting {
-        problems.push(missing_crd(shared, plan));
+        problems.extend(missing_crd(shared, plan));
     }
     if let Some(message) = &life.waits_for {
         problems.push(Problem {
@@ -178,7 +180,7 @@ fn problems(
     problems
 }
 
-/// What a plan needs of the cluster and cannot have.
+/// Returns the plan's needs that the cluster does not provide.
 fn unavailable(bound: &Bound) -> Vec<Problem> {
     let troubles = bound.troubles().into_iter();
     let mut problems: Vec<Problem> = troubles
@@ -218,13 +220,16 @@ fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
     }
 }
 
-fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
+/// Why the operator has no CRD to run; none while CRDs are still being listed, so that nothing follows from one not seen yet.
+fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<Problem> {
     let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
-    if let WatchState::Failing { problem, .. } = &*shared.context.crds.state().borrow() {
-        return unwatched(
-            "CustomResourceDefinition.apiextensions.k8s.io",
-            problem.clone(),
-        );
+    match &*shared.context.crds.state().borrow() {
+        WatchState::Starting => return None,
+        WatchState::Failing { problem, .. } => {
+            let crds = "CustomResourceDefinition.apiextensions.k8s.io";
+            return Some(unwatched(crds, problem.clone()));
+        }
+        WatchState::Synced => {}
     }
     let message = match shared.context.crds.get(&group_kind) {
         None => format!("no CRD defines {group_kind}: apply it, and the operator starts"),
@@ -233,13 +238,13 @@ fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Problem {
         }
         Some(_) => format!("the CRD of {group_kind} is not established yet"),
     };
-    Problem {
+    Some(Problem {
         reason: KatalogReason::CrdMissing,
         message,
-    }
+    })
 }
 
-/// What the CRD cannot hold of the status that the plan declares.
+/// Returns a problem if the plan declares status fields that the CRD cannot hold.
 fn lost_status(bound: &Bound) -> Option<Problem> {
     let lost = unwritable(&bound.plan, &bound.facts);
     if lost.is_empty() {

@@ -1,4 +1,4 @@
-//! A work queue of keys: every key at most once in it, and never two workers on one key.
+//! A work queue of keys: a key is queued at most once, and never processed by two workers at a time.
 //!
 //! ```text
 //!  add, Changed ──► changed lane ─┐
@@ -8,8 +8,8 @@
 //!  retry ─────┴─► delayed┘◄───────┴ breaker      added meanwhile? back into its lane
 //! ```
 //!
-//! A key that nobody wants a pass over costs nothing, but for its failure count while it fails, and for its breaker's
-//! bucket in the minute after a pass. Time is tokio's, so tests may pause it.
+//! An idle key uses no memory, except for its failure count while it fails and its breaker's bucket in the minute after a
+//! pass. Time is tokio's, so tests can pause it.
 
 mod state;
 #[cfg(test)]
@@ -24,6 +24,7 @@ use std::{
 };
 
 use orkestra_core::plan::Backoff;
+use orkestra_ground::Entropy;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -31,23 +32,22 @@ use tokio::{
 
 use self::state::{Next, State};
 pub use self::workers::{Crew, SURPLUS_IDLE, Workers};
-use super::entropy::Entropy;
 
-/// Part of a backoff that jitter may take off it.
+/// The fraction of a backoff that jitter may remove.
 const BACKOFF_SPREAD: f64 = 0.2;
-/// Passes over one key that may follow each other without a pause.
+/// How many passes over one key may follow each other without a pause.
 pub const BREAKER_BURST: u32 = 60;
-/// After the burst, one pass over a key in this time: a status that advances step by step is through long before.
+/// The interval between passes over a key after the burst: a status that advances step by step finishes long before.
 pub const BREAKER_REFILL: Duration = Duration::from_secs(1);
-/// Changed keys taken in a row before one in resync has its turn.
+/// How many changed keys are taken in a row before one from the resync lane.
 pub const RESYNC_SHARE: u32 = 16;
 
-/// Which of the two lanes a key waits in.
+/// The lane in which a key waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Something changed: first.
+    /// Something changed: taken first.
     Changed = 0,
-    /// The safety net: when nothing changed, and once in [`RESYNC_SHARE`] turns.
+    /// Resync: taken if no key changed, and once in [`RESYNC_SHARE`] turns.
     Resync = 1,
 }
 
@@ -56,11 +56,11 @@ pub enum Lane {
 pub enum Cause {
     /// Something changed.
     Changed,
-    /// A time came that a pass asked for.
+    /// The time came for which a pass asked.
     Timer,
     /// The last pass failed.
     Retry,
-    /// The safety net.
+    /// Periodic resync.
     Resync,
 }
 
@@ -99,7 +99,7 @@ impl<K> fmt::Debug for Queue<K> {
 }
 
 impl<K: Clone + Eq + Hash> Queue<K> {
-    /// An empty queue that draws its jitter from `entropy`.
+    /// Creates an empty queue that draws its jitter from `entropy`.
     pub fn new(entropy: Entropy) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -110,8 +110,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Wants a pass over `key` as soon as may be. A key in the resync lane moves up when it changes; a key that a worker
-    /// has goes back when the worker is done.
+    /// Requests a pass over `key` as soon as possible. A key in the resync lane moves up when it changes; a key that a worker
+    /// has taken is queued again when the worker is done.
     pub fn add(&self, key: K, lane: Lane) {
         let cause = match lane {
             Lane::Changed => Cause::Changed,
@@ -120,15 +120,15 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.inner.change(|state, now| state.add(key, cause, now));
     }
 
-    /// Wants a pass over `key` after `delay`. Of two delays the earlier stays; a pass that starts before drops it, since
-    /// it asks anew for what it wants.
+    /// Requests a pass over `key` after `delay`. The earlier of two delays is kept; a pass that starts before drops it, since
+    /// it decides again.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.inner
             .change(|state, now| state.add_at(key, Cause::Timer, now + delay, now));
     }
 
-    /// Counts a failed pass over `key` and wants another one after its backoff, which grows with every failure in a row,
-    /// less up to a fifth. However often a key fails, it is never dropped.
+    /// Counts a failed pass over `key` and requests another one after its backoff, which grows with every failure in a row,
+    /// minus up to a fifth. A key is never dropped, however often it fails.
     pub fn retry(&self, key: K) {
         let entropy = &self.inner.entropy;
         self.inner.change(|state, now| {
@@ -136,21 +136,21 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         });
     }
 
-    /// A pass over `key` succeeded: its failures are forgotten.
+    /// Resets the failure count of `key` after a successful pass.
     pub fn forget(&self, key: &K) {
         self.inner.change(|state, now| state.forget(key, now));
     }
 
-    /// The object is gone: drops every trace of `key`. A pass that runs over it ends undisturbed; what it asks for
-    /// (`add_after`, `retry`) is ignored, while [`Queue::add`] brings the key back.
+    /// Removes all state of `key`, whose object is gone. A running pass is not affected; its requests (`add_after`, `retry`)
+    /// are ignored, while [`Queue::add`] adds the key again.
     pub fn remove(&self, key: &K) {
         self.inner.change(|state, _| state.remove(key));
     }
 
-    /// Waits for the next key. None after [`Queue::shutdown`]. May be cancelled at any time without losing a key.
+    /// Waits for the next key. None after [`Queue::shutdown`]. Cancel-safe: no key is lost.
     pub async fn take(&self) -> Option<Taken<K>> {
         loop {
-            // Registered before the look: what is added in between wakes it.
+            // Registered before the check: a key that is added in between wakes it.
             let mut wake = std::pin::pin!(self.inner.wake.notified());
             wake.as_mut().enable();
             match self.inner.change(State::next) {
@@ -174,7 +174,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Holds the queue: no key is taken, and none is lost, until it is let go. Passes that run end undisturbed.
+    /// Holds or releases the queue: while it is held, no key is taken and none is lost. Running passes are not affected.
     pub fn hold(&self, held: bool) {
         self.inner.change(|state, _| state.hold(held));
         if !held {
@@ -182,7 +182,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Holds back every key, those that are let through as well: nothing can be done for any of them at the moment.
+    /// Pauses or resumes the queue for all keys, including those that pass a held queue: no key can be processed at the
+    /// moment.
     pub fn pause(&self, paused: bool) {
         self.inner.change(|state, _| state.pause(paused));
         if !paused {
@@ -190,66 +191,66 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         }
     }
 
-    /// Says whether `key` is taken also while the queue is held; a key that is removed no longer is.
+    /// Sets whether `key` is taken even while the queue is held; [`Queue::remove`] resets this.
     pub fn let_through(&self, key: &K, through: bool) {
         self.inner
             .change(|state, _| state.let_through(key, through));
     }
 
-    /// How long a key waits from now on whose pass failed; waits that have begun stay.
+    /// Sets the backoff for keys whose pass fails from now on; delays that have begun stay.
     pub fn set_backoff(&self, backoff: Backoff) {
         self.inner.change(|state, _| state.set_backoff(backoff));
     }
 
-    /// Ends every [`Queue::take`], now and later, and drops what waits. Passes that run end undisturbed.
+    /// Ends every [`Queue::take`], now and later, and drops waiting keys. Running passes are not affected.
     pub fn shutdown(&self) {
         self.inner.change(|state, _| state.close());
         self.inner.wake.notify_waiters();
     }
 
-    /// Keys that wait for a worker.
+    /// Returns how many keys wait for a worker.
     pub fn depth(&self) -> usize {
         self.inner.look(State::depth)
     }
 
-    /// Keys that wait for a time: backoff, breaker, [`Queue::add_after`].
+    /// Returns how many keys wait for a time: backoff, breaker, [`Queue::add_after`].
     pub fn delayed(&self) -> usize {
         self.inner.look(State::delayed)
     }
 
-    /// How long the longest waiting key has waited for a worker.
+    /// Returns how long the longest waiting key has waited for a worker.
     pub fn oldest(&self) -> Option<Duration> {
         let since = self.inner.look(State::oldest)?;
         Some(Instant::now().saturating_duration_since(since))
     }
 
-    /// Keys that workers have.
+    /// Returns how many keys workers have taken.
     pub fn busy(&self) -> usize {
         self.inner.look(State::busy)
     }
 
-    /// Which keys workers have.
+    /// Returns the keys that workers have taken.
     pub fn running(&self) -> Vec<K> {
         self.inner.look(State::running)
     }
 
-    /// How often the breaker has held a key off.
+    /// Returns how often the breaker has delayed a key.
     pub fn slowed(&self) -> u64 {
         self.inner.look(State::slowed)
     }
 
-    /// Whether the breaker holds `key` off at the moment.
+    /// True if the breaker delays `key` at the moment.
     pub fn is_slowed(&self, key: &K) -> bool {
         self.inner
             .look(|state| state.is_slowed(key, Instant::now()))
     }
 
-    /// Failed passes over `key` in a row.
+    /// Returns the number of failed passes over `key` in a row.
     pub fn failures(&self, key: &K) -> u32 {
         self.inner.look(|state| state.failures(key))
     }
 
-    /// Keys that cost memory: all but the idle ones.
+    /// Returns how many keys use memory: all but idle ones.
     pub fn known(&self) -> usize {
         self.inner.look(State::known)
     }
@@ -260,8 +261,8 @@ impl<K: Clone + Eq + Hash> Inner<K> {
         f(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the state, then wakes whom it concerns: one worker for a key more, every worker for an earlier time, since
-    /// each sleeps until the earliest time that it knew of.
+    /// Changes the state, then wakes the workers concerned: one worker for a new key, every worker for an earlier time, since
+    /// each sleeps until the earliest time known to it.
     fn change<T>(&self, f: impl FnOnce(&mut State<K>, Instant) -> T) -> T {
         let (result, more, earlier) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,16 +284,16 @@ impl<K: Clone + Eq + Hash> Inner<K> {
     }
 }
 
-/// A key that one worker has; nobody else gets it until this is dropped.
+/// A key taken by one worker; no other worker gets it until this is dropped.
 ///
-/// Dropped in a panic it counts as a failure: the key is freed and retried after its backoff. An `async move` block that
-/// names nothing of it but a field that is `Copy` does not hold it: hand it over whole.
+/// If dropped in a panic, it counts as a failure: the key is freed and retried after its backoff. An `async move` block that
+/// uses only a `Copy` field does not capture the whole value: move it in explicitly.
 pub struct Taken<K: Clone + Eq + Hash> {
-    /// Which.
+    /// The key.
     pub key: K,
     /// How long it waited for a worker.
     pub waited: Duration,
-    /// Why it was in the queue; for metrics.
+    /// Why it was in the queue, for metrics.
     pub cause: Cause,
     inner: Arc<Inner<K>>,
 }
@@ -304,7 +305,7 @@ impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for Taken<K> {
 }
 
 impl<K: Clone + Eq + Hash> Taken<K> {
-    /// The pass is over; the same as dropping it.
+    /// Ends the pass; the same as dropping it.
     pub fn done(self) {}
 }
 

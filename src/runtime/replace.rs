@@ -1,12 +1,13 @@
-//! Children that cannot be changed in place: Pods, and objects of which an immutable field is declared anew.
+//! Children that cannot be changed in place: Pods, and objects with a change of an immutable field.
 //!
 //! ```text
 //!  apply ─ 422, every cause says "immutable" ─► `onImmutable: recreate` and proved ours? ─ no ──► ImmutableField, which names the fields
-//!                                                     └─ yes ─► DELETE this uid in this resourceVersion ─► the apply is tried again: it creates
+//!                                                     └─ yes ─► DELETE this uid in this resourceVersion ─► the apply is retried: it creates
 //! ```
 //!
-//! The API server checks an update as a whole: an object that is wrong in itself has other causes too, and is not deleted.
+//! The API server checks an update as a whole: an object that is invalid in itself has other causes too, and is not deleted.
 
+use orkestra_cluster::wire::{Cause, WireError};
 use orkestra_core::{
     plan::{ChildKey, GroupKind},
     reconcile::{
@@ -23,11 +24,10 @@ use super::{
     bound::Kind,
     execute::{Writer, failure},
     shared::lock,
-    wire::{Cause, WireError},
 };
 
 impl Writer<'_, '_> {
-    /// Deletes an object whose change was refused with `error`, if it may be created again. Returns what that is reported as.
+    /// Deletes an object whose change was refused with `error`, if it may be created again. Returns the action to report.
     pub(super) async fn replace(
         &mut self,
         kind: &Kind,
@@ -65,15 +65,15 @@ impl Writer<'_, '_> {
             .await
         {
             Ok(_) => lock(self.memory).force(key, &[whole()], Instant::now()),
-            // Another state, or another object: the apply that follows meets it.
+            // Another state, or another object: the following apply handles it.
             Err(WireError::NotFound(_) | WireError::Conflict { .. }) => {}
             Err(error) => return Err(failure(key, &error)),
         }
         Ok(Action::Recreated)
     }
 
-    /// An error where the object was created again several times of late: somebody changes what is created, such as a
-    /// webhook, and it would go on without end.
+    /// Returns an error if the object was created again several times recently: another client, such as a webhook, changes
+    /// each created object, and this would repeat forever.
     fn pause_between(&mut self, key: &ChildKey, fields: &str) -> Result<(), Failure> {
         let fight = lock(self.memory).fights(key, &[whole()], Instant::now());
         let Some(pause) = fight
@@ -90,10 +90,10 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Longer words of the API server are left out, in bytes.
+/// The maximum length of a quoted API server message, in bytes.
 const MOST_DETAIL: usize = 400;
 
-/// Stands for the whole object where paths of it are remembered.
+/// Represents the whole object where its paths are remembered.
 fn whole() -> Path {
     Path::default()
 }
@@ -106,7 +106,7 @@ fn immutable(key: &ChildKey, fields: &str, hint: &str) -> Failure {
     }
 }
 
-/// What the fields have in common, with the API server's words on one of them.
+/// Describes the immutable fields, with the API server's message about one of them.
 fn described(fields: &[&str], detail: Option<&str>) -> String {
     let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
     let detail = detail.map(|words| format!(" ({words})"));
@@ -117,7 +117,7 @@ fn described(fields: &[&str], detail: Option<&str>) -> String {
     )
 }
 
-/// Why the first field cannot change, in the API server's words and without the value.
+/// Returns why the first field cannot change, as the API server says it and without the value.
 fn detail(error: &WireError) -> Option<&str> {
     let WireError::Invalid { causes, .. } = error else {
         return None;
@@ -125,7 +125,7 @@ fn detail(error: &WireError) -> Option<&str> {
     let message = &*causes.first()?.message;
     let words = match message.strip_prefix("Forbidden: ") {
         Some(words) => words,
-        // The value may be anything: `Invalid value: <value>: <words>`.
+        // The value can be anything: `Invalid value: <value>: <words>`.
         None => message.rsplit_once(": ")?.1,
     };
     words
@@ -134,7 +134,7 @@ fn detail(error: &WireError) -> Option<&str> {
         .filter(|line| line.len() <= MOST_DETAIL)
 }
 
-/// The fields of the object that cannot change, where that is all that is wrong.
+/// Returns the immutable fields of the object, if nothing else is wrong.
 fn immutable_fields<'e>(key: &ChildKey, error: &'e WireError) -> Option<Vec<&'e str>> {
     match error {
         WireError::Invalid { causes, .. } => {
@@ -154,9 +154,9 @@ fn immutable_fields<'e>(key: &ChildKey, error: &'e WireError) -> Option<Vec<&'e 
     }
 }
 
-/// Whether the object is a Pod, and all that is wrong with it is that Kubernetes does not make the change in place.
+/// True if the object is a Pod, and the only error is that Kubernetes does not make the change in place.
 ///
-/// Source: Kubernetes, `ValidatePodUpdate`: a Pod that is not valid in itself has other causes too.
+/// Source: Kubernetes, `ValidatePodUpdate`: a Pod that is invalid in itself has other causes too.
 fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
     let WireError::Invalid { causes, .. } = error else {
         return false;

@@ -1,25 +1,23 @@
-//! The requests of one operator: each is counted, and a refused right is remembered until the same request succeeds.
+//! The requests of one operator: each is counted, and a missing permission is remembered until the same request succeeds.
 
 use std::cell::Cell;
 
+use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, WireError};
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::record::{Identity, Uid},
     value::Node,
 };
 
-use super::{
-    shared::{Request, Shared},
-    wire::{Deletion, Propagation, Scope, Served, WireError},
-};
+use super::shared::{Request, Shared};
 use crate::metrics::Verb;
 
 tokio::task_local! {
-    /// Whether the pass that this task is in has written anything.
+    /// Whether the current pass of this task has written anything.
     static WROTE: Cell<bool>;
 }
 
-/// Runs a pass, and says beside what it came to whether it has written anything.
+/// Runs a pass; returns its result, and whether it has written anything.
 pub(super) async fn watched<T>(pass: impl Future<Output = T>) -> (T, bool) {
     WROTE
         .scope(Cell::new(false), async {
@@ -36,7 +34,7 @@ impl Shared {
         self.heard(Request::Get, kind, answer)
     }
 
-    /// Every object of a kind in that scope, as the API server has them now.
+    /// Lists the objects of a kind in that scope, as the API server has them now.
     pub(super) async fn list(&self, kind: &Served, scope: &Scope) -> Result<Vec<Node>, WireError> {
         let answer = self.wire.list_page(kind, scope, 0, None).await;
         Ok(self.heard(Request::List, kind, answer)?.items)
@@ -55,7 +53,7 @@ impl Shared {
         self.wrote(Request::Apply, Verb::Apply, kind, answer)
     }
 
-    /// Makes a child.
+    /// Creates a child.
     pub(super) async fn create(
         &self,
         kind: &Served,
@@ -67,7 +65,7 @@ impl Shared {
         self.wrote(Request::Create, Verb::Create, kind, answer)
     }
 
-    /// Deletes the child of that uid. Returns it where it stays for its finalizers.
+    /// Deletes the child of that uid. Returns it if its finalizers keep it.
     pub(super) async fn delete(
         &self,
         kind: &Served,
@@ -84,7 +82,7 @@ impl Shared {
         self.wrote(Request::Delete, Verb::Delete, kind, answer)
     }
 
-    /// Deletes the child of that identity, in that very state.
+    /// Deletes the child of that identity, in exactly that state.
     pub(super) async fn delete_state(
         &self,
         kind: &Served,
@@ -100,7 +98,7 @@ impl Shared {
         self.wrote(Request::Delete, Verb::Delete, kind, answer)
     }
 
-    /// Applies metadata of a custom resource.
+    /// Applies the metadata of a custom resource.
     pub(super) async fn apply_metadata(
         &self,
         kind: &Served,
@@ -112,7 +110,7 @@ impl Shared {
         self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
-    /// Patches metadata of an object.
+    /// Patches the metadata of an object.
     pub(super) async fn patch_metadata(
         &self,
         kind: &Served,
@@ -125,7 +123,7 @@ impl Shared {
             .await
     }
 
-    /// Patches the spec of a custom resource: values that are brought to one form.
+    /// Patches the spec of a custom resource with normalized values.
     pub(super) async fn normalize(
         &self,
         kind: &Served,
@@ -138,7 +136,7 @@ impl Shared {
             .await
     }
 
-    /// Patches the status of a custom resource, by the subresource where there is one.
+    /// Patches the status of a custom resource, through the subresource if there is one.
     pub(super) async fn patch_status(
         &self,
         kind: &Served,
@@ -177,7 +175,7 @@ impl Shared {
     ) -> Result<T, WireError> {
         if answer.is_ok() {
             self.metrics.wrote(verb);
-            // Outside of a pass there is nobody to tell.
+            // Outside a pass nothing records it.
             let _ = WROTE.try_with(|wrote| wrote.set(true));
         }
         self.heard(request, kind, answer)

@@ -1,4 +1,4 @@
-//! What the tasks of one operator share.
+//! The shared state of the tasks of one operator.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,6 +10,10 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
+use orkestra_cluster::{
+    client::flow::Share,
+    wire::{Served, Wire, WireError},
+};
 use orkestra_core::{
     plan::{CapacityPlan, ObjectKey, OperatorPlan, Plans, Revised},
     reasons::KatalogReason,
@@ -31,64 +35,63 @@ use super::{
     sources::{Calls, objects::Objects, readers::Readers, scalers::Scalers},
     standby::Recent,
     uniques::Uniques,
-    wire::{Served, Wire, WireError},
 };
-use crate::{client::flow::Share, metrics::OperatorMetrics};
+use crate::metrics::OperatorMetrics;
 
-/// What the tasks of one operator share.
+/// The shared state of the tasks of one operator.
 pub(super) struct Shared {
     pub(super) context: Arc<Context>,
-    /// What runs and what is wanted. The driver alone says what runs.
+    /// The running and the wanted plan. Only the driver sets the running one.
     pub(super) plans: watch::Sender<Plans>,
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
-    /// Requests on the operator's account.
+    /// Counts requests for this operator.
     pub(super) wire: Wire,
     pub(super) queue: Queue<ObjectKey>,
-    /// Calls to the outside that passes wait for.
+    /// External calls that passes wait for.
     pub(super) calls: Calls,
-    /// Who reads what beside custom resources and children.
+    /// Which custom resources read which objects beside themselves and their children.
     pub(super) readers: Arc<Readers>,
-    /// What is known of others' objects.
+    /// The known objects of other owners.
     pub(super) objects: Objects,
     /// The autoscalers of children.
     pub(super) scalers: Scalers,
     /// The plan with its watches; none while the operator waits for its CRD.
     pub(super) bound: ArcSwapOption<Bound>,
-    /// Whether `bound` lacks a permission for children, and works on deletions alone.
+    /// Whether `bound` lacks a permission for children, and processes deletions only.
     pub(super) ends_only: AtomicBool,
-    /// Wakes the driver: the kinds that must be watched may have changed.
+    /// Wakes the driver: the set of kinds to watch may have changed.
     pub(super) rebind: Notify,
     /// Wakes the publisher: the operator's status may have changed.
     pub(super) changed: Notify,
     pub(super) tally: Mutex<Tally>,
-    /// What the passes say of the operator.
+    /// The operator's health, from its passes.
     pub(super) health: Mutex<Health>,
     /// The recent passes.
     pub(super) meter: Meter,
-    /// Workers that take keys; none before they run.
+    /// Workers that take keys; 0 before they run.
     pub(super) workers: AtomicUsize,
-    /// What an autoscaler has count instead of what is declared.
+    /// The capacity that an autoscaler sets instead of the declared one.
     pub(super) scaled: Mutex<Option<CapacityPlan>>,
     /// Wakes the driver: `scaled` has changed.
     pub(super) rescale: Notify,
     pub(super) life: Mutex<Life>,
     memories: Mutex<HashMap<ObjectKey, Kept>>,
-    /// Which custom resource has which uid, to find a child's owner.
+    /// The key of each custom resource by uid, to find a child's owner.
     uids: Mutex<HashMap<Uid, ObjectKey>>,
-    /// Custom resources that are gone and left children.
+    /// Deleted custom resources that left children.
     pub(super) orphaned: Mutex<Orphaned>,
-    /// What `unique` compares.
+    /// The values that `unique` compares.
     pub(super) uniques: Uniques,
-    /// Rights that were refused, by request and kind, until the same request succeeds.
+    /// Missing permissions, by request and kind, until the same request succeeds.
     refused: Mutex<BTreeMap<(Request, String), String>>,
     /// Why the API server refuses the status that the plan declares.
     status_refused: Mutex<Option<String>>,
-    /// What changed lately, while another process leads; none while this one works.
+    /// Recent changes, while another process leads; none while this one works.
     pub(super) recent: Mutex<Option<Recent>>,
 }
 
-/// What a request does, for telling which refusal its success takes back.
+/// The type of a request, to match a refusal with a later success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Request {
     Get,
@@ -99,13 +102,13 @@ pub(super) enum Request {
     Status,
 }
 
-/// Where an operator stands.
+/// The state of an operator.
 #[derive(Clone, Default)]
 pub(super) struct Life {
     pub(super) phase: Phase,
     /// When its workers started.
     pub(super) started_at: Option<jiff::Timestamp>,
-    /// What of `dependsOn` is not ready.
+    /// The dependencies (`dependsOn`) that are not ready.
     pub(super) waits_for: Option<String>,
     /// Bound, but not in force yet.
     pub(super) pending: Option<Arc<Bound>>,
@@ -113,28 +116,28 @@ pub(super) struct Life {
     pub(super) obstacle: Option<Problem>,
 }
 
-/// The capacity that counts at the moment.
+/// The capacity in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     pub(super) crew: Crew,
-    /// The depth that counts as a full queue; 0 is none.
+    /// The queue depth that counts as full; 0 disables this.
     pub(super) max_depth: u32,
-    /// Period of the safety net; zero is off.
+    /// The resync period; zero disables it.
     pub(super) resync: Duration,
 }
 
-/// Counts of an operator's passes.
+/// Counters of an operator's passes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) passes: u64,
     pub(super) failures: u64,
-    /// Those among the failures that the custom resource's own input caused.
+    /// Failures that the custom resource's own input caused.
     pub(super) own_failures: u64,
     pub(super) last_error: Option<String>,
     pub(super) last_pass: Option<jiff::Timestamp>,
 }
 
-/// No lock of ours is held across a panic with its data half written, so a poisoned one is as good as any.
+/// Locks a mutex and ignores poisoning: none of our locks is held across a panic with its data half written.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -180,7 +183,7 @@ impl Shared {
         }
     }
 
-    /// Notes a refused right, or that it is there again; hands the answer on.
+    /// Records a missing permission, or that it was granted; returns the answer.
     pub(super) fn heard<T>(
         &self,
         request: Request,
@@ -202,7 +205,7 @@ impl Shared {
         answer
     }
 
-    /// Remembers why the status cannot be written, or that it can.
+    /// Records why the status cannot be written, or that it can.
     pub(super) fn status_refused(&self, why: Option<String>) {
         let mut refused = lock(&self.status_refused);
         if *refused != why {
@@ -211,7 +214,7 @@ impl Shared {
         }
     }
 
-    /// What requests of passes ran into.
+    /// Returns the problems of the requests that passes made.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let rights = lock(&self.refused);
         let mut problems: Vec<Problem> = rights
@@ -243,7 +246,7 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    /// What is bound and not in force yet, and why the wanted plan cannot be bound.
+    /// Sets the plan that is bound but not in force yet, and why the wanted plan cannot be bound.
     pub(super) fn set_pending(&self, pending: Option<Arc<Bound>>, obstacle: Option<Problem>) {
         let mut life = lock(&self.life);
         (life.pending, life.obstacle) = (pending, obstacle);
@@ -251,12 +254,12 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    /// The plan that the operator goes by: what it runs, or what it is to run while it runs nothing.
+    /// Returns the effective plan of the operator: the running one, or the wanted one if none runs.
     pub(super) fn plan(&self) -> Arc<OperatorPlan> {
         self.plans.borrow().effective().plan.clone()
     }
 
-    /// Holds the queue while something that the operator depends on is not ready, and tells what; or lets it go.
+    /// Holds the queue while a dependency is not ready, and publishes which; or releases it.
     pub(super) fn wait_for(&self, waits_for: Option<String>) {
         self.queue.hold(waits_for.is_some());
         let mut life = lock(&self.life);
@@ -266,7 +269,7 @@ impl Shared {
         }
     }
 
-    /// Queues the custom resources whose `unique` has another answer since `key` changed.
+    /// Queues the custom resources whose `unique` result changed because `key` changed.
     pub(super) fn compare_anew(&self, key: &ObjectKey) {
         if let Some(bound) = self.bound.load_full() {
             for other in self.uniques.refresh(&bound, key) {
@@ -275,15 +278,15 @@ impl Shared {
         }
     }
 
-    /// Queues a custom resource for a pass; an operator that yields has none to run.
+    /// Queues a custom resource for a pass; an operator that yields runs none.
     pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
         if self.role == Role::Reconciles && !self.remembers(&key, lane) {
             self.queue.add(key, lane);
         }
     }
 
-    /// Takes the memory of a custom resource out for a pass: the queue lets no two passes have one key. What stays behind
-    /// says whether it is ready, which does not change while a pass only looks.
+    /// Takes the memory of a custom resource for a pass: the queue allows no two passes over one key. The part that stays
+    /// says whether it is ready, which does not change while a pass only reads.
     pub(super) fn take_memory(&self, key: &ObjectKey) -> Memory {
         let mut memories = lock(&self.memories);
         memories.get_mut(key).map(Kept::take).unwrap_or_default()
@@ -293,12 +296,12 @@ impl Shared {
         lock(&self.memories).insert(key.clone(), memory.into());
     }
 
-    /// Whether an autoscaler's capacity counts.
+    /// True if an autoscaler's capacity is in effect.
     pub(super) fn is_scaled(&self) -> bool {
         lock(&self.scaled).is_some()
     }
 
-    /// The capacity that counts: what is declared, or what an autoscaler says instead.
+    /// Returns the capacity in effect: the declared one, or the autoscaler's.
     pub(super) fn pace(&self, plan: &OperatorPlan) -> Pace {
         let scaled = lock(&self.scaled).clone().unwrap_or_default();
         let declared = Crew {
@@ -312,12 +315,12 @@ impl Shared {
         }
     }
 
-    /// What it measures of itself now.
+    /// Returns its current metrics.
     pub(super) fn figures(&self) -> Figures {
         let recent = self.meter.recent();
         let workers = self.workers.load(Ordering::Relaxed);
         let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        // Surplus workers that end their last pass are no more than all.
+        // Surplus workers that finish their last pass are not counted beyond the total.
         let busy = self.queue.busy().min(workers);
         Figures {
             queue_depth: whole(self.queue.depth()),
@@ -329,7 +332,7 @@ impl Shared {
         }
     }
 
-    /// Another plan is in force: what its predecessor left ready counts as ready once a pass of its own has.
+    /// Resets readiness when another plan is in force: custom resources count as ready again after a pass under it.
     pub(super) fn forget_readiness(&self) {
         for memory in lock(&self.memories).values_mut() {
             memory.ready = false;
@@ -343,7 +346,7 @@ impl Shared {
             .count()
     }
 
-    /// Custom resources that `reconcileGate` holds back.
+    /// Returns how many custom resources `reconcileGate` holds back.
     pub(super) fn gated_count(&self) -> usize {
         let is_gated = |kept: &&Kept| kept.held_back == Some(Held::Gated);
         lock(&self.memories).values().filter(is_gated).count()
@@ -353,12 +356,12 @@ impl Shared {
         lock(&self.uids).get(uid).cloned()
     }
 
-    /// A custom resource appeared.
+    /// Records a new custom resource.
     pub(super) fn learn(&self, uid: &Uid, key: &ObjectKey) {
         lock(&self.uids).insert(uid.clone(), key.clone());
     }
 
-    /// A custom resource is gone.
+    /// Removes the state of a deleted custom resource.
     pub(super) fn unlearn(&self, uid: &Uid, key: &ObjectKey) {
         lock(&self.uids).remove(uid);
         lock(&self.memories).remove(key);
@@ -376,7 +379,7 @@ impl Shared {
         self.tell_turn(&bound.plan, turn);
     }
 
-    /// What the operator's passes are measured by now.
+    /// Returns the current measure for the operator's passes.
     fn measure(&self) -> Measure {
         Measure {
             threshold: self.plan().queue.failure_threshold,
@@ -385,7 +388,7 @@ impl Shared {
         }
     }
 
-    /// Logs that the operator is degraded from now on, or no longer.
+    /// Logs that the operator became degraded, or recovered.
     fn tell_turn(&self, plan: &OperatorPlan, turn: Option<Turn>) {
         let (katalog, operator) = (&plan.katalog, &plan.name);
         match turn {
@@ -400,7 +403,7 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    /// The CRD is gone, and all custom resources with it.
+    /// Removes the state of all custom resources, since the CRD is gone.
     pub(super) fn clear(&self) {
         let keys: Vec<ObjectKey> = lock(&self.uids).drain().map(|(_, key)| key).collect();
         for key in keys {
@@ -412,13 +415,13 @@ impl Shared {
         *lock(&self.health) = Health::default();
     }
 
-    /// A pass over a custom resource has read exactly these.
+    /// Records that a pass over a custom resource has read exactly these.
     pub(super) fn read<'r>(&self, key: &ObjectKey, reads: impl IntoIterator<Item = &'r Read>) {
         let unread = self.readers.settle(key, reads);
         self.objects.release(&unread, &self.readers);
     }
 
-    /// Counts a pass over a custom resource; whether that is still there, and whether it is tried again with
+    /// Counts a pass over a custom resource; `is_known` says whether it still exists, `is_retried` whether it is retried with
     /// backoff.
     pub(super) fn passed(
         &self,

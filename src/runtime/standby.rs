@@ -1,7 +1,7 @@
-//! What an operator remembers while another process leads: which custom resources changed lately.
+//! Recent changes, as an operator records them while another process leads.
 //!
-//! Whoever takes over looks at every custom resource, since nobody knows how far the predecessor came. Those that changed in
-//! the time that a take-over takes come first: the predecessor may have died before it saw them.
+//! A new leader queues every custom resource, since the progress of its predecessor is unknown. Those that changed during the
+//! time that a failover takes come first: the predecessor may have died before it saw them.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -14,12 +14,12 @@ use super::{
     shared::{Shared, lock},
 };
 
-/// How long a change is recent: longer than a lease that nobody renews is left alone, and its holder's last passes.
+/// How long a change counts as recent: longer than an unrenewed lease stays with its holder, plus the holder's last passes.
 const RECENT: Duration = Duration::from_secs(15);
-/// Changes that are remembered before old ones are looked for.
+/// How many changes are recorded before old ones are swept.
 const FEW: usize = 256;
 
-/// Custom resources that changed lately.
+/// Custom resources that changed recently.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     changed: HashMap<ObjectKey, Instant>,
@@ -32,7 +32,7 @@ impl Recent {
         if self.changed.len() > self.sweep_above.max(FEW) {
             self.changed.retain(|_, at| is_recent(*at, now));
             self.changed.shrink_to_fit();
-            // Doubled, so that a sweep costs each change no more than a moment.
+            // Doubled, so that the cost of sweeps per change stays constant.
             self.sweep_above = self.changed.len() * 2;
         }
     }
@@ -51,12 +51,12 @@ fn is_recent(at: Instant, now: Instant) -> bool {
 }
 
 impl Shared {
-    /// From now on changes are remembered, not queued.
+    /// Records changes from now on, instead of queueing them.
     pub(super) fn stand_by(&self) {
         lock(&self.recent).get_or_insert_default();
     }
 
-    /// From now on changes are queued; so is everything that there is, what changed lately first.
+    /// Queues changes from now on, and all existing custom resources, recently changed ones first.
     pub(super) fn take_over(&self, bound: &Bound) {
         let Some(recent) = lock(&self.recent).take() else {
             return;
@@ -72,7 +72,7 @@ impl Shared {
         }
     }
 
-    /// Remembers a change, and says so, where another process leads.
+    /// Records a change if another process leads; true if so.
     pub(super) fn remembers(&self, key: &ObjectKey, lane: Lane) -> bool {
         let mut recent = lock(&self.recent);
         let recent = recent.as_mut();
@@ -85,7 +85,7 @@ impl Shared {
         stands_by
     }
 
-    /// A custom resource is gone.
+    /// Removes a deleted custom resource.
     pub(super) fn forget_recent(&self, key: &ObjectKey) {
         if let Some(recent) = lock(&self.recent).as_mut() {
             recent.forget(key);

@@ -1,4 +1,4 @@
-//! What a pass tells people: events and logs.
+//! Reports of a pass for people: events and logs.
 
 use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use orkestra_core::reasons::{Reason, Remark};
@@ -10,7 +10,7 @@ use orkestra_core::reconcile::{
 use super::{bound::Bound, memory::Memory, shared::Shared};
 use crate::events::{Event, Severity};
 
-/// An event for each pass that changed something, and one for each new trouble.
+/// Publishes an event for each pass that changed something, and one for each new problem.
 pub(super) fn tell(
     shared: &Shared,
     bound: &Bound,
@@ -55,7 +55,7 @@ pub(super) fn tell(
     }
 }
 
-/// What is wrong, as an Event tells it: of many failures each is named.
+/// Describes the problem for an Event; every failure is named.
 fn note(executed: &Executed, verdict: &Verdict) -> String {
     if executed.failures.is_empty() {
         verdict.message.clone()
@@ -64,7 +64,7 @@ fn note(executed: &Executed, verdict: &Verdict) -> String {
     }
 }
 
-/// An event for rules that are not kept and only warn, once for each new word of them.
+/// Publishes an event for violated rules that only warn, once for each new text.
 pub(super) fn warn(
     shared: &Shared,
     bound: &Bound,
@@ -83,7 +83,7 @@ pub(super) fn warn(
     memory.warned = text;
 }
 
-/// Reports what is ignored of an inventory annotation, once for each new one.
+/// Reports the ignored parts of an inventory annotation, once for each new one.
 pub(super) fn ignore(shared: &Shared, bound: &Bound, observed: &Observed, memory: &mut Memory) {
     let cr = &observed.cr;
     let ignored = cr.inventory.ignored(&observed.inventory);
@@ -96,13 +96,13 @@ pub(super) fn ignore(shared: &Shared, bound: &Bound, observed: &Observed, memory
             "annotation {}: no accepted revision of the Katalog declares {what}",
             names::ANNOTATION_INVENTORY
         );
-        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, ignored = what, "inventory is ignored in part");
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, ignored = what, "ignoring a part of the inventory");
         publish(shared, bound, cr, Severity::Warning, reason, note);
     }
     memory.ignored = ignored;
 }
 
-/// Tells what conditions could not compare, when it is new.
+/// Reports comparisons that conditions could not make, if they are new.
 fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, executed: &Executed) {
     let Some(first) = executed.doubts.first() else {
         memory.doubted = None;
@@ -115,7 +115,7 @@ fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, exe
     let text = lines.collect::<Vec<_>>().join("; ");
     if memory.doubted.as_ref() != Some(&text) {
         let reason = first.reason.as_str();
-        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "a condition cannot be answered");
+        tracing::warn!(operator = %bound.plan.name, object = %cr.id.key, reason, error = %text, "cannot evaluate a condition");
         publish(shared, bound, cr, Severity::Warning, reason, text.clone());
         memory.doubted = Some(text);
     }

@@ -1,4 +1,4 @@
-//! Which custom resources of an operator have the same text at the paths where `unique` asks for it.
+//! An index of the custom resources of an operator by the text at each path that `unique` checks.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,10 +13,10 @@ use orkestra_core::{
 
 use super::{bound::Bound, shared::lock};
 
-/// A path, and the text that is there.
+/// A path, and its text.
 type Place = (Path, Box<str>);
 
-/// The index of one operator. Empty where its plan asks for nothing unique.
+/// The index of one operator. Empty if its plan has no `unique`.
 #[derive(Debug, Default)]
 pub(super) struct Uniques(Mutex<Index>);
 
@@ -27,12 +27,12 @@ struct Index {
 }
 
 impl Uniques {
-    /// Takes in what the store has of a custom resource now, and returns the others whose answer changed with it.
+    /// Updates the index from the store's record of a custom resource, and returns the others whose result changed with it.
     pub(super) fn refresh(&self, bound: &Bound, key: &ObjectKey) -> Vec<ObjectKey> {
         if bound.plan.reads.unique.is_empty() {
             return Vec::new();
         }
-        // The store is read under the lock: the last to come here has the newest record.
+        // The store is read under the lock: the last caller has the newest record.
         let mut index = lock(&self.0);
         let record = bound.crs.store().get(key);
         let places = record.map(|record| {
@@ -43,7 +43,7 @@ impl Uniques {
         index.put(key, places.unwrap_or_default())
     }
 
-    /// Starts anew, with what the store has.
+    /// Rebuilds the index from the store.
     pub(super) fn rebuild(&self, bound: &Bound) {
         *lock(&self.0) = Index::default();
         for key in bound.crs.store().keys() {
@@ -51,7 +51,7 @@ impl Uniques {
         }
     }
 
-    /// Whether another than `key` has that text at the path.
+    /// Returns a custom resource other than `key` that has that text at the path.
     pub(super) fn answer(&self, key: &ObjectKey, path: &Path, text: &str) -> Answer {
         let index = lock(&self.0);
         let holders = index.holders.get(&(path.clone(), text.into()));

@@ -1,7 +1,8 @@
-//! Custom resources and children of which a part cannot be read: nothing is concluded from the rest.
+//! Custom resources and children that are partly unreadable: nothing is concluded from the rest.
 
 use std::sync::Arc;
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::ChildKey,
     reconcile::{
@@ -20,11 +21,9 @@ use super::{
     metadata::failure_of_cr,
     pass::{self, Failed, Passed, observe, soonest},
     shared::Shared,
-    wire::WireError,
 };
 
-/// Reports on a custom resource why it cannot be reconciled, where its status can be written. Its change leads to the next
-/// pass.
+/// Reports on a custom resource why it cannot be reconciled, if its status can be written. Its change leads to the next pass.
 pub(super) async fn report(
     shared: &Shared,
     bound: &Bound,
@@ -50,7 +49,7 @@ pub(super) async fn report(
     Passed { next, error }
 }
 
-/// Whether the status cannot be told from what is known: a patch of it might take away what others wrote.
+/// True if the status cannot be derived from the known parts: a patch might remove entries that other clients wrote.
 fn hides_status(path: &Path) -> bool {
     match path.steps().first() {
         None => true,
@@ -59,13 +58,13 @@ fn hides_status(path: &Path) -> bool {
     }
 }
 
-/// How a child is reported that cannot be read.
+/// Returns the failure for an unreadable child.
 pub(super) fn failure_of(child: &ObservedChild) -> Option<Failure> {
     let fault = child.record.unread()?;
     Some(failure(&child.key, fault))
 }
 
-/// How a child that cannot be read is reported.
+/// Returns the failure for an unreadable object.
 pub(super) fn failure(key: &ChildKey, fault: &Fault) -> Failure {
     Failure {
         reason: Reason::Unreadable,

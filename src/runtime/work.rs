@@ -1,4 +1,4 @@
-//! The workers' side of a pass: health is counted, a panic ends one cycle, what follows is queued.
+//! The worker's part of a pass: counts health, catches a panic, queues what follows.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::metrics::{Outcome, Trigger};
 
-/// How long a key rests whose pass ended with the lease: workers stop within that.
+/// The delay for a key whose pass ended with the lease: workers stop within that time.
 const LOST: Duration = Duration::from_secs(1);
 
 /// Starts the workers of an operator, as many as `plan` declares and the autoscaler permits.
@@ -49,11 +49,11 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     let pass = shared
         .context
         .leadership
-        // A pass is large; it is moved into what runs it.
+        // A pass is large; boxed to keep the surrounding future small.
         .while_leading(Box::pin(guarded(shared, &bound, &taken)));
     let (passed, wrote) = watched(pass).await;
     drop(active);
-    // A write that was refused since the lease has run out is nobody's failure.
+    // A write that is refused after the lease has expired does not count as a failure.
     let leads = || shared.context.leadership.leads();
     let Some(passed) = passed.filter(|passed| passed.error.is_none() || leads()) else {
         shared.queue.add_after(key, LOST);
@@ -71,7 +71,7 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
         shared.meter.ended(took, outcome == Outcome::Error);
     }
     if passed.is_lost(shared.context.wire.reach()) {
-        // It is taken again once the API server is back, as if it had not been tried.
+        // Queued again without counting as an attempt; it runs once the API server is reachable.
         shared.queue.add(key, Lane::Changed);
         taken.done();
         return;
@@ -83,7 +83,7 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     }
     match passed.next {
         Next::Settled => shared.queue.forget(&key),
-        // It is no pass yet: how often it failed before is still known.
+        // This was not a full pass: the failure count is kept.
         Next::Pending => {}
         Next::Again => {
             shared.queue.forget(&key);
@@ -99,7 +99,7 @@ async fn one(shared: &Shared, taken: Taken<ObjectKey>) {
     shared.changed.notify_one();
 }
 
-/// What the metrics call a cause.
+/// Returns the metrics label of a cause.
 fn trigger(cause: Cause) -> Trigger {
     match cause {
         Cause::Changed => Trigger::Changed,
@@ -109,7 +109,7 @@ fn trigger(cause: Cause) -> Trigger {
     }
 }
 
-/// The pass. A panic is a failure of its own: whatever it left half done, the next pass sees and mends.
+/// Runs the pass. A panic is a failure: the next pass sees and fixes what it left unfinished.
 async fn guarded(shared: &Shared, bound: &Bound, taken: &Taken<ObjectKey>) -> Passed {
     let key = &taken.key;
     let mut memory = shared.take_memory(key);

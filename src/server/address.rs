@@ -1,14 +1,14 @@
-//! Addresses below `/katalog/`: long ones name namespace and Katalog, short ones only the entry.
+//! Addresses below `/katalog/`: long ones with namespace and Katalog, short ones with the entry only.
 
 use crate::{
     meta::{KatalogView, OperatorView},
     server::ApiError,
 };
 
-/// Longest path that is taken apart, in bytes: three names and a page, with room.
+/// The longest accepted path, in bytes: enough for three names and a page.
 const LONGEST: usize = 2048;
 
-/// What an address names.
+/// The target of an address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target<'a> {
     pub(super) katalog: &'a KatalogView,
@@ -28,9 +28,9 @@ pub(super) enum Page<'a> {
     },
 }
 
-/// Finds what the path behind `/katalog/` names.
+/// Resolves the path after `/katalog/`.
 ///
-/// A path may read as a long and as a short one; then the long one wins if it exists.
+/// A path may be valid as a long and as a short one; then the long one has precedence if it exists.
 pub(super) fn resolve<'a>(
     katalogs: &'a [KatalogView],
     path: &'a str,
@@ -142,9 +142,9 @@ fn unknown(katalogs: &[KatalogView], entry: &str) -> ApiError {
     let more = if names.len() > 20 { ", …" } else { "" };
     names.truncate(20);
     let hint = if names.is_empty() {
-        "no operator runs".to_owned()
+        "no operator is running".to_owned()
     } else {
-        format!("there are: {}{more}", names.join(", "))
+        format!("running operators: {}{more}", names.join(", "))
     };
     ApiError::not_found(format!("no Katalog has an entry {entry}"), hint)
 }

@@ -18,10 +18,10 @@ use super::{
     project::Want,
 };
 
-/// Children of one kind that an instance shows.
+/// The most children of one kind that are shown for an instance.
 const CHILDREN: usize = 100;
 
-/// Reads the children of every kind that the plan declares. A kind that is not served has none.
+/// Reads the children of every kind that the plan declares. A kind that is not served has no children.
 pub(super) async fn add_children(
     pages: &Pages,
     plan: &OperatorPlan,
@@ -63,7 +63,7 @@ pub(super) async fn add_children(
     }
 }
 
-/// The children of one kind, and whether some are left out. Of Secrets only metadata is fetched.
+/// Returns the children of one kind, and whether some are omitted. Of Secrets only metadata is requested.
 async fn children_of(
     pages: &Pages,
     kind: &ResourceType,
@@ -88,7 +88,7 @@ async fn children_of(
     Ok((rows.collect(), found.truncated))
 }
 
-/// What is read of a child: its mark, and what tells how far it has come.
+/// The fields that are read of a child: its annotation, and the fields for readiness.
 fn of_child() -> Want {
     let metadata = ["name", "namespace", "generation", "deletionTimestamp"];
     let metadata = metadata.map(|field| (field, Want::All(TEXT)));
@@ -120,12 +120,12 @@ fn of_child() -> Want {
     ])
 }
 
-/// Whether a child is in its custom resource's namespace.
+/// True if a child is in the namespace of its custom resource.
 fn stays_near(child: &ChildPlan, plan: &OperatorPlan) -> bool {
     child.namespace.is_none() && plan.resource.namespaced == Some(true)
 }
 
-/// Where the kind is served; asks the cluster where the plan does not know.
+/// Returns the path of a kind; uses discovery if the plan does not know it.
 async fn served(
     pages: &Pages,
     kind: &ResourceType,
@@ -144,7 +144,7 @@ async fn served(
     Ok(Place::at(version, &resource.plural, near(namespaced)))
 }
 
-/// Labels get copied, to `EndpointSlices` for one; a child's own mark names itself.
+/// Labels are copied to other objects, such as `EndpointSlices`; the annotation of a child contains its own name.
 fn is_child(kind: &GroupKind, object: &Value) -> bool {
     let annotations = &object["metadata"]["annotations"];
     let name = text(object, "/metadata/name").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Answers that are no success.
+//! Error responses.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use axum::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What went wrong with a request.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ApiError {
     #[serde(skip)]
     status: StatusCode,
-    /// What went wrong.
+    /// The error.
     error: String,
-    /// What to do about it.
+    /// A hint for the fix.
     #[serde(skip_serializing_if = "String::is_empty")]
     hint: String,
-    /// Paths that tell apart what has the same name.
+    /// Paths that distinguish operators or instances of the same name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<String>,
 }
 
 impl ApiError {
-    /// An answer with that status.
+    /// A response with that status.
     pub fn new(status: StatusCode, error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             status,
@@ -37,22 +37,22 @@ impl ApiError {
         }
     }
 
-    /// Whether the answer is 404.
+    /// True for status 404.
     pub fn is_not_found(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
     }
 
-    /// 400.
+    /// Status 400.
     pub fn bad_request(error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error, hint)
     }
 
-    /// 404.
+    /// Status 404.
     pub fn not_found(error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, error, hint)
     }
 
-    /// 409: several things have the name; `candidates` are the paths that tell them apart.
+    /// Status 409: several objects have the name; `candidates` are the paths that distinguish them.
     pub fn ambiguous(error: impl Into<String>, candidates: Vec<String>) -> Self {
         let hint = "use one of the candidates";
         Self {
@@ -76,19 +76,21 @@ impl IntoResponse for ApiError {
 }
 
 impl ApiError {
-    /// 502: the API server could not be asked.
+    /// Status 502: the API server did not answer.
     pub(super) fn unanswered() -> Self {
         Self::new(
             StatusCode::BAD_GATEWAY,
             "the API server did not answer",
-            "see whether the API server can be reached",
+            "check whether the API server is reachable",
         )
     }
 
-    /// The API server refused a request of ours, with that status and message.
+    /// The error for a request that the API server refused with that status and message.
     pub(super) fn refused(status: StatusCode, message: String) -> Self {
         match status {
-            StatusCode::NOT_FOUND => Self::not_found("the cluster has no such object", ""),
+            StatusCode::NOT_FOUND => {
+                Self::not_found("the object does not exist in the cluster", "")
+            }
             StatusCode::FORBIDDEN => Self::new(
                 StatusCode::BAD_GATEWAY,
                 message,
@@ -97,7 +99,7 @@ impl ApiError {
             StatusCode::GONE => Self::new(
                 StatusCode::GONE,
                 message,
-                "the token of `continue` has expired: begin with the first page",
+                "the token of `continue` has expired: start again with the first page",
             ),
             StatusCode::BAD_REQUEST => Self::bad_request(message, ""),
             _ => Self::new(StatusCode::BAD_GATEWAY, message, ""),
@@ -105,7 +107,7 @@ impl ApiError {
     }
 }
 
-/// The API server's answer to a request of ours.
+/// Converts the API server's response to our own request.
 impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> Self {
         match error {
@@ -116,9 +118,9 @@ impl From<kube::Error> for ApiError {
             kube::Error::Discovery(_) => {
                 Self::not_found("the cluster does not serve this kind", "")
             }
-            // What it holds beside is about connections, and for the log.
+            // Other errors are about connections, and only logged.
             other => {
-                tracing::warn!(error = %other, "a page could not be read from the API server");
+                tracing::warn!(error = %other, "cannot read a page from the API server");
                 Self::unanswered()
             }
         }

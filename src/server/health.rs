@@ -1,4 +1,4 @@
-//! Health of an operator, as a probe takes it.
+//! The health of an operator, for probes.
 
 use axum::{
     Json,
@@ -16,7 +16,7 @@ use crate::{
     runtime::{Problem, health::State},
 };
 
-/// Whether it is as it should be, as a probe takes it.
+/// The status code for probes.
 fn code(state: State) -> StatusCode {
     if state.is_well() {
         StatusCode::OK
@@ -40,7 +40,7 @@ pub(super) fn health(
         .started_at
         .map(|start| now.duration_since(start).as_secs().max(0));
     let is_dependency = |problem: &Problem| problem.reason == KatalogReason::DependencyNotReady;
-    // What passes found is known where they run.
+    // The results of passes are known only where they run.
     let page = Health {
         name: operator.name().to_owned(),
         namespace: katalog.reference.namespace.clone(),

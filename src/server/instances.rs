@@ -17,20 +17,20 @@ use super::{
 };
 use crate::meta::OperatorView;
 
-/// Instances that a page of a list shows.
+/// The most instances on a page of a list.
 const INSTANCES: usize = 500;
-/// Instances of one name that are told apart.
+/// The most instances of one name that are listed as candidates.
 const NAMESAKES: usize = 20;
-/// Longest short text that is shown, such as a name or a phase, in bytes.
+/// The longest short text, such as a name or a phase, in bytes.
 pub(super) const TEXT: usize = 512;
-/// Largest value of `?field=` that is shown, in bytes as they are counted while it is read.
+/// The largest value of `?field=`, in bytes as counted while it is read.
 pub(super) const VALUE: usize = 4 << 10;
-/// Largest status that an instance shows: etcd takes 1.5 MiB in one request.
+/// The largest status of an instance: etcd accepts 1.5 MiB in one request.
 const STATUS: usize = 4 << 20;
-/// Conditions that are looked at.
+/// The most conditions that are read.
 const CONDITIONS: usize = 256;
 
-/// The plan that the operator goes by.
+/// Returns the plan in force of the operator.
 fn plan_of(operator: &OperatorView) -> Arc<OperatorPlan> {
     let status = operator.status.borrow();
     Arc::clone(operator.plan(&status))
@@ -53,8 +53,13 @@ pub(super) async fn list(
         return Err(ApiError::bad_request(message, ""));
     }
     let value = field.as_deref().map(|path| Want::at(path, VALUE));
+    let labels = plan.watched.label_selector();
     let ask = Ask {
-        select: Select::All,
+        // Of a built-in kind most objects are nothing of the operator's.
+        select: match labels.as_deref().filter(|_| plan.watched.built_in) {
+            Some(labels) => Select::Labels(labels),
+            None => Select::All,
+        },
         most: limit,
         metadata_only: is_secret(&plan.resource),
         want: &shown(None),
@@ -93,8 +98,8 @@ pub(super) async fn one(
     let object = match (namespace, plan.resource.namespaced) {
         (Some(_), Some(false)) => {
             return Err(ApiError::not_found(
-                format!("{} has no namespaces", plan.resource.kind),
-                "leave the namespace out",
+                format!("{} is not namespaced", plan.resource.kind),
+                "omit the namespace",
             ));
         }
         (Some(_), _) | (None, Some(false)) => {
@@ -119,7 +124,7 @@ pub(super) async fn one(
     Ok(instance)
 }
 
-/// The only instance of that name, in whichever namespace.
+/// Returns the only instance of that name, in any namespace.
 async fn by_name(
     pages: &Pages,
     plan: &OperatorPlan,
@@ -152,11 +157,11 @@ async fn by_name(
         ));
     }
     found.pop().ok_or_else(|| {
-        ApiError::not_found(format!("there is no {} {name}", plan.resource.kind), "")
+        ApiError::not_found(format!("{} {name} does not exist", plan.resource.kind), "")
     })
 }
 
-/// Names come from a path and go into one, and into a selector: only what Kubernetes allows passes.
+/// Checks a name from a path, which is used in another path and in a selector: only names that Kubernetes permits are accepted.
 fn check_name(name: &str) -> Result<&str, ApiError> {
     names::check_dns1123_subdomain(name)
         .map(|()| name)
@@ -166,7 +171,7 @@ fn check_name(name: &str) -> Result<&str, ApiError> {
 fn instances_at(plan: &OperatorPlan, namespace: Option<&str>) -> Result<Place, ApiError> {
     let namespace = namespace.map(check_name).transpose()?;
     Place::of(&plan.resource, namespace).ok_or_else(|| {
-        let message = format!("{} is not known to the cluster yet", plan.resource.kind);
+        let message = format!("the cluster does not serve {} yet", plan.resource.kind);
         ApiError::not_found(message, "")
     })
 }
@@ -175,7 +180,7 @@ pub(super) fn is_secret(kind: &ResourceType) -> bool {
     kind.group.is_empty() && &*kind.kind == "Secret"
 }
 
-/// What is read of a custom resource; all of its status, up to so many bytes, where that is shown.
+/// The fields that are read of a custom resource; its complete status, up to `status` bytes, if that is shown.
 fn shown(status: Option<usize>) -> Want {
     let metadata = [
         "name",
@@ -198,7 +203,7 @@ fn shown(status: Option<usize>) -> Want {
     ])
 }
 
-/// Types and statuses of conditions.
+/// The types, statuses and messages of conditions.
 pub(super) fn conditions() -> Want {
     let parts = ["type", "status", "message"].map(|field| (field, Want::All(TEXT)));
     Want::Each(Box::new(Want::fields(parts)), CONDITIONS)
@@ -229,7 +234,7 @@ fn item(pages: &Pages, object: &Value) -> Item {
     }
 }
 
-/// The `Ready` condition; none where there is none, or it is unknown.
+/// Returns the `Ready` condition; `None` if it is missing or unknown.
 fn ready_condition(status: &Value) -> Option<bool> {
     let conditions = status.get("conditions")?.as_array()?;
     let ready = conditions
@@ -242,12 +247,12 @@ fn ready_condition(status: &Value) -> Option<bool> {
     }
 }
 
-/// The start of a text, for a message.
+/// Shortens a text for a message.
 pub(super) fn short(text: &str) -> String {
     cut(text, 120)
 }
 
-/// At most so many characters of a text, with an ellipsis in place of the others.
+/// Cuts a text to `most` characters, with an ellipsis if it is longer.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let mut start: String = text.chars().take(most).collect();
     if start.len() < text.len() {

@@ -1,8 +1,8 @@
-//! Bounds on what a request may cost: the API server's time, and this process's memory.
+//! Limits on the cost of a request: the API server's time, and this process's memory.
 //!
 //! ```text
-//!  request ─► a turn ─► page of a list, at most 8 MiB of text ─► the parts that are shown ─► answer
-//!                          └─ more? the same with half as many objects
+//!  request ─► a turn ─► page of a list, at most 8 MiB of text ─► the parts that are shown ─► response
+//!                          └─ larger? the same with half as many objects
 //! ```
 
 use std::{fmt::Write as _, future::Future, time::Duration};
@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
+use orkestra_cluster::client::flow::Share;
 use orkestra_core::plan::ResourceType;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -19,39 +20,38 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use super::{ApiError, project::Want};
-use crate::client::flow::Share;
 
-/// Requests that may read from the API server at a time.
+/// The most concurrent requests that read from the API server.
 const AT_ONCE: usize = 4;
-/// Requests that may wait for that.
+/// The most requests that wait for that.
 const WAITING: usize = 32;
-/// How long a page may take.
+/// The deadline of a page.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Longest path that `?field=` takes, in bytes.
+/// The longest path for `?field=`, in bytes.
 const LONGEST_FIELD: usize = 256;
-/// Most parts of such a path.
+/// The most segments of such a path.
 const MOST_PARTS: usize = 16;
-/// Longest answer of the API server that is read, in bytes. The largest object has about 3 MB as JSON.
+/// The longest response of the API server that is read, in bytes. The largest object has about 3 MB as JSON.
 const LONGEST_ANSWER: usize = 8 << 20;
-/// Objects that are asked for at a time.
+/// The most objects per request.
 const PAGE: usize = 100;
 
-/// What `…/cr` may be asked for.
+/// The query parameters of `…/cr`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Selection {
-    /// A path whose value each item shows, such as `spec.image` or `status.conditions.0.message`.
+    /// A path whose value is shown for each item, such as `spec.image` or `status.conditions.0.message`.
     pub(super) field: Option<String>,
     /// Only the instances of this namespace.
     pub(super) namespace: Option<String>,
-    /// At most so many instances.
+    /// The most instances.
     pub(super) limit: Option<usize>,
-    /// Where to go on: `continue` of the page before.
+    /// The position to continue from: `continue` of the previous page.
     #[serde(rename = "continue")]
     pub(super) next: Option<String>,
 }
 
-/// Turns of requests that read from the API server: few at a time, and few that wait.
+/// Turns of requests that read from the API server: few run concurrently, and few wait.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// Requests that wait or read.
@@ -69,18 +69,18 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Runs it with a deadline, after its turn has come.
+    /// Runs `work` when its turn has come, with a deadline.
     pub(super) async fn run<T>(
         &self,
         work: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, ApiError> {
         let busy = |_| {
-            let error = "too many requests for custom resources wait";
+            let error = "too many requests for custom resources are waiting";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error, "try again")
         };
         let _place = self.room.try_acquire().map_err(busy)?;
         let run = async {
-            // The semaphore is never closed; if it were, there would be no bound to keep.
+            // The semaphore is never closed; if it were, there would be no limit.
             let _turn = self.turns.acquire().await.ok();
             work.await
         };
@@ -95,20 +95,20 @@ impl Turns {
     }
 }
 
-/// Where the objects of a kind are.
+/// The path of the objects of a kind.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     path: String,
 }
 
 impl Place {
-    /// The objects of one namespace, or of all; names must have been checked. None while the kind's plural is not known.
+    /// The objects of one namespace, or of all; names must have been checked. `None` while the kind's plural is not known.
     pub(super) fn of(kind: &ResourceType, namespace: Option<&str>) -> Option<Self> {
         let plural = kind.plural.as_deref()?;
         Some(Self::at((&kind.group, &kind.version), plural, namespace))
     }
 
-    /// The same by plural.
+    /// The same, with the plural as an argument.
     pub(super) fn at(
         (group, version): (&str, &str),
         plural: &str,
@@ -128,45 +128,45 @@ impl Place {
     }
 }
 
-/// Which objects of a list.
+/// The objects to list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Select<'a> {
-    /// All of them.
+    /// All objects.
     All,
-    /// Those with labels, as `kubectl -l` takes them.
+    /// Objects with labels, in the syntax of `kubectl -l`.
     Labels(&'a str),
-    /// Those with fields, as `kubectl --field-selector` takes them.
+    /// Objects with fields, in the syntax of `kubectl --field-selector`.
     Fields(&'a str),
 }
 
-/// A list of some objects.
+/// A list of objects.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// What is wanted of each.
+    /// The requested parts of each object.
     pub(super) items: Vec<Value>,
-    /// What else is wanted of each, in the same order, with whether it was too large; empty where nothing is.
+    /// The value of each object, in the same order, with whether it was too large; empty if none was requested.
     pub(super) values: Vec<Value>,
     /// There are more.
     pub(super) truncated: bool,
-    /// Asks for those.
+    /// The continue token for more.
     pub(super) next: Option<String>,
 }
 
-/// What is read of a list.
+/// The parameters of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask<'a> {
     pub(super) select: Select<'a>,
-    /// At most so many objects.
+    /// The most objects.
     pub(super) most: usize,
-    /// Metadata is all that the API server sends.
+    /// Requests only metadata from the API server.
     pub(super) metadata_only: bool,
-    /// What is kept of each object.
+    /// The parts that are kept of each object.
     pub(super) want: &'a Want,
-    /// A value that is kept beside it.
+    /// A value that is kept in addition.
     pub(super) value: Option<&'a Want>,
 }
 
-/// Reads objects through a client, on an account of its own in the flow of requests.
+/// Reads objects through a client, with its own account in flow control.
 #[derive(Clone)]
 pub(super) struct Reader {
     client: kube::Client,
@@ -182,7 +182,7 @@ impl Reader {
         }
     }
 
-    /// What is wanted of one object, of which the API server may have to send metadata only.
+    /// Returns the requested parts of one object; with `metadata_only`, only metadata is requested.
     pub(super) async fn get(
         &self,
         place: &Place,
@@ -201,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Lists page by page from where `next` says.
+    /// Lists page by page, from the continue token `next`.
     pub(super) async fn list(
         &self,
         place: &Place,
@@ -250,14 +250,14 @@ impl Reader {
         }
         found.truncated = found.next.is_some() || found.items.len() > ask.most;
         if found.items.len() > ask.most {
-            // More than was asked for: the next page would not begin where this one is cut.
+            // More than requested: the next page would not start where this one is cut.
             found.next = None;
             found.items.truncate(ask.most);
         }
         Ok(found)
     }
 
-    /// The text of an answer; none where it is too long.
+    /// Returns the text of a response; `None` if it is too long.
     async fn fetch(&self, path: &str, accept: &str) -> Result<Option<Bytes>, ApiError> {
         let request = Request::get(path)
             .header("accept", accept)
@@ -271,7 +271,7 @@ impl Reader {
             Ok(text) => text.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Ok(None),
             Err(error) => {
-                tracing::warn!(%error, "a page could not be read from the API server");
+                tracing::warn!(%error, "cannot read a page from the API server");
                 return Err(ApiError::unanswered());
             }
         };
@@ -305,7 +305,7 @@ fn page_path(place: &Place, ask: &Ask<'_>, limit: usize, next: Option<&str>) -> 
 
 fn read(want: &Want, text: &[u8]) -> Result<Value, ApiError> {
     let read = want.read(text).map_err(|error| {
-        tracing::warn!(%error, "an answer of the API server is no JSON");
+        tracing::warn!(%error, "a response of the API server is not valid JSON");
         ApiError::unanswered()
     });
     read.map(|(value, _)| value)
@@ -322,30 +322,30 @@ fn too_large() -> ApiError {
     ApiError::new(
         StatusCode::BAD_GATEWAY,
         "an object is too large to be shown",
-        "see it with kubectl",
+        "use kubectl to read it",
     )
 }
 
-/// Takes a dot path apart.
+/// Splits a dot path.
 pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
     let path: Vec<&str> = text.split('.').collect();
     let is_long = text.len() > LONGEST_FIELD || path.len() > MOST_PARTS;
     if is_long || path.iter().any(|part| part.is_empty()) {
         return Err(ApiError::bad_request(
             format!("`{}` is not a valid path", super::instances::short(text)),
-            "write one such as spec.image",
+            "expected a path such as spec.image",
         ));
     }
     Ok(path)
 }
 
-/// The value at a path. Null where there is none.
+/// Returns the value at a path, or null.
 pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> &'a Value {
     path.iter()
         .fold(value, |value, part| value.get(part).unwrap_or(&Value::Null))
 }
 
-/// How long ago, as kubectl prints it: the two largest units while the first is small. Source: apimachinery,
+/// Formats the time since `since` like kubectl: the two largest units while the first is small. Source: apimachinery,
 /// `duration.HumanDuration`.
 pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);

@@ -1,17 +1,17 @@
-//! The HTTP surface: probes, metrics and the `/katalog` pages. It reads and never writes.
+//! The HTTP API: probes, metrics and the `/katalog` pages. It is read-only.
 //!
 //! ```text
-//!  port of the probes ─► probes ─── from this process
+//!  probe port ─► probes ─── from this process
 //!  main port ─► router ─┬─ probes
 //!                       └─ access ─┬─ metrics            from this process
 //!                                  ├─ OpenAPI document   as committed
 //!                                  └─ /katalog ─► address ─┬─ operators   from the directory
-//!                                                          └─ instances   live from the API server, bounded in number,
+//!                                                          └─ instances   live from the API server, limited in number,
 //!                                                                         size and time
 //! ```
 //!
 //! [`router`] and [`probes`] are functions, so that tests send requests without a port; [`listen`] serves them on ports.
-//! `docs/http-api.md` and `docs/openapi.json` say what the answers hold; both are generated from the types of the answers.
+//! `docs/http-api.md` and `docs/openapi.json` describe the responses; both are generated from the types of the responses.
 
 pub mod access;
 mod address;
@@ -41,23 +41,20 @@ use axum::{
     routing::get,
 };
 use http_body::Body as _;
+use orkestra_cluster::reach::Reach;
+use orkestra_ground::Clock;
 
 pub use error::ApiError;
 pub use stage::{Liveness, Stage};
 
-use crate::{
-    lead::Leadership,
-    meta::Directory,
-    metrics::Metrics,
-    runtime::{context::Clock, reach::Reach},
-};
+use crate::{lead::Leadership, meta::Directory, metrics::Metrics};
 use access::Access;
 use address::{Page, Target};
 
-/// The `OpenAPI` document of the HTTP surface, which a test generates.
+/// The `OpenAPI` document of the HTTP API, which a test generates.
 const OPENAPI: &str = include_str!("../../docs/openapi.json");
 
-/// What the pages read. Cloning is cheap.
+/// The state that the pages show. Cheap to clone.
 #[derive(Clone)]
 pub struct Pages {
     directory: Directory,
@@ -82,7 +79,7 @@ impl fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// Pages about the Katalogs of `directory`, with instances read through `client`; everybody may read them.
+    /// Pages about the Katalogs of `directory`, with instances read through `client`; everyone may read them.
     pub fn new(
         directory: Directory,
         metrics: Metrics,
@@ -105,41 +102,41 @@ impl Pages {
         }
     }
 
-    /// The same, telling who leads.
+    /// The same, with the state of leader election.
     #[must_use]
     pub fn with_leadership(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }
     }
 
-    /// The same, for those only whom `access` lets.
+    /// The same, restricted by `access`.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access, ..self }
     }
 
-    /// The same, with liveness as `alive` says.
+    /// The same, with liveness from `alive`.
     #[must_use]
     pub fn with_liveness(self, alive: Liveness) -> Self {
         Self { alive, ..self }
     }
 
-    /// The same, telling whether the API server can be reached.
+    /// The same, with the reachability of the API server.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
         Self { reach, ..self }
     }
 
-    /// Why it is not ready; nothing when it is. One that follows is ready as one that leads is: its caches are filled.
+    /// Returns why this process is not ready; `None` if it is. A follower is ready like a leader, once its caches are filled.
     fn unready(&self) -> Option<String> {
         let standing = self.leadership.standing();
         match self.stage.now() {
             stage::Now::Stopping => Some("stopping".to_owned()),
             _ if standing.problem.is_some() => standing
                 .problem
-                .map(|problem| format!("no part in the election: {problem}")),
+                .map(|problem| format!("cannot take part in leader election: {problem}")),
             stage::Now::Starting => Some("starting".to_owned()),
             stage::Now::Ready if !standing.heard => {
-                Some("starting: the Lease was not seen yet".to_owned())
+                Some("starting: the Lease has not been read yet".to_owned())
             }
             stage::Now::Ready if self.reach.view().borrow().away.is_some() => {
                 Some("the API server cannot be reached".to_owned())
@@ -149,7 +146,7 @@ impl Pages {
     }
 }
 
-/// All routes: the probes for everybody, the rest for those whom the access lets. Only GET and HEAD are answered.
+/// All routes: the probes for everyone, the rest according to the access. Only GET and HEAD are answered.
 pub fn router(pages: Pages) -> Router {
     let guarded = Router::new()
         .route("/metrics", get(metrics))
@@ -164,13 +161,9 @@ pub fn router(pages: Pages) -> Router {
     finish(probe_routes().merge(guarded), pages, "try /katalog")
 }
 
-/// The probes alone, for a port of their own.
+/// Only the probes, for a separate port.
 pub fn probes(pages: Pages) -> Router {
-    finish(
-        probe_routes(),
-        pages,
-        "there are /livez, /readyz and /startup",
-    )
+    finish(probe_routes(), pages, "pages: /livez, /readyz, /startup")
 }
 
 fn probe_routes() -> Router<Pages> {
@@ -185,7 +178,7 @@ fn probe_routes() -> Router<Pages> {
 
 fn finish(routes: Router<Pages>, pages: Pages, hint: &'static str) -> Router {
     routes
-        .fallback(move || async move { ApiError::not_found("there is no such page", hint) })
+        .fallback(move || async move { ApiError::not_found("the page does not exist", hint) })
         .layer(middleware::from_fn(only_reads))
         .with_state(pages)
 }
@@ -194,15 +187,16 @@ async fn only_reads(request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let error = ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "only GET is answered",
-            "changes are made with kubectl",
+            "only GET and HEAD are supported",
+            "use kubectl to make changes",
         );
         let allow = [(header::ALLOW, HeaderValue::from_static("GET, HEAD"))];
         return (allow, error).into_response();
     }
-    // Nobody waits for a body that nobody reads: the connection ends with this answer.
+    // A body would not be read, so it is refused: the connection ends with this response.
     if !request.body().is_end_stream() {
-        return ApiError::bad_request("the request has a body", "send none").into_response();
+        return ApiError::bad_request("the request has a body", "send the request without a body")
+            .into_response();
     }
     next.run(request).await
 }
@@ -248,7 +242,7 @@ async fn summary(State(pages): State<Pages>) -> Response {
     .into_response()
 }
 
-/// Everything below `/katalog/`: addresses have a long and a short form, so one function takes them apart.
+/// Handles everything below `/katalog/`: addresses have a long and a short form, so one function parses both.
 async fn katalog(
     State(pages): State<Pages>,
     Path(path): Path<String>,
@@ -261,6 +255,19 @@ async fn katalog(
         page,
     } = address::resolve(&katalogs, &path)?;
     let leads = pages.leadership.standing().leads;
+    let shown = operator.plan(&operator.status.borrow()).pages;
+    let is_shown = match page {
+        Page::Operator => shown.info,
+        Page::Health => shown.health,
+        Page::Instances | Page::Instance { .. } => shown.resources,
+    };
+    if !is_shown {
+        let hint = "`endpoints` of its Katalog says so";
+        return Err(ApiError::not_found(
+            "this page of the operator is off",
+            hint,
+        ));
+    }
     match page {
         Page::Operator => Ok(Json(operators::operator(katalog, operator, leads)).into_response()),
         Page::Health => Ok(health::health(katalog, operator, leads, pages.clock.now())),

@@ -1,4 +1,4 @@
-//! What is generated from the types of the answers: `docs/openapi.json`, and the tables of `docs/http-api.md`.
+//! Generates `docs/openapi.json` and the tables of `docs/http-api.md` from the types of the responses.
 //!
 //! ```text
 //!  answers ─► schemars ─┬─► OpenAPI 3.1 ─► docs/openapi.json
@@ -16,12 +16,12 @@ use super::{
     answers::{Health, Instance, Instances, Operator, Summary},
 };
 
-/// The prose of `docs/http-api.md`; a line `{{Name}}` stands for the table of that schema.
+/// The text of `docs/http-api.md`; a line `{{Name}}` stands for the table of that schema.
 const PROSE: &str = include_str!("http-api.md");
-/// Where schemas are.
+/// The reference prefix of schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Schemas of all answers, by name.
+/// The schemas of all responses, by name.
 fn schemas() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
     settings.definitions_path = "/components/schemas".into();
@@ -35,7 +35,7 @@ fn schemas() -> Map<String, Value> {
     generator.take_definitions(true)
 }
 
-/// An answer of a type.
+/// A response with a schema.
 fn answer(description: &str, schema: &str) -> Value {
     let reference = format!("{SCHEMAS}{schema}");
     json!({"description": description, "content": {"application/json": {"schema": {"$ref": reference}}}})
@@ -49,7 +49,7 @@ fn parameter(name: &str, place: &str, description: &str, schema: &Value) -> Valu
     json!({"name": name, "in": place, "required": place == "path", "description": description, "schema": schema})
 }
 
-/// Parameters of a path, from its braces.
+/// The parameters of a path, from its braces.
 fn path_parameters(path: &str) -> Vec<Value> {
     let names = path
         .split('{')
@@ -68,14 +68,14 @@ fn path_parameters(path: &str) -> Vec<Value> {
     described.collect()
 }
 
-/// A page that needs a token, at a path and with further answers.
+/// A page that requires a token, at a path and with further responses.
 fn page(summary: &str, path: &str, query: Vec<Value>, answers: &[(&str, Value)]) -> Value {
     let parameters = [path_parameters(path), query].concat();
     let mut responses = Map::new();
     for (code, description) in [
         ("401", "The bearer token is missing or not valid."),
-        ("403", "The token's user may not get the path."),
-        ("429", "Too many requests of the address were refused."),
+        ("403", "The token's user cannot get the path."),
+        ("429", "Too many requests from this address were refused."),
         (
             "503",
             "The bearer token cannot be reviewed, or too many requests wait.",
@@ -84,10 +84,10 @@ fn page(summary: &str, path: &str, query: Vec<Value>, answers: &[(&str, Value)])
         responses.insert(code.to_owned(), answer(description, "Error"));
     }
     if path.contains('{') {
-        let missing = answer("There is no such page or object.", "Error");
+        let missing = answer("The page or object does not exist.", "Error");
         responses.insert("404".to_owned(), missing);
         let ambiguous = answer(
-            "Several have the name; `candidates` tells them apart.",
+            "The name is ambiguous; `candidates` lists the matches.",
             "Error",
         );
         responses.insert("409".to_owned(), ambiguous);
@@ -101,7 +101,7 @@ fn page(summary: &str, path: &str, query: Vec<Value>, answers: &[(&str, Value)])
 }
 
 fn probe(summary: &str) -> Value {
-    let responses = json!({"200": text("Yes."), "503": text("No, and why.")});
+    let responses = json!({"200": text("Success."), "503": text("Failure, with the reasons.")});
     json!({"get": {"summary": summary, "responses": responses, "security": []}})
 }
 
@@ -110,7 +110,7 @@ fn list_parameters() -> Vec<Value> {
         parameter(
             "field",
             "query",
-            "Path whose value each item shows, such as `spec.image`.",
+            "Path of a field whose value is added to each item, such as `spec.image`.",
             &json!({"type": "string", "maxLength": 256}),
         ),
         parameter(
@@ -122,19 +122,19 @@ fn list_parameters() -> Vec<Value> {
         parameter(
             "limit",
             "query",
-            "At most so many custom resources.",
+            "Maximum number of custom resources.",
             &json!({"type": "integer", "minimum": 1, "maximum": 500, "default": 500}),
         ),
         parameter(
             "continue",
             "query",
-            "`continue` of the page before.",
+            "The value of `continue` in the previous page.",
             &json!({"type": "string"}),
         ),
     ]
 }
 
-/// What reads from the API server may be answered with, beside what is asked for.
+/// The responses of pages that read from the API server.
 fn live(found: &str, schema: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("200", answer(found, schema)),
@@ -148,7 +148,10 @@ fn live(found: &str, schema: &str) -> Vec<(&'static str, Value)> {
         ),
         (
             "502",
-            answer("The API server refused or did not answer.", "Error"),
+            answer(
+                "The API server rejected the request or did not respond.",
+                "Error",
+            ),
         ),
         (
             "504",
@@ -159,9 +162,8 @@ fn live(found: &str, schema: &str) -> Vec<(&'static str, Value)> {
 
 /// The pages of operators, below the long and below the short path.
 fn operator_pages(paths: &mut Map<String, Value>) {
-    let well = "It is started, healthy or on standby.";
-    let unwell =
-        "It is degraded or pending; or the bearer token cannot be reviewed, with an `Error`.";
+    let well = "The operator is started, healthy or on standby.";
+    let unwell = "The operator is degraded or pending; or the bearer token cannot be reviewed, with an `Error`.";
     let health = [
         ("200", answer(well, "Health")),
         ("503", answer(unwell, "Health")),
@@ -208,9 +210,9 @@ fn document() -> Value {
         ("/livez", "Whether the process is alive."),
         (
             "/readyz",
-            "Whether the process does its work, or is ready to take over.",
+            "Whether the process is running its operators, or is ready to take over.",
         ),
-        ("/startup", "Whether the caches were filled once."),
+        ("/startup", "Whether the caches have been filled once."),
     ] {
         paths.insert(path.to_owned(), probe(summary));
     }
@@ -225,11 +227,14 @@ fn document() -> Value {
         "/openapi/v3".to_owned(),
         page("This document.", "/openapi/v3", vec![], &own),
     );
-    let summary = [("200", answer("Everything that runs, in short.", "Summary"))];
+    let summary = [(
+        "200",
+        answer("A summary of all Katalogs and operators.", "Summary"),
+    )];
     paths.insert(
         "/katalog".to_owned(),
         page(
-            "Everything that runs, in short.",
+            "A summary of all Katalogs and operators.",
             "/katalog",
             vec![],
             &summary,
@@ -241,19 +246,19 @@ fn document() -> Value {
         "info": {
             "title": "Orkestra",
             "version": crate::VERSION,
-            "description": "The HTTP surface of `ork controller` and `ork run`. It reads and never writes.",
+            "description": "The HTTP API of `ork controller` and `ork run`. It is read-only.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
         "components": {
             "schemas": schemas(),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer",
-                "description": "A token that the API server knows; its user needs the verb `get` on the path. None is needed on a loopback address, or with `--insecure-http`."}},
+                "description": "A token that the API server accepts; its user needs the verb `get` on the path. No token is needed on a loopback address or with `--insecure-http`."}},
         },
     })
 }
 
-/// A type in words.
+/// Describes a type in words.
 fn type_of(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         return format!("`{}`", reference.trim_start_matches(SCHEMAS));
@@ -278,7 +283,7 @@ fn type_of(schema: &Value) -> String {
     words.collect::<Vec<_>>().join(" or ")
 }
 
-/// The table of a schema's fields, those that are always there first in their order.
+/// The table of a schema's fields, required fields first, in order.
 fn table(schema: &Value) -> String {
     let mut table = "| field | type | meaning |\n| --- | --- | --- |\n".to_owned();
     let none = Map::new();
@@ -289,14 +294,14 @@ fn table(schema: &Value) -> String {
         let mut words = type_of(field);
         if !always {
             let present = words.trim_end_matches(" or null");
-            words = format!("{present}; left out where there is none");
+            words = format!("{present}; omitted if there is none");
         }
         let _ = writeln!(table, "| `{name}` | {words} | {meaning} |");
     }
     table
 }
 
-/// `docs/http-api.md`.
+/// Renders `docs/http-api.md`.
 fn page_of_prose() -> String {
     let schemas = schemas();
     let mut page = String::new();

@@ -1,7 +1,8 @@
-//! What runs. Everything comes from plans and from what operators report of themselves.
+//! The state of operators. Everything comes from plans and from the reported status of operators.
 
 use std::collections::BTreeMap;
 
+use orkestra_cluster::reach::View;
 use orkestra_core::{
     api::{DependencyCondition, duration},
     plan::{AutoscalePlan, OperatorPlan, Plans, Revised},
@@ -19,13 +20,14 @@ use super::{
 use crate::{
     lead::Leadership,
     meta::{About, KatalogView, OperatorView},
-    runtime::{OperatorStatus, health::State, reach::View},
+    runtime::{OperatorStatus, health::State},
 };
 
-/// Longest text of a row, in characters: a summary of many operators stays small.
+/// The longest text of a row, in characters: a summary of many operators stays small.
 const LONGEST_TEXT: usize = 1024;
 
-/// How it fares; one whose kind another Katalog holds never starts. Where another process leads, it is what that says.
+/// The state of an operator; one whose kind another Katalog has claimed never starts. If another process leads, its report is
+/// used.
 pub(super) fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
     if let Some(row) = &operator.told {
         State::told(row)
@@ -102,7 +104,7 @@ pub(super) fn summary(
     }
 }
 
-/// The Katalog that speaks for the whole, as it does where there can only be one.
+/// Returns the Katalog if there is exactly one, for the summary's fields about it.
 fn only(katalogs: &[KatalogView]) -> Option<&KatalogView> {
     match katalogs {
         [only] => Some(only),
@@ -122,7 +124,7 @@ fn namespaces(katalogs: &[KatalogView]) -> BTreeMap<String, Vec<String>> {
     namespaces
 }
 
-/// Whether the API server can be reached, and if not, for how long and why.
+/// The reachability of the API server; if it is unreachable, for how long and why.
 fn api_server(reach: &View) -> ApiServer {
     let away = reach.away.as_ref();
     ApiServer {
@@ -169,24 +171,24 @@ fn row(katalog: &KatalogView, operator: &OperatorView) -> OperatorRow {
     }
 }
 
-/// Workers that run, here or where the work is done.
+/// Running workers, here or in the leading process.
 fn workers(operator: &OperatorView, status: &OperatorStatus) -> usize {
     let told = operator.told.as_ref();
     told.map_or(status.workers, |row| count(row.workers))
 }
 
-/// Custom resources that are ready, as far as those know who work.
+/// Ready custom resources, as reported by the process that reconciles them.
 pub(super) fn ready_count(operator: &OperatorView, status: &OperatorStatus) -> usize {
     let told = operator.told.as_ref();
     told.map_or(status.ready, |row| count(row.ready))
 }
 
-/// A number of a Katalog's status, which may hold any.
+/// Converts a number of a Katalog's status, which may have any value.
 fn count(number: impl TryInto<usize>) -> usize {
     number.try_into().unwrap_or(0)
 }
 
-/// Why it is not healthy, the gravest first; none where nothing is known to be wrong.
+/// Returns why the operator is not healthy, the most severe problem first; `None` if no problem is known.
 pub(super) fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
     if let Some(row) = &operator.told {
         let parts = [row.reason.as_str(), &row.message];
@@ -226,7 +228,7 @@ fn gvk(plan: &OperatorPlan) -> Gvk {
     }
 }
 
-/// The revision that it runs, and the one that it is to run where that is another.
+/// Returns the revision that runs, and the wanted one if it differs.
 fn revisions(operator: &OperatorView, status: &OperatorStatus) -> (Option<String>, Option<String>) {
     if let Some(row) = &operator.told {
         return (row.revision.clone(), row.wanted_revision.clone());
@@ -364,7 +366,7 @@ pub(super) fn problems(status: &OperatorStatus) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Failed passes of all, 0 to 1.
+/// Returns failed passes as a fraction of all, 0 to 1.
 // A rate for people: 52 bits of passes are enough.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn error_rate(status: &OperatorStatus) -> f64 {

@@ -1,7 +1,7 @@
-//! Parts of JSON documents: what a page shows is kept while a text is read, everything else is skipped.
+//! Parts of JSON documents: the parts that a page shows are kept while a text is parsed, everything else is skipped.
 //!
-//! What is kept is bounded, whatever the text holds: a part that is too large or too deep is null, and counted. What is
-//! skipped is skipped without recursion, so that no depth of it matters.
+//! The size of the result is limited, whatever the text contains: a part that is too large or too deep is null, and counted.
+//! Skipping does not recurse, so its depth does not matter.
 
 use std::{cell::Cell, collections::BTreeMap, fmt};
 
@@ -9,26 +9,26 @@ use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// How deep what is kept may be. JSON that is deeper than 127 is not read.
+/// The greatest depth of a kept part. JSON that is deeper than 127 is not parsed.
 const DEEPEST: usize = 64;
-/// What an item of a list, or a key, takes beside its text, in bytes.
+/// The overhead of a list item or a key beside its text, in bytes.
 const OVERHEAD: usize = 16;
 
 /// The parts that are kept.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
-    /// All of a value, if that is at most so many bytes.
+    /// A complete value, if it has at most so many bytes.
     All(usize),
-    /// Some fields of an object, or items of a list by their index; an object of those.
+    /// Some fields of an object, or items of a list by their index; the result is an object.
     Fields(BTreeMap<String, Want>),
-    /// The same of each item of a list, of at most so many.
+    /// The same of each item of a list, up to so many items.
     Each(Box<Want>, usize),
-    /// A list of two: what is wanted, and whether a part of it was too large.
+    /// A list of two: the wanted part, and whether a part of it was too large.
     Judged(Box<Want>),
 }
 
 impl Want {
-    /// Those fields.
+    /// Selects fields.
     pub(super) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let fields = fields.into_iter();
         Self::Fields(fields.map(|(key, want)| (key.to_owned(), want)).collect())
@@ -40,10 +40,10 @@ impl Want {
         path.fold(want, |want, part| Self::fields([(*part, want)]))
     }
 
-    /// Reads a text; also how many parts were too large to be kept.
+    /// Parses a text; also returns how many parts were too large to be kept.
     ///
     /// # Errors
-    /// A text that is no JSON.
+    /// The text is not JSON.
     pub(super) fn read(&self, text: &[u8]) -> serde_json::Result<(Value, usize)> {
         let cut = Cell::new(0);
         let mut reader = serde_json::Deserializer::from_slice(text);
@@ -57,7 +57,7 @@ impl Want {
     }
 }
 
-/// Reads what is wanted of a value.
+/// Reads the wanted parts of a value.
 #[derive(Clone, Copy)]
 struct Part<'w> {
     want: &'w Want,
@@ -92,7 +92,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_> {
     }
 }
 
-/// A value that is no object or list has no parts.
+/// A value that is neither an object nor a list has no parts.
 macro_rules! no_parts {
     ($($visit:ident: $type:ty),*) => {
         $(fn $visit<E: Error>(self, _: $type) -> Result<Value, E> {
@@ -149,7 +149,7 @@ impl<'de> Visitor<'de> for Part<'_> {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(Value::Object(kept));
             }
-            // These read a value before it is known to be a list.
+            // These read a value before its type is known.
             Want::All(_) | Want::Judged(_) => {}
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
@@ -175,23 +175,23 @@ impl<'de> Visitor<'de> for Part<'_> {
     }
 }
 
-/// Reads a whole value, until it has taken too many bytes.
+/// Reads a complete value, up to a number of bytes.
 #[derive(Clone, Copy)]
 struct Whole<'b> {
-    /// Bytes that are left; none once they were not enough.
+    /// The remaining bytes; `None` once they were not enough.
     left: &'b Cell<Option<usize>>,
     depth: usize,
 }
 
 impl Whole<'_> {
-    /// Takes bytes; false where there are not enough.
+    /// Takes bytes; false if too few remain.
     fn take(self, bytes: usize) -> bool {
         let left = self.left.get().and_then(|left| left.checked_sub(bytes));
         self.left.set(left);
         left.is_some()
     }
 
-    /// One level further down.
+    /// One level deeper.
     fn below(self) -> Self {
         Self {
             depth: self.depth + 1,

@@ -1,4 +1,4 @@
-//! How far the process has come: what the probes answer.
+//! The stage of the process, for the probes.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-/// How far the process has come. Clones are the same one; it only moves forward.
+/// The stage of the process. Clones share it; it only moves forward.
 #[derive(Clone, Debug, Default)]
 pub struct Stage(Arc<AtomicU8>);
 
@@ -20,12 +20,12 @@ pub(super) enum Now {
 }
 
 impl Stage {
-    /// The Katalogs are known: from now on this process does its work.
+    /// The Katalogs are known: from now on this process reconciles.
     pub fn set_ready(&self) {
         self.0.fetch_max(1, Ordering::Relaxed);
     }
 
-    /// The process is about to end: it takes no new work.
+    /// The process is about to end: it starts no new work.
     pub fn set_stopping(&self) {
         self.0.fetch_max(2, Ordering::Relaxed);
     }
@@ -39,12 +39,12 @@ impl Stage {
     }
 }
 
-/// Says whether the process is alive, or why it has to be restarted. The default one is alive as long as it answers.
+/// Reports whether the process is alive, or why it has to be restarted. The default reports alive as long as it answers.
 #[derive(Clone)]
 pub struct Liveness(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
 
 impl Liveness {
-    /// What `check` says; it must be quick, and must not wait.
+    /// Uses the result of `check`, which must be fast and must not block.
     pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(check))
     }

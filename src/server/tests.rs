@@ -19,13 +19,13 @@ use tower::{ServiceExt, service_fn};
 use super::*;
 use crate::{
     meta::{About, KatalogView, OperatorView, Readiness},
-    runtime::{OperatorStatus, Phase, Problem, wire::WireError},
+    runtime::{OperatorStatus, Phase, Problem},
     testing,
 };
 
 const NOW: &str = "2031-05-06T07:08:09Z";
 
-/// A cluster that knows the answer to some paths, query included.
+/// A cluster that has responses for some paths, including the query.
 fn cluster(answers: BTreeMap<&'static str, Value>) -> kube::Client {
     let answers = Arc::new(answers);
     let service = service_fn(move |request: Request<kube::client::Body>| {
@@ -274,7 +274,7 @@ async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
     let gauge = prometheus::IntGauge::new("up", "up").unwrap();
     let reach = Reach::new(
         kube::Client::new(nobody, "default"),
-        crate::runtime::entropy::Entropy::seeded(7),
+        orkestra_ground::Entropy::seeded(7),
         gauge,
     );
     let one = katalog("marsh", "reeds", vec![("pond", status())]);
@@ -282,9 +282,7 @@ async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
     pages.stage.set_ready();
     assert_eq!(send(&pages, "GET", "/readyz").await.0, 200);
     for _ in 0..9 {
-        reach.heard::<()>(&Err(WireError::Unavailable(
-            "connection refused".to_owned(),
-        )));
+        reach.heard(true);
     }
     let mut view = reach.view();
     view.wait_for(|view| view.away.is_some()).await.unwrap();
@@ -484,7 +482,7 @@ async fn a_list_ends_at_five_hundred_instances_and_says_so() {
     let page: Vec<Value> = (0..120)
         .map(|serial| pond("marsh", &format!("p{serial}")))
         .collect();
-    // Every page names a next one: without a bound this would never end.
+    // Every page has a next one: without a limit this would never end.
     let answers = BTreeMap::from([("/apis/water.example/v1/ponds", list_of(&page, "more"))]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
@@ -510,7 +508,7 @@ async fn a_silent_api_server_ends_in_504() {
             .await
             .unwrap();
     assert_eq!(code, 504);
-    // Four read and 32 wait: nobody else does.
+    // Four read and 32 wait: the others are refused.
     let many = (0..50).map(|_| get_json(&pages, "/katalog/pond/cr"));
     let answers = futures::future::join_all(many).await;
     let count = |code: u16| answers.iter().filter(|answer| answer.0 == code).count();

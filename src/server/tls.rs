@@ -8,6 +8,10 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use orkestra_ground::{
+    chain,
+    tasks::{self, Task},
+};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
@@ -17,44 +21,39 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::{
-    runtime::wire::chain,
-    tasks::{self, Task},
-};
-
-/// How often the files are read: a mounted Secret follows its object within a minute or so.
+/// The interval at which the files are read: a mounted Secret is updated within about a minute.
 const READ_AGAIN: Duration = Duration::from_secs(30);
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {path}")]
     Read {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file that is not what it should be.
+    /// A file does not have the expected content.
     #[error("{path} does not hold {expected} in PEM")]
     Pem {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// What was expected.
+        /// The expected content.
         expected: &'static str,
     },
-    /// The two do not belong together, or the key is of an unknown kind.
+    /// Key and certificate do not match, or the type of the key is not supported.
     #[error("cannot use the key in {path} with its certificate")]
     Key {
-        /// Where the key is.
+        /// The file of the key.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rustls::Error,
     },
 }
 
-/// HTTPS with a certificate from files. Clones are the same one.
+/// HTTPS with a certificate from files. Clones share it.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
@@ -98,7 +97,7 @@ impl Tls {
         })
     }
 
-    /// Reads the files again and again, for ever. What cannot be used is logged, and the certificate before it stays.
+    /// Reads the files periodically. Errors are logged, and the previous certificate stays.
     pub async fn follow(self) {
         loop {
             tokio::time::sleep(READ_AGAIN).await;
@@ -106,23 +105,23 @@ impl Tls {
             let named = tasks::named(Task::HttpCertificate, "");
             let read = named.start_blocking(move || tls.renew());
             if let Ok(Err(error)) = read.await {
-                tracing::warn!(error = chain(&error), "the certificate cannot be renewed");
+                tracing::warn!(error = chain(&error), "cannot reload the certificate");
             }
         }
     }
 
-    /// Takes what the files hold now; whether it is another certificate.
+    /// Reads the files; returns whether the certificate has changed.
     fn renew(&self) -> Result<bool, Error> {
         let loaded = load(&self.certificate, &self.key)?;
         let is_other = self.current.0.load().cert != loaded.cert;
         if is_other {
             self.current.0.store(Arc::new(loaded));
-            tracing::info!(file = %self.certificate.display(), "the certificate is renewed");
+            tracing::info!(file = %self.certificate.display(), "reloaded the certificate");
         }
         Ok(is_other)
     }
 
-    /// Takes part in a handshake.
+    /// Performs a TLS handshake.
     pub(super) async fn accept<I: AsyncRead + AsyncWrite + Unpin>(
         &self,
         io: I,
@@ -188,7 +187,7 @@ mod tests {
         write(&first, &first);
         let tls = Tls::read(&certificate, &key).unwrap();
         assert!(!tls.renew().unwrap(), "nothing has changed");
-        // Half of a change is no certificate: the one before it stays.
+        // Half of a change is not valid: the previous certificate stays.
         write(&second, &first);
         assert!(tls.renew().is_err());
         assert_eq!(tls.current.0.load().cert[0], *first.cert.der());

@@ -1,4 +1,4 @@
-//! Every example has a Simulate that passes, and `docs/testing.md` shows one of them as it is.
+//! Every example has a Simulate that passes, and `docs/testing.md` shows one of them unchanged.
 
 use std::{fs, path::Path, path::PathBuf};
 
@@ -48,4 +48,23 @@ async fn the_page_about_testing_shows_a_simulation_and_its_output() {
     let simulated = simulate(std::slice::from_ref(&file), &Options::default()).await;
     let shown = to_text(&simulated).replace(&file.display().to_string(), "simulate.yaml");
     assert!(page.contains(&format!("```text\n{shown}```")), "{shown}");
+}
+
+#[tokio::test]
+async fn the_page_about_testing_shows_an_e2e_and_every_e2e_of_the_examples_is_sound() {
+    let page = fs::read_to_string(root().join("docs/testing.md")).unwrap();
+    let file = root().join("examples/01-hello-website/e2e.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let spec = text.split_once("apiVersion").unwrap().1;
+    assert!(
+        page.contains(&format!("```yaml\napiVersion{spec}```")),
+        "{spec}"
+    );
+    let files = folders().into_iter().map(|folder| folder.join("e2e.yaml"));
+    let files: Vec<PathBuf> = files.filter(|file| file.exists()).collect();
+    assert!(files.len() >= 2);
+    for file in files {
+        let found = crate::files::validate(std::slice::from_ref(&file)).await;
+        assert!(found.problems.is_empty(), "{}", found.problems);
+    }
 }

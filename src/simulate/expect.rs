@@ -1,4 +1,4 @@
-//! What a Simulate expects, with the files that it includes.
+//! The expectations of a Simulate, with the files that it includes.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use orkestra_core::{
 use super::run::Job;
 use crate::files::{self, beside};
 
-/// A rule with its list and its place in it.
+/// A rule with its list and its index in the list.
 type Placed = ((&'static str, usize), OpRule);
 
 impl Job<'_> {
-    /// What is expected, with the files that are included.
+    /// Returns the expectations, with the included files, and reports their errors.
     pub(super) async fn expectations(&mut self, plans: &[&OperatorPlan]) -> Expect {
         let at = FieldPath::root().field("spec").field("expect");
         let mut expect = self.spec().expect.clone().unwrap_or_default();
@@ -27,7 +27,7 @@ impl Job<'_> {
                 let message = format!("no custom resource of `{name}` is reconciled");
                 let problem =
                     Diagnostic::error(Code::UnknownData, at.field("crds").field(name), message);
-                self.refuse_with(problem.hint(format!("reconciled are {}", listed(&known))));
+                self.refuse_with(problem.hint(format!("reconciled operators: {}", listed(&known))));
             }
         }
         let shared = known
@@ -55,7 +55,7 @@ impl Job<'_> {
         expect
     }
 
-    /// Puts the included rules in place. The result is all rules, with where they are below the expectations.
+    /// Inserts the included rules. Returns all rules with their positions below the expectations.
     async fn included(&mut self, expected: &mut Expectations, at: &FieldPath) -> Vec<Placed> {
         let mut all = Vec::new();
         for (name, rules) in [("ops", &mut expected.ops), ("absent", &mut expected.absent)] {
@@ -106,12 +106,16 @@ impl Job<'_> {
             }
         }
         if rules.iter().any(|rule| rule.include.is_some()) {
-            self.refuse(Code::Exclusive, at, "an included file includes no other");
+            self.refuse(
+                Code::Exclusive,
+                at,
+                "an included file cannot include another file",
+            );
         }
         rules
     }
 
-    /// A resource that nothing of the Katalog has is a mistake: `absent` would be met by it.
+    /// Reports a resource that the Katalog does not have: an `absent` rule for it would always be met.
     fn check_rule(
         &mut self,
         at: &FieldPath,
@@ -134,17 +138,17 @@ impl Job<'_> {
             .filter(|name| !name.contains('.'))
             .collect();
         let problem = Diagnostic::error(Code::UnknownData, path, message);
-        self.refuse_with(problem.hint(format!("it has {}", listed(&names))));
+        self.refuse_with(problem.hint(format!("its resources: {}", listed(&names))));
     }
 }
 
-/// Names for a message.
+/// Formats names for a message.
 pub(super) fn listed(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
-/// The plurals of all kinds that the operators work with or make, with and without their groups.
+/// Returns the plurals of all kinds that the operators reconcile, read or create, with and without their groups.
 fn resources_of(plans: &[&OperatorPlan]) -> BTreeSet<String> {
     let kinds = plans.iter().flat_map(|plan| {
         let kinds = std::iter::once(&plan.resource).chain(plan.kinds());
@@ -162,7 +166,7 @@ fn resources_of(plans: &[&OperatorPlan]) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Each expectation compared with what was seen: of operators with a block of their own that one, of the others the rest.
+/// Compares each expectation with the results. Operators with a separate block use that block; the other operators share the rest.
 pub(super) fn checks(expect: &Expect, run: &simulate::Run, plans: &[&OperatorPlan]) -> Vec<Check> {
     let at = FieldPath::root().field("spec").field("expect");
     let all = plans.iter().enumerate();

@@ -1,4 +1,4 @@
-//! A Simulate to begin with, and expectations from what is seen: `ork simulate init`.
+//! `ork simulate init` writes a Simulate, with expectations from the results of a simulation.
 
 use std::{
     collections::BTreeMap,
@@ -16,25 +16,25 @@ use orkestra_core::{
 
 use super::{Options, Simulated, Suite, load, run};
 
-/// How the block of expectations begins.
+/// The first line of the block of expectations.
 const EXPECT: &str = "  expect:";
-/// Fields of the status that each operator writes; `conditions` are expected by type.
+/// Fields of the status that every operator writes. `conditions` are expected by type.
 const AUTOMATIC: [&str; 2] = ["conditions", "observedGeneration"];
 
-/// What is written.
+/// The inputs of `ork simulate init`.
 #[derive(Debug, Clone)]
 pub struct Init {
     /// The file.
     pub file: PathBuf,
-    /// The Katalog, as the file names it.
+    /// The Katalog, relative to the file.
     pub katalog: String,
-    /// The custom resources, as the file names them.
+    /// The custom resources, relative to the file.
     pub resources: Vec<String>,
-    /// The definitions, as the file names them.
+    /// The CRDs, relative to the file.
     pub definitions: Vec<String>,
-    /// Whether a file that exists gets new expectations.
+    /// Whether to replace the expectations of an existing file.
     pub force: bool,
-    /// Whether nothing is written.
+    /// Whether to return the text without writing it.
     pub dry_run: bool,
 }
 
@@ -44,8 +44,8 @@ pub enum InitError {
     /// The file exists.
     #[error("{} exists; `--force` replaces its expectations", .0.display())]
     Exists(PathBuf),
-    /// The file exists, and it is not known where its expectations begin.
-    #[error("{} has several documents, or an `expect` that is not written as a block; write it by hand", .0.display())]
+    /// The file exists, and the position of its expectations is unclear.
+    #[error("{} has several documents, or an `expect` that is not a block; edit it by hand", .0.display())]
     Unclear(PathBuf),
     /// The simulation has errors.
     #[error("the simulation has errors")]
@@ -53,16 +53,16 @@ pub enum InitError {
     /// The file cannot be read or written.
     #[error("cannot access {}", .0.display())]
     Io(PathBuf, #[source] io::Error),
-    /// What is seen cannot be written as YAML.
+    /// The results cannot be written as YAML.
     #[error("cannot write the expectations as YAML")]
     Yaml(#[from] serde_saphyr::ser::Error),
 }
 
-/// Simulates what a file declares, or what it shall declare, and writes what was seen as what is expected. The result is
-/// the file's text.
+/// Simulates an existing file, or a new one with the given inputs, and writes the results as its expectations. Returns the text of
+/// the file.
 ///
 /// # Errors
-/// [`InitError`]; the file is as it was.
+/// [`InitError`]; the file is unchanged.
 pub async fn init(wanted: &Init) -> Result<String, InitError> {
     let file = &wanted.file;
     let is_there = file.exists();
@@ -100,8 +100,8 @@ impl Init {
         let name = name.filter(|name| names::check_dns1123_subdomain(name).is_ok());
         let name = name.unwrap_or_else(|| "simulate".to_owned());
         let mut text = format!(
-            "# What the operator does for the custom resource, cycle by cycle: `ork simulate`. `ork simulate init --force` writes\n\
-             # `expect` anew.\napiVersion: {}\nkind: Simulate\nmetadata:\n  name: {name}\nspec:\n  katalog: {}\n",
+            "# A test of the operator: `ork simulate` runs it, cycle by cycle. `ork simulate init --force` rewrites `expect`.\n\
+             apiVersion: {}\nkind: Simulate\nmetadata:\n  name: {name}\nspec:\n  katalog: {}\n",
             names::API_VERSION,
             quoted(&self.katalog)
         );
@@ -123,7 +123,7 @@ impl Init {
     }
 }
 
-/// The text before `expect`, which must come last.
+/// Returns the text before `expect`, which must be the last block; `None` if that is unclear.
 fn head_of(text: &str) -> Option<String> {
     if text.lines().any(|line| line.trim_end() == "---") {
         return None;
@@ -142,7 +142,7 @@ fn head_of(text: &str) -> Option<String> {
     Some(head)
 }
 
-/// Text as YAML holds it: as it is where that is plain.
+/// Quotes text for YAML, if it is not a plain scalar.
 fn quoted(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.')
         && text
@@ -154,7 +154,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The block of expectations.
+/// Renders the block of expectations.
 fn expectations(suite: &Suite) -> Result<String, InitError> {
     let faults = suite.run.cycles.iter().flat_map(|cycle| &cycle.faults);
     let is_well = faults.count() == 0;
@@ -173,7 +173,7 @@ fn expectations(suite: &Suite) -> Result<String, InitError> {
         text.push_str(&state(suite, 0, 4)?);
         return Ok(text);
     }
-    // Each operator has its own block, with its own status.
+    // Each operator gets a separate block, with its own status.
     let mut text = format!("{EXPECT}\n    crds:\n");
     for (index, subject) in suite.subjects.iter().enumerate() {
         let _ = writeln!(text, "      {}:", quoted(&subject.entry));
@@ -191,7 +191,7 @@ fn expectations(suite: &Suite) -> Result<String, InitError> {
     Ok(text)
 }
 
-/// What was done to children, a line each.
+/// Renders the operations on children, one line each.
 fn ops(suite: &Suite, subject: Option<usize>) -> Vec<String> {
     let cycles = suite.run.cycles.iter().zip(1..);
     let all = cycles.flat_map(|(cycle, number)| cycle.ops.iter().map(move |op| (number, op)));
@@ -201,7 +201,7 @@ fn ops(suite: &Suite, subject: Option<usize>) -> Vec<String> {
     own.map(|(number, op)| line(suite, number, op)).collect()
 }
 
-/// An operation as it is expected; its namespace where that is not the custom resource's.
+/// Renders an operation as an expectation, with its namespace if it differs from that of the custom resource.
 fn line(suite: &Suite, cycle: usize, op: &Op) -> String {
     let (verb, resource) = (op.verb.name(), quoted(&op.resource));
     let name = quoted(&op.object.name);
@@ -226,7 +226,7 @@ fn block(ops: &[String], indent: usize) -> String {
     text
 }
 
-/// The conditions that each operator writes, and the fields of the status that the Katalog declares.
+/// Renders the conditions that every operator writes, and the status fields that the Katalog declares.
 fn state(suite: &Suite, subject: usize, indent: usize) -> Result<String, InitError> {
     let margin = " ".repeat(indent);
     let mut text = String::new();
@@ -272,13 +272,13 @@ fn state(suite: &Suite, subject: usize, indent: usize) -> Result<String, InitErr
     Ok(text)
 }
 
-/// The words of conditions read as booleans without quotes.
+/// Quotes the status of a condition. Unquoted, YAML reads it as a boolean.
 fn quoted_status(status: &str) -> String {
     format!("\"{status}\"")
 }
 
 impl InitError {
-    /// The problems of the files, where these are the reason.
+    /// The problems of the files, if they are the reason.
     pub fn problems(&self) -> Option<&Diagnostics> {
         match self {
             Self::Invalid(simulated) => Some(&simulated.problems),

@@ -1,9 +1,9 @@
-//! Katalogs tested without a cluster: `ork simulate`.
+//! `ork simulate` tests Katalogs without a cluster.
 //!
 //! ```text
-//!  paths ── load ──► Simulates and what they import ── run ──► Suite: the cycles, and each expectation ── print ──► text, JSON, JUnit
-//!                                                       │ Katalog, definitions, custom resources: files beside it
-//!                                                       └ orkestra_core::reconcile::simulate: the passes themselves
+//!  paths ── load ──► Simulates and their imports ── run ──► Suite: the cycles, and each expectation ── print ──► text, JSON, JUnit
+//!                                                    │ Katalog, CRDs, custom resources: files next to it
+//!                                                    └ orkestra_core::reconcile::simulate: the passes themselves
 //! ```
 
 #[cfg(test)]
@@ -31,27 +31,29 @@ pub use self::{
     print::{to_json, to_junit, to_text},
 };
 
-/// What overrides the documents.
+/// The options that override the documents.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Custom resources instead of those that a document names.
+    /// Custom resources to use instead of those that a document names.
     pub resources: Vec<PathBuf>,
-    /// Definitions instead of those that a document names.
+    /// CRDs to use instead of those that a document names.
     pub definitions: Vec<PathBuf>,
-    /// How many cycles run.
+    /// The number of cycles.
     pub cycles: Option<u32>,
-    /// Whether calls without an answer get an empty one, whatever a document says.
+    /// Whether calls without an answer get an empty one, regardless of the document.
     pub skip_external: bool,
+    /// Documents that are left out: by name, by file, or by a folder above it.
+    pub skip: Vec<String>,
 }
 
-/// What simulations came to.
+/// The result of all simulations.
 #[derive(Debug, Default)]
 pub struct Simulated {
-    /// One a Simulate, in the order in which they were found; those that have errors are missing.
+    /// One suite per Simulate, in the order in which they were found. Simulates with errors have none.
     pub suites: Vec<Suite>,
-    /// What is wrong with the files; warnings too.
+    /// Errors and warnings of the files.
     pub problems: Diagnostics,
-    /// Texts of the files by their name.
+    /// The texts of the files by name.
     pub texts: BTreeMap<String, String>,
     /// Every file that was read.
     pub files: BTreeSet<PathBuf>,
@@ -73,9 +75,9 @@ pub struct Suite {
     pub file: String,
     /// The custom resources that are reconciled.
     pub subjects: Vec<Subject>,
-    /// What happened.
+    /// The cycles that ran.
     pub run: Run,
-    /// What was expected of it.
+    /// The expectations, with their results.
     pub checks: Vec<Check>,
 }
 
@@ -85,7 +87,7 @@ impl Suite {
         self.checks.iter().all(Check::is_met)
     }
 
-    /// The first cycle from which on nothing is done.
+    /// The first cycle from which on nothing is written.
     pub fn steady_at(&self) -> Option<u32> {
         let all: Vec<usize> = (0..self.subjects.len()).collect();
         self.run.steady_at(&all)
@@ -101,10 +103,10 @@ pub struct Subject {
     pub object: String,
 }
 
-/// Runs the Simulates of files and folders, and those that they import, each once. Equal files give equal results.
+/// Runs the Simulates in files and folders and their imports, each once. Equal files give equal results.
 pub async fn simulate(paths: &[PathBuf], options: &Options) -> Simulated {
     let mut simulated = Simulated::default();
-    for document in load::load(paths, &mut simulated) {
+    for document in load::load(paths, &options.skip, &mut simulated) {
         if let Some(suite) = run::run(&document, options, &mut simulated).await {
             simulated.suites.push(suite);
         }

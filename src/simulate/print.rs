@@ -6,15 +6,16 @@ use orkestra_core::reconcile::simulate::{Check, Cycle};
 use serde_json::{Value, json};
 
 use super::{Simulated, Suite};
+use crate::junit;
 
-/// For people: of each simulation the cycles, then what was expected of it; what was not met with a diff.
+/// Renders simulations as text: the cycles of each, then its expectations, with a diff for each one that is not met.
 pub fn to_text(simulated: &Simulated) -> String {
     let mut text = String::new();
     for suite in &simulated.suites {
         // Writing to a String cannot fail.
         let _ = suite_text(suite, &mut text);
     }
-    // What files say goes to a terminal.
+    // The text contains parts of files and goes to a terminal.
     let is_odd = |c: char| c.is_control() && c != '\n';
     text.replace(is_odd, " ")
 }
@@ -88,7 +89,7 @@ fn cycle_text(suite: &Suite, name: &str, cycle: &Cycle, text: &mut String) -> st
     Ok(())
 }
 
-/// For programs.
+/// Renders simulations as JSON.
 pub fn to_json(simulated: &Simulated) -> Value {
     let suites: Vec<Value> = simulated.suites.iter().map(suite_json).collect();
     json!({ "passed": simulated.is_passed(), "simulations": suites })
@@ -127,71 +128,37 @@ fn suite_json(suite: &Suite) -> Value {
     })
 }
 
-/// For CI: a suite a simulation, a case an expectation. A simulation without expectations has one case, which passes.
+/// Renders simulations as `JUnit` XML for CI: one suite per simulation, one case per expectation. A simulation without expectations
+/// has one case, which passes.
 pub fn to_junit(simulated: &Simulated) -> String {
-    let cases = |suite: &Suite| suite.checks.len().max(1);
-    let failures = |suite: &Suite| suite.checks.iter().filter(|check| !check.is_met()).count();
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let all: usize = simulated.suites.iter().map(cases).sum();
-    let failed: usize = simulated.suites.iter().map(failures).sum();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "<testsuites name=\"ork simulate\" tests=\"{all}\" failures=\"{failed}\">"
-    );
-    for suite in &simulated.suites {
-        let name = escaped(&suite.name);
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"{name}\" file=\"{}\" tests=\"{}\" failures=\"{}\">",
-            escaped(&suite.file),
-            cases(suite),
-            failures(suite)
-        );
-        for check in &suite.checks {
-            case(check, &name, &mut text);
-        }
-        if suite.checks.is_empty() {
-            let _ = writeln!(
-                text,
-                "    <testcase classname=\"{name}\" name=\"it runs\"/>"
-            );
-        }
-        text.push_str("  </testsuite>\n");
-    }
-    text.push_str("</testsuites>\n");
-    text
+    let suites: Vec<junit::Suite> = simulated.suites.iter().map(suite_junit).collect();
+    junit::write("ork simulate", &suites)
 }
 
-fn case(check: &Check, suite: &str, text: &mut String) {
-    let name = escaped(&format!("{}: {}", check.path, check.what));
-    let _ = write!(text, "    <testcase classname=\"{suite}\" name=\"{name}\"");
-    if check.is_met() {
-        text.push_str("/>\n");
-        return;
+fn suite_junit(suite: &Suite) -> junit::Suite {
+    let case = |check: &Check| junit::Case {
+        name: format!("{}: {}", check.path, check.what),
+        seconds: None,
+        outcome: if check.is_met() {
+            junit::Outcome::Passed
+        } else {
+            junit::Outcome::Failed {
+                message: format!("{} is not met", check.path),
+                text: check.diff.join("\n"),
+            }
+        },
+    };
+    let mut cases: Vec<junit::Case> = suite.checks.iter().map(case).collect();
+    if cases.is_empty() {
+        cases.push(junit::Case {
+            name: "it runs".to_owned(),
+            seconds: None,
+            outcome: junit::Outcome::Passed,
+        });
     }
-    let diff = escaped(&check.diff.join("\n"));
-    let _ = writeln!(
-        text,
-        ">\n      <failure message=\"{} is not met\">{diff}</failure>\n    </testcase>",
-        escaped(&check.path.to_string())
-    );
-}
-
-/// Text as XML holds it. Characters that XML cannot hold become spaces. Source: XML 1.0, sections 2.2 and 2.4.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(c),
-            '\u{fffe}' | '\u{ffff}' => escaped.push(' '),
-            c if c.is_control() => escaped.push(' '),
-            c => escaped.push(c),
-        }
+    junit::Suite {
+        name: suite.name.clone(),
+        file: suite.file.clone(),
+        cases,
     }
-    escaped
 }

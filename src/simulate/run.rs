@@ -1,4 +1,4 @@
-//! One Simulate: its files, the passes, and what was expected.
+//! Runs one Simulate: reads its files, runs the passes, and checks the expectations.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use orkestra_core::{
 use super::{
     Options, Simulated, Subject, Suite,
     expect::{checks, listed},
-    load::{Loaded, located},
+    load::Loaded,
 };
 use crate::{
     files::{self, Compiled, beside},
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Runs a Simulate. None where it has errors, or only imports others.
+/// Runs a Simulate. Returns `None` if it has errors, or only imports others.
 pub(super) async fn run(
     loaded: &Loaded,
     options: &Options,
@@ -59,7 +59,7 @@ pub(super) async fn run(
             object: name_of(&subject.cr),
         })
         .collect();
-    // It has been checked.
+    // The format was checked when the document was read.
     let now = spec.at.as_deref().unwrap_or(DEFAULT_TIME).parse();
     let setup = Setup {
         subjects,
@@ -89,7 +89,7 @@ pub(super) async fn run(
     })
 }
 
-/// The Katalogs, compiled with the definitions.
+/// Compiles the Katalogs with the CRDs.
 async fn compile(
     loaded: &Loaded,
     katalog: &str,
@@ -118,7 +118,7 @@ async fn compile(
     (!is_wrong).then_some(found.katalogs)
 }
 
-/// The objects of the files with custom resources.
+/// Reads the objects in the files of custom resources.
 fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> Option<Vec<Object>> {
     let spec = &loaded.document.spec;
     let paths: Vec<PathBuf> = if options.resources.is_empty() {
@@ -136,7 +136,7 @@ fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> O
     (!is_wrong).then_some(objects)
 }
 
-/// Reads the rest of a Simulate, and says what is wrong with it.
+/// Reads the rest of a Simulate and reports its errors.
 pub(super) struct Job<'s> {
     pub(super) loaded: &'s Loaded,
     pub(super) simulated: &'s mut Simulated,
@@ -154,11 +154,12 @@ impl<'s> Job<'s> {
 
     pub(super) fn refuse_with(&mut self, problem: Diagnostic) {
         self.is_wrong = true;
-        let problem = located(&self.loaded.document, problem);
+        let problem = self.loaded.located(problem);
         self.simulated.problems.push(problem);
     }
 
-    /// The first object of each operated kind and version; all others exist.
+    /// Returns the custom resources to reconcile, which are the first object of each operated kind and version. All other objects
+    /// are treated as existing.
     fn subjects<'k>(
         &mut self,
         katalogs: &'k [Compiled],
@@ -196,13 +197,14 @@ impl<'s> Job<'s> {
             self.is_wrong = true;
             let missing = || {
                 let path = FieldPath::root().field("spec").field("cr");
-                let problem = Diagnostic::error(Code::NoDocument, path, "no custom resource in it");
-                located(&self.loaded.document, problem)
+                let problem =
+                    Diagnostic::error(Code::NoDocument, path, "the file has no custom resource");
+                self.loaded.located(problem)
             };
             let problem = problem.map_or_else(missing, |problem| *problem);
             self.simulated.problems.push(problem);
         }
-        // In the order of the Katalog, whatever the order of the files.
+        // In the order of the Katalog, regardless of the order of the files.
         let operators = katalogs.iter().flat_map(|katalog| &katalog.plan.operators);
         let order: Vec<*const OperatorPlan> = operators.map(|plan| &raw const **plan).collect();
         subjects.sort_by_key(|subject| {
@@ -213,7 +215,7 @@ impl<'s> Job<'s> {
         (subjects, others)
     }
 
-    /// The changes of users, each with its subject.
+    /// Returns the scripted changes by users, each with its subject.
     fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s Change)> {
         let mut changes = Vec::new();
         let at = FieldPath::root().field("spec").field("changes");
@@ -229,17 +231,18 @@ impl<'s> Job<'s> {
             let known: Vec<&str> = plans.iter().map(|plan| &*plan.name).collect();
             let message = match &change.crd {
                 Some(name) => format!("no custom resource of `{name}` is reconciled"),
-                None => "several custom resources are reconciled: `crd` says which is changed"
-                    .to_owned(),
+                None => {
+                    "several custom resources are reconciled: set `crd` to select one".to_owned()
+                }
             };
             let problem =
                 Diagnostic::error(Code::UnknownData, at.index(index).field("crd"), message);
-            self.refuse_with(problem.hint(format!("reconciled are {}", listed(&known))));
+            self.refuse_with(problem.hint(format!("reconciled operators: {}", listed(&known))));
         }
         changes
     }
 
-    /// An answer to a call that nobody makes is a mistake.
+    /// Reports answers to calls that no operator makes.
     fn check_calls(&mut self, plans: &[&OperatorPlan]) {
         let calls = plans.iter().flat_map(|plan| &plan.calls);
         let known: BTreeSet<&str> = calls.map(|call| &*call.name).collect();
@@ -253,7 +256,7 @@ impl<'s> Job<'s> {
     }
 }
 
-/// Why a custom resource cannot be reconciled beside others.
+/// Returns the reason why a custom resource cannot be reconciled together with the others.
 fn refused(
     object: &Object,
     operator: &OperatorPlan,
@@ -267,13 +270,14 @@ fn refused(
         let path = FieldPath::parse("apiVersion");
         let message = "the same custom resource is given in two versions";
         let problem = object.problem(Code::SetTwice, path, message);
-        return Some(problem.hint("one operator reconciles it: give one"));
+        return Some(problem.hint("one operator reconciles it: pass only one version"));
     }
     let path = FieldPath::parse("metadata.deletionTimestamp");
-    let message = "deletion of custom resources is not simulated";
-    object
-        .is_deleting()
-        .then(|| object.problem(Code::NotSupportedYet, path, message))
+    let message = "a custom resource cannot be on its way out from the start";
+    object.is_deleting().then(|| {
+        let problem = object.problem(Code::NotSupportedYet, path, message);
+        problem.hint("request its deletion after a cycle: `changes: [{ after: 1, delete: true }]`")
+    })
 }
 
 fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {
@@ -294,7 +298,7 @@ fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {
     given.iter().map(answer).collect()
 }
 
-/// `Website shop/hello`.
+/// Formats kind, namespace and name: `Website shop/hello`.
 fn name_of(object: &Node) -> String {
     let text = |field| {
         object

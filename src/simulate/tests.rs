@@ -59,7 +59,7 @@ impl Desk {
         path
     }
 
-    /// A Simulate whose spec has these lines beside its inputs.
+    /// A Simulate whose spec has these lines in addition to its inputs.
     fn simulate(&self, name: &str, spec: &str) -> PathBuf {
         let lines: Vec<_> = spec.lines().map(|line| format!("  {line}\n")).collect();
         let lines = lines.concat();
@@ -75,7 +75,7 @@ impl Desk {
     }
 }
 
-/// What is wrong, a line each.
+/// The problems, one line each.
 fn told(simulated: &Simulated) -> Vec<String> {
     let line = |problem: &orkestra_core::diagnostics::Diagnostic| {
         format!(
@@ -113,7 +113,7 @@ expect:
     let simulated = desk.run().await;
     assert_eq!(told(&simulated), [""; 0]);
     assert!(simulated.is_passed(), "{}", to_text(&simulated));
-    // Nothing of it depends on when it is run.
+    // The result does not depend on the time of the run.
     assert_eq!(to_text(&simulated), to_text(&desk.run().await));
 }
 
@@ -140,6 +140,46 @@ expect:
     for part in [
         "Job.batch east/north-fill has failed",
         "is changed by its user",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_resource_goes_by_the_steps_of_its_end() {
+    let desk = Desk::new(
+        "skipExternal: true
+outcomes: [{ kind: Job, name: north-save, after: 5 }]
+changes: [{ after: 3, delete: true }]
+expect:
+  ops:
+    - { cycle: 4, verb: create, resource: jobs, name: north-save }
+    - { cycle: 6, verb: delete, resource: deployments }
+    - { cycle: 7, verb: patch, resource: ponds }
+  absent: [{ cycle: 5, verb: delete, resource: deployments }, { cycle: 8, verb: create, resource: deployments }]
+  steadyAt: 8
+  noErrors: true
+  resources: [{ kind: Deployment, count: 0 }, { kind: Job, count: 0 }]",
+    );
+    let end = r#"        onDelete:
+          ordered: true
+          groups:
+            - name: save
+              jobs: [{ name: "{{ .metadata.name }}-save", image: "hose:1" }]
+            - name: stop
+              deployments: [{ name: "{{ .metadata.name }}", image: "pump:1" }]
+        status:
+"#;
+    let katalog = KATALOG.replace("        status:\n", end);
+    desk.write("katalog.yaml", &katalog);
+    let simulated = desk.run().await;
+    assert_eq!(told(&simulated), [""; 0]);
+    let text = to_text(&simulated);
+    assert!(simulated.is_passed(), "{text}");
+    for part in [
+        "Pond.water.example east/north is deleted by its user",
+        "Pond.water.example east/north is gone",
+        "Job.batch east/north-fill is garbage-collected",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -253,7 +293,7 @@ async fn suites_import_others_and_files_of_operations_are_included() {
         .map(super::Suite::is_passed)
         .collect();
     assert_eq!(passed, [false, true], "{}", to_text(&simulated));
-    // A folder has each of them once.
+    // Each file of the folder is read once.
     let all = simulate(&[desk.0.path().join("...")], &Options::default()).await;
     assert_eq!(all.suites.len(), 2);
     let suite = "apiVersion: orkestra.orkspace.io/v1\nkind: Simulate\nmetadata: { name: all }\nimports: [simulate.yaml]\n";

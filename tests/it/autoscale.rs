@@ -4,11 +4,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use orkestra::client::flow::Flow;
 use orkestra::meta::{Directory, Feed, FileError, Namespaces, OperatorView, Runtime};
 use orkestra::metrics::Metrics;
 use orkestra::runtime::OperatorStatus;
 use orkestra::runtime::context::{Context, Faults};
+use orkestra_cluster::client::flow::Flow;
 use serde_json::json;
 use testbed::eventually;
 use tokio::task::JoinHandle;

@@ -104,7 +104,7 @@ pub(crate) fn a_wrong_variable_is_an_error_with_a_reason() {
         .unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(
-        String::from_utf8_lossy(&out.stderr).contains("`inof` is no level"),
+        String::from_utf8_lossy(&out.stderr).contains("`inof` is not a level"),
         "{out:?}"
     );
     let out = ork()
@@ -353,10 +353,10 @@ fn without_a_path_the_file_of_the_folder_is_taken_and_a_komposer_is_not_supporte
     let render = ["render", "--cr", "cr.yaml"];
     let (code, said) = run_in(&render);
     assert_eq!(code, Some(1));
-    assert!(said.contains("name a Katalog with `--file`"), "{said}");
+    assert!(said.contains("specify a Katalog with `--file`"), "{said}");
     let (code, said) = run_in(&["diff"]);
     assert_eq!(code, Some(2), "1 means differences: {said}");
-    assert!(said.contains("name a Katalog with `--file`"), "{said}");
+    assert!(said.contains("specify a Katalog with `--file`"), "{said}");
     let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: { name: k }\nspec: { sources: {} }\n";
     fs::write(folder.path().join("komposer.yaml"), komposer).unwrap();
     let (code, said) = run_in(&["run"]);

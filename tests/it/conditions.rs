@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
-use orkestra::runtime::context::Clock;
+use orkestra_ground::Clock;
 use serde_json::{Value, json};
 use testbed::eventually;
 

@@ -111,7 +111,7 @@ pub(crate) async fn operators_start_in_the_order_of_their_dependencies_and_stop_
     let stops = |operator: &str| {
         let quoted = format!("operator=\"{operator}\"");
         let line = log.lines().position(|line| {
-            line.contains("operator stops")
+            line.contains("stopping operator")
                 && (line.contains(&quoted) || line.contains(&quoted.replace('"', "")))
         });
         line.with_context(|| format!("{operator} did not stop in\n{log}"))
@@ -254,9 +254,9 @@ async fn resources_whose_own_spec_is_wrong_neither_degrade_their_operator_nor_pa
     scenario.objects("ponds").until_ready("north").await?;
     // Once they are counted, nothing else is left to tell.
     let wanted = json!({ "state": "Running", "instances": 6, "ready": 0 });
-    let katalog = scenario.operator_tells("waters", "lake", &wanted).await?;
+    scenario.operator_tells("waters", "lake", &wanted).await?;
+    let katalog = scenario.katalog_is("waters", "True", "Running").await?;
     ensure!(condition(&katalog, "Degraded").is_none(), "{katalog}");
-    ensure!(condition(&katalog, "Ready").is_some_and(|one| one["status"] == "True"));
     let page = scenario.page("/katalog/lake/health").await?;
     ensure!(
         page["state"] == "healthy" && page["consecutiveFails"] == 0,

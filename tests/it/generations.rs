@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters::{self, text};
 
+/// The annotation that the Katalog puts on each pond.
+const NOTE: &str = "/metadata/annotations/example.org~1note";
+
 /// `reason: message` of the condition `Ready`.
 fn ready(pond: &Value) -> String {
     condition(pond, "Ready").map_or_else(String::new, |ready| {
@@ -76,6 +79,20 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
             .await?;
     }
 
+    // What the Katalog says of metadata is on the resource, and comes back; a page that is off is not found.
+    let north = ponds.fetch("north").await?;
+    ensure!(text(&north, NOTE) == "the pond north", "{north}");
+    let other = json!({ "metadata": { "annotations": { "example.org/note": "mine" } } });
+    ponds.patch("north", &other).await?;
+    ponds
+        .until_equal("north", NOTE, json!("the pond north"), LIMIT)
+        .await?;
+    let address = format!("/katalog/{}/waters/pond", scenario.namespace);
+    let health = scenario.http(&format!("{address}/health")).await?;
+    ensure!(health.starts_with("HTTP/1.1 404"), "{health}");
+    let operator = scenario.page(&address).await?;
+    ensure!(operator["name"] == "pond", "{operator}");
+
     waters::pond(&scenario, "south", &json!({ "quota": "vast", "from": own })).await?;
     ponds
         .until("south", "names no profile", LIMIT, |pond| {
@@ -92,5 +109,15 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
         })
         .await?;
     ensure!(maps.get("east-settings").await?.is_none());
+
+    // A Katalog that goes takes with it what it put on resources.
+    scenario.objects("katalogs").delete("waters").await?;
+    scenario
+        .objects("katalogs")
+        .until_gone("waters", LIMIT)
+        .await?;
+    let north = ponds.fetch("north").await?;
+    ensure!(north.pointer(NOTE).is_none(), "{north}");
+    ensure!(north["metadata"].get("labels").is_none(), "{north}");
     Ok(())
 }

@@ -313,7 +313,9 @@ async fn ensure_reported(scenario: &Scenario, name: &str) -> Result<()> {
     })
     .await?;
     let log = scenario.log();
-    let mut lines = log.lines().filter(|line| line.contains("cannot be read"));
+    let mut lines = log
+        .lines()
+        .filter(|line| line.contains("cannot decode an object"));
     ensure!(
         lines.any(|line| line.contains(name)),
         "the log does not name {name}"

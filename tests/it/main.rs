@@ -3,6 +3,7 @@
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
 mod autoscale;
+mod builtin;
 mod certificates;
 mod chance;
 mod chaos;
@@ -15,11 +16,13 @@ mod copies;
 mod crashes;
 mod crd_life;
 mod cross;
+mod cross_permitted;
 mod declared;
 mod deletion;
 mod depends;
 mod diff;
 mod drift;
+mod e2e;
 mod ending;
 mod enrich;
 mod examples;

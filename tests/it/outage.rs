@@ -62,12 +62,17 @@ async fn ensure_truth(scenario: &Scenario) -> Result<()> {
 }
 
 /// At most one list for each watch, and only where the watch's start had become too old. A list of one object compares the API
-/// server's state with what is known: one for each watch and try.
+/// server's state with what is known: one for each watch and try. Another looks at what was written last: one in all.
 fn ensure_no_storm(requests: &[AuditEvent]) -> Result<()> {
     let is_comparison =
         |request: &&AuditEvent| request.verb == "list" && request.uri.ends_with("?limit=1");
     let (compared, requests): (Vec<_>, Vec<_>) = requests.iter().partition(is_comparison);
-    let requests: Vec<AuditEvent> = requests.into_iter().cloned().collect();
+    let is_look = |request: &&&AuditEvent| {
+        request.verb == "list" && request.uri.contains("=metadata.name%3D")
+    };
+    let (looks, requests): (Vec<_>, Vec<_>) = requests.iter().partition(is_look);
+    ensure!(looks.len() == 1, "{} looks at the last write", looks.len());
+    let requests: Vec<AuditEvent> = requests.into_iter().copied().cloned().collect();
     let (lists, watches) = (reads(&requests, "list"), reads(&requests, "watch"));
     let begun: usize = watches.values().map(Vec::len).sum();
     ensure!(

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
-use orkestra::client::flow::Flow;
 use orkestra::meta::{Feed, FileError, Namespaces, Runtime};
 use orkestra::metrics::Metrics;
-use orkestra::runtime::context::{Clock, Context, Faults};
+use orkestra::runtime::context::{Context, Faults};
+use orkestra_cluster::client::flow::Flow;
+use orkestra_ground::Clock;
 use serde_json::{Value, json};
 use testbed::eventually;
 use tokio::task::JoinHandle;

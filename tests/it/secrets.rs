@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
-use orkestra::runtime::context::Clock;
+use orkestra_ground::Clock;
 use serde_json::{Value, json};
 use testbed::eventually;
 

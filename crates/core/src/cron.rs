@@ -4,14 +4,14 @@
 //!  text ── fields ──► five texts ── Schedule::parse ──► Schedule ── next(after) ──► Timestamp
 //! ```
 //!
-//! Source: crontab(5) for form and meaning; ranges, names and steps as Kubernetes reads them
-//! (robfig/cron v3, `ParseStandard`), so Sunday is 0 and not 7. Time zones are not read: a schedule is in UTC.
+//! Source: crontab(5) for syntax and meaning; ranges, names and steps as in Kubernetes (robfig/cron v3, `ParseStandard`), so
+//! Sunday is 0 and not 7. Time zones are not supported: a schedule is in UTC.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
 use jiff::{Timestamp, ToSpan};
 
-/// The names of expressions that are often wanted, in lower case.
+/// The predefined schedules, in lower case.
 const MACROS: [(&str, [&str; 5]); 7] = [
     ("@yearly", ["0", "0", "1", "1", "*"]),
     ("@annually", ["0", "0", "1", "1", "*"]),
@@ -22,12 +22,12 @@ const MACROS: [(&str, [&str; 5]); 7] = [
     ("@hourly", ["0", "*", "*", "*", "*"]),
 ];
 
-/// What a field may hold.
+/// The range of a field.
 struct Field {
     name: &'static str,
     least: u8,
     most: u8,
-    /// Names of the values from `least` on, in lower case.
+    /// Names of the values from `least` upwards, in lower case.
     names: &'static [&'static str],
 }
 
@@ -66,22 +66,22 @@ const FIELDS: [Field; 5] = [
     },
 ];
 
-/// Longer texts are no schedules.
+/// Longer texts are not valid schedules.
 const LONGEST: usize = 1024;
 
-/// Days after which the days of a year have come round: 8 years, where a century has no leap day.
+/// Years after which every date has occurred: 8 years, if a century has no leap day.
 const MOST_YEARS: i16 = 8;
 
-/// Why a text is no schedule.
+/// Why a text is not a valid schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CronError {
-    /// Not five fields, and none of the names.
+    /// There are not five fields, and it is not a predefined schedule.
     #[error("a schedule has five fields, such as `0 2 * * *`, or is a name such as `@daily`")]
     Fields,
-    /// A field that cannot be read, or out of its range.
+    /// A field is not valid, or out of its range.
     #[error("the {name} of a schedule is {least} to {most}, with lists, ranges and steps such as `{least},{}-{most}/2`", least + 1)]
     Field {
-        /// Which one, in words.
+        /// The field's name.
         name: &'static str,
         /// The lowest value.
         least: u8,
@@ -90,9 +90,9 @@ pub enum CronError {
     },
 }
 
-/// The five fields of an expression, as they are written: minute, hour, day of the month, month, day of the
-/// week. Names such as `@daily`, in any case, are replaced by what they mean. Nothing if there are not five, or
-/// of a text beyond 1 KiB; whether a field makes sense is for [`Schedule::parse`] to say.
+/// Splits an expression into its five fields: minute, hour, day of the month, month, day of the week. Predefined schedules such
+/// as `@daily`, in any case, are replaced by their fields. `None` if there are not five fields, or if the text is longer than 1
+/// KiB; [`Schedule::parse`] validates the fields.
 pub fn fields(text: &str) -> Option<[&str; 5]> {
     let trimmed = text.trim();
     if trimmed.len() > LONGEST {
@@ -112,23 +112,23 @@ pub fn fields(text: &str) -> Option<[&str; 5]> {
     words.next().is_none().then_some(fields)
 }
 
-/// A cron expression, read: which minutes it names.
+/// A parsed cron expression: the set of minutes that it selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// The values of each field, as bits, in the order of the fields.
     values: [u64; 5],
-    /// Whether a day is named by either of its fields: both are restricted. Else both have to name it.
+    /// Whether one of the two day fields is enough to select a day: both are restricted. Otherwise both have to match.
     either_day: bool,
 }
 
 impl Schedule {
-    /// Reads an expression of five fields, or one of the names that [`fields`] knows.
+    /// Parses an expression of five fields, or a predefined schedule, see [`fields`].
     ///
-    /// A field is a list, by commas, of `*`, `?`, values and ranges (`1-5`), each with or without a step
-    /// (`*/15`, `8-18/2`, `5/10`); months and days of the week may be named by three letters.
+    /// A field is a comma-separated list of `*`, `?`, values and ranges (`1-5`), each with or without a step (`*/15`, `8-18/2`,
+    /// `5/10`); months and days of the week can be given as three-letter names.
     ///
     /// # Errors
-    /// [`CronError`]: not five fields, or one that is malformed or out of range.
+    /// [`CronError`]: there are not five fields, or one is malformed or out of range.
     pub fn parse(text: &str) -> Result<Schedule, CronError> {
         let texts = fields(text).ok_or(CronError::Fields)?;
         let mut values = [0; 5];
@@ -149,8 +149,7 @@ impl Schedule {
         })
     }
 
-    /// The first moment after another that the schedule names, in UTC; nothing if there is none, as for a
-    /// 30th of February.
+    /// Returns the first time after `after` that the schedule selects, in UTC; `None` if there is none, as for February 30.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let after = Offset::UTC.to_datetime(after);
         let minute = after
@@ -201,7 +200,7 @@ impl Schedule {
         }
     }
 
-    /// The first time of a day, not before another.
+    /// Returns the first time of a day, at `from` or later.
     fn first_time(&self, from: Time) -> Option<Time> {
         let [minutes, hours, ..] = self.values;
         let this_hour = first_bit(minutes, from.minute()).filter(|_| self.names(1, from.hour()));
@@ -213,14 +212,14 @@ impl Schedule {
     }
 }
 
-/// The lowest bit that is set, from one on.
+/// Returns the lowest bit that is set, starting at `from`.
 fn first_bit(bits: u64, from: i8) -> Option<i8> {
     let rest = bits >> from << from;
     (rest != 0).then(|| i8::try_from(rest.trailing_zeros()).ok())?
 }
 
 impl Field {
-    /// The values, as bits, and whether the field restricts nothing.
+    /// Returns the values as bits, and whether the field is unrestricted.
     fn read(&self, text: &str) -> Option<(u64, bool)> {
         let mut bits = 0;
         let mut star = false;
@@ -242,7 +241,7 @@ impl Field {
         Some((bits, star))
     }
 
-    /// `1-5`, or `5`, which with a step goes on to the end.
+    /// Parses `1-5`, or `5`, which with a step extends to the maximum.
     fn range(&self, text: &str, open: bool) -> Option<(u8, u8)> {
         let (from, to) = match text.split_once('-') {
             Some((from, to)) => (self.value(from)?, self.value(to)?),

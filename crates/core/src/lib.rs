@@ -7,6 +7,7 @@
 //!            │                             └── schema: what fields take and give
 //!            │                             ├── enrich: what is added to children
 //!            └── diagnostics: what is wrong, and where
+//!  tests on a cluster ── e2e ──► calls, and what their answers come to
 //!  reasons: why something is as it is, and what follows
 //!  bytes of the API server ── decode ──► objects, for records
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
@@ -20,6 +21,7 @@ pub mod cron;
 pub mod decode;
 pub mod diagnostics;
 pub mod document;
+pub mod e2e;
 pub mod enrich;
 pub mod plan;
 pub mod reasons;
@@ -29,5 +31,6 @@ pub mod resources;
 pub mod scaffold;
 pub mod schema;
 pub mod template;
+pub mod tree;
 pub mod value;
 pub mod window;

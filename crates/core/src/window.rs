@@ -1,6 +1,6 @@
-//! Windows of time in which something holds: parts of a day, days of the week, a while after each moment of a schedule.
+//! Time windows: parts of a day, days of the week, a duration after each time of a schedule.
 //!
-//! All are in UTC, hold from their first moment on and no more at their last, and know when their answer turns.
+//! All are in UTC, include their start and exclude their end, and report when their result changes.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use jiff::{
 
 use crate::cron::Schedule;
 
-/// What a window says at a moment.
+/// The result of a window at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Whether the moment lies in it.
+    /// Whether the time is inside the window.
     pub holds: bool,
-    /// Until when the answer stays; none is for ever. At that moment it may turn.
+    /// Until when the result stays the same; `None` is forever. It may change at that time.
     pub until: Option<Timestamp>,
 }
 
-/// A part of each day. One that ends before it begins goes over midnight.
+/// A part of each day. If its end is before its start, it extends over midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Daily {
-    /// Where it begins; none is midnight.
+    /// The start; `None` is midnight.
     pub after: Option<Time>,
-    /// Where it ends; none is the next midnight.
+    /// The end; `None` is the next midnight.
     pub before: Option<Time>,
 }
 
 impl Daily {
-    /// What it says at `now`.
+    /// Returns the result at `now`.
     pub fn look(self, now: Timestamp) -> Look {
         let time = Offset::UTC.to_datetime(now).time();
         Look {
@@ -49,7 +49,7 @@ impl Daily {
         }
     }
 
-    /// The next moment, after `now`, from which the answer is another.
+    /// Returns the next time after `now` at which the result changes.
     fn turn(self, now: Timestamp) -> Option<Timestamp> {
         let edges = [self.after, self.before].into_iter().flatten();
         let edges = edges.chain([Time::midnight()]);
@@ -90,30 +90,30 @@ impl Days {
     /// Saturday and Sunday.
     pub const WEEKEND: Days = Days(0b100_0001);
 
-    /// The day of that English name, in any case.
+    /// Returns the day with that English name, in any case.
     pub fn named(name: &str) -> Option<Days> {
         let is_it = |known: &&str| known.eq_ignore_ascii_case(name.trim());
         NAMES.iter().position(is_it).map(|day| Days(1 << day))
     }
 
-    /// The names that are known.
+    /// Returns the valid names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.into_iter()
     }
 
-    /// These days and those.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn and(self, other: Days) -> Days {
         Days(self.0 | other.0)
     }
 
-    /// All other days.
+    /// Returns all other days.
     #[must_use]
     pub fn others(self) -> Days {
         Days(!self.0 & 0b111_1111)
     }
 
-    /// The days as bits, Sunday the lowest.
+    /// Returns the days as bits, with Sunday the lowest.
     pub fn bits(self) -> u8 {
         self.0
     }
@@ -122,7 +122,7 @@ impl Days {
         self.0 >> day.to_sunday_zero_offset() & 1 == 1
     }
 
-    /// What they say at `now`.
+    /// Returns the result at `now`.
     pub fn look(self, now: Timestamp) -> Look {
         let today = Offset::UTC.to_datetime(now).date();
         let holds = self.has(today.weekday());
@@ -139,10 +139,10 @@ impl Days {
     }
 }
 
-/// Windows that follow on each other, or overlap, are looked at as one, up to so many: then its end is when to look again.
+/// The most consecutive or overlapping windows that are joined: the result is then evaluated again at the end of the last one.
 const MOST_JOINED: usize = 8;
 
-/// What windows of that length after each moment of a schedule say at `now`.
+/// Returns the result at `now` of windows of that length after each time of a schedule.
 pub fn after_each(schedule: &Schedule, length: Duration, now: Timestamp) -> Look {
     let Some(mut end) = last_end(schedule, length, now) else {
         return Look {
@@ -162,11 +162,11 @@ pub fn after_each(schedule: &Schedule, length: Duration, now: Timestamp) -> Look
     }
 }
 
-/// The end of the window that was opened last, if one is open at `now`.
+/// Returns the end of the most recent window, if one is open at `now`.
 fn last_end(schedule: &Schedule, length: Duration, now: Timestamp) -> Option<Timestamp> {
     let is_fired = |after: Timestamp| schedule.next(after).filter(|fired| *fired <= now);
     let mut last = is_fired(now.checked_sub(length).unwrap_or(Timestamp::MIN))?;
-    // Fires lie on whole minutes: halving finds the last one. None lies after `none_after`.
+    // A schedule has whole minutes: bisection finds the last time. None is after `none_after`.
     let mut none_after = now.as_second();
     while none_after - last.as_second() >= 60 {
         let middle = i64::midpoint(last.as_second(), none_after);
@@ -178,7 +178,7 @@ fn last_end(schedule: &Schedule, length: Duration, now: Timestamp) -> Option<Tim
     last.checked_add(length).ok()
 }
 
-/// `HH:MM`; the hour may have one digit.
+/// Parses `HH:MM`; the hour may have one digit.
 pub fn time_of_day(text: &str) -> Option<Time> {
     let (hour, minute) = text.trim().split_once(':')?;
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

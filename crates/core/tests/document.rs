@@ -13,10 +13,12 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use orkestra_core::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use orkestra_core::document::{Document, Source, parse_stream, read_katalog, read_stream};
+use orkestra_core::document::{
+    Document, Source, parse_stream, read_katalog, read_motif, read_stream,
+};
 use proptest::prelude::*;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn inputs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/document")
@@ -73,6 +75,87 @@ fn every_case_gives_what_stands_beside_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A structural schema in words of JSON Schema.
+fn plain(schema: &Value) -> Value {
+    let Some(object) = schema.as_object() else {
+        return schema.clone();
+    };
+    let mut plain: serde_json::Map<String, Value> = serde_json::Map::new();
+    for (key, value) in object {
+        match key.as_str() {
+            "properties" => {
+                let fields = value.as_object().into_iter().flatten();
+                let fields = fields.map(|(name, field)| (name.clone(), self::plain(field)));
+                plain.insert(key.clone(), Value::Object(fields.collect()));
+            }
+            "items" | "additionalProperties" => {
+                plain.insert(key.clone(), self::plain(value));
+            }
+            "type" => {
+                plain.insert(key.clone(), json!([value, "null"]));
+            }
+            "x-kubernetes-int-or-string" => {
+                plain.insert("type".to_owned(), json!(["integer", "string", "null"]));
+            }
+            _ => {}
+        }
+    }
+    Value::Object(plain)
+}
+
+/// Every YAML file of a folder and below it.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !name.starts_with('.') && name != "target" {
+            walk(&path, files);
+        } else if path.extension().is_some_and(|end| end == "yaml") {
+            files.push(path);
+        }
+    }
+}
+
+/// What loads is taken by the API server, but for operators as a list, of which the author is told.
+#[test]
+fn every_document_that_loads_is_valid_by_its_definition() {
+    let definitions = orkestra_core::api::crds();
+    let validator = |index: usize| {
+        let schema = &definitions[index]["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        jsonschema::draft202012::new(&plain(&schema["properties"]["spec"])).unwrap()
+    };
+    let validators = [("Katalog", validator(0)), ("Motif", validator(1))];
+    let mut files = Vec::new();
+    walk(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."),
+        &mut files,
+    );
+    let (mut looked_at, mut wrong) = (0, Vec::new());
+    for path in files {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        for source in parse_stream(&name, &text).sources {
+            let loads = read_katalog(&source).is_ok() || read_motif(&source).is_ok();
+            let document = source.tree.to_json();
+            let kind = validators
+                .iter()
+                .find(|(kind, _)| document["kind"] == *kind);
+            let (true, Some((_, validator))) = (loads, kind) else {
+                continue;
+            };
+            let mut spec = document["spec"].clone();
+            if spec["crds"].is_array() {
+                spec["crds"] = Value::Null;
+            }
+            looked_at += 1;
+            let problems = validator.iter_errors(&spec);
+            wrong.extend(problems.map(|one| format!("{name}: {}: {one}", one.instance_path())));
+        }
+    }
+    assert!(looked_at > 300, "{looked_at}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_committed_definitions_are_those_of_the_types() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crds");
@@ -120,6 +203,110 @@ fn samples_of_the_seeds_are_right_as_printed() {
             !(is_later && matches!(problem.code, Code::NotSupportedYet | Code::DocumentKind))
         });
         assert_eq!(others.count(), 0, "{problems}");
+    }
+}
+
+/// What the language's founding documents show, row by row: a file here that has it, and words of the file that are it.
+const ROWS: &[(u8, &str, &[&str])] = &[
+    (1, "seed-website", &["kind: Katalog", "crds:"]),
+    (
+        2,
+        "seed-files",
+        &["crdFile:", "crFiles:", "setup:", "workers:"],
+    ),
+    (2, "seed-lost-indentation", &["crdFile:"]),
+    (
+        3,
+        "seed-website",
+        &["group:", "version:", "kind:", "plural:"],
+    ),
+    (3, "seed-files", &["crdFile:"]),
+    (4, "seed-blockchain", &["workers:", "resync:"]),
+    (4, "seed-files", &["workers: 3"]),
+    (
+        5,
+        "seed-website",
+        &["deployments:", "services:", "reconcile: true"],
+    ),
+    (
+        6,
+        "seed-conditional",
+        &["onReconcile:", "equals", "notEquals"],
+    ),
+    (7, "seed-conditional", &["default: true"]),
+    (8, "seed-status", &["status:", "path:", "value:"]),
+    (9, "row-09-automatic", &["apiTypes:"]),
+    (10, "seed-autoscale", &["cooldown:", "queueDepth"]),
+    (11, "seed-rules", &["prefix:", "message:", "deny"]),
+    (12, "seed-rules", &["mutateFirst", "default:"]),
+    (13, "seed-conversion", &["storageVersion", "paths:"]),
+    (14, "seed-normalize", &["normalize:", "cronFromAny"]),
+    (15, "seed-cross", &["cross:", "selector:", "as:"]),
+    (
+        16,
+        "seed-state-machine",
+        &["notExists", "hasSuffix", "reconcile: false"],
+    ),
+    (
+        17,
+        "seed-environment",
+        &["rotateAfter: 30d", "randomAlphanumeric", "configMaps:"],
+    ),
+    (
+        18,
+        "seed-environment",
+        &["secretKeyRef", "configMapKeyRef", "envFrom"],
+    ),
+    (
+        19,
+        "seed-external",
+        &["external:", "expectedStatus", "continueOnError", "timeout"],
+    ),
+    (
+        20,
+        "seed-komposer",
+        &["registry:", "@v14", "files:", "workers: 8"],
+    ),
+    (20, "row-20-sources", &["redis:v7", "helm:", "git:"]),
+    (21, "seed-providers", &["providers:", "s3", "mongodb"]),
+    (
+        22,
+        "seed-security",
+        &["deletionProtection", "namespaceProtection", "failurePolicy"],
+    ),
+    (
+        23,
+        "row-23-dependencies",
+        &[
+            "dependsOn: [database]",
+            "dependsOn: {database: healthy}",
+            "version: v2",
+        ],
+    ),
+    (24, "row-24-command-line", &["crdFile:", "crFiles:"]),
+    (25, "row-25-pages", &["endpoints:"]),
+];
+
+#[test]
+fn every_row_of_the_founding_documents_has_a_file_here() {
+    let rows: std::collections::BTreeSet<u8> = ROWS.iter().map(|(row, ..)| *row).collect();
+    assert_eq!(rows, (1..=25).collect());
+    for (row, name, words) in ROWS {
+        let text = fs::read_to_string(inputs().join(format!("{name}.yaml")));
+        let text = text.unwrap_or_else(|error| panic!("row {row}: {name}: {error}"));
+        for word in *words {
+            assert!(text.contains(word), "row {row}: {name} has no `{word}`");
+        }
+        if !name.starts_with("row-") {
+            continue;
+        }
+        let problems = match read_stream(name, &text) {
+            Ok((_, warnings)) => Diagnostics(warnings),
+            Err(problems) => problems,
+        };
+        let is_later = |problem: &Diagnostic| problem.code == Code::DocumentKind;
+        let wrong: Vec<_> = problems.iter().filter(|one| !is_later(one)).collect();
+        assert!(wrong.is_empty(), "row {row}: {wrong:?}");
     }
 }
 

@@ -21,6 +21,13 @@ use crate::wait::{block_on, eventually};
 /// How long a server may take to start: seconds on an idle machine, much longer on one that compiles meanwhile.
 const START_LIMIT: Duration = Duration::from_mins(2);
 
+/// How long a garbage collector that is started anew is waited for.
+const LEARN_LIMIT: Duration = Duration::from_secs(30);
+/// What the garbage collector logs once it knows all kinds.
+///
+/// Source: `pkg/controller/garbagecollector/garbagecollector.go` of Kubernetes 1.34.
+const SYNCED: &str = "all resource monitors have synced";
+
 /// What to start.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -42,6 +49,8 @@ pub struct ControlPlane {
     identities: Mutex<HashMap<(String, Vec<String>), Identity>>,
     audit: Mutex<AuditLog>,
     pub(crate) servers: Mutex<Servers>,
+    /// When the garbage collector was last started by [`relearn_kinds`](Self::relearn_kinds); locked until it knows all kinds.
+    learning: Mutex<Option<Instant>>,
 }
 
 /// In the order in which they stop.
@@ -80,6 +89,7 @@ impl ControlPlane {
             identities: Mutex::new(HashMap::new()),
             audit: Mutex::new(audit),
             servers: Mutex::new(servers),
+            learning: Mutex::new(None),
             site,
             ports,
             authority,
@@ -190,17 +200,41 @@ impl ControlPlane {
         &self.site.assets
     }
 
-    /// Starts the garbage collector anew, so that it knows every kind that is installed now.
+    /// Starts the garbage collector anew, so that it knows every kind that is installed now, and waits until it does.
     ///
     /// By itself it looks for new kinds every 30 s, and until then nothing owned by an instance of one is collected (41 s were
-    /// seen). A test that installs a CRD and then counts on owner references calls this in between; others notice nothing.
+    /// seen). A test that installs a CRD and then counts on owner references calls this in between; others notice nothing. One
+    /// start is enough for all that ask before it: collectors that end while they start would collect nothing.
     pub fn relearn_kinds(&self) -> Result<()> {
-        let identity = self.manager_identity()?;
-        let mut servers = lock(&self.servers);
-        if let Some(mut old) = servers.collector.take() {
-            old.kill()?;
+        let asked = Instant::now();
+        let mut learning = lock(&self.learning);
+        if learning.is_some_and(|started| started > asked) {
+            return Ok(());
         }
-        servers.collector = Some(self.site.garbage_collector(identity.kubeconfig_path())?);
+        let identity = self.manager_identity()?;
+        let known = |collector: &Guarded| collector.log().matches(SYNCED).count();
+        let before = {
+            let mut servers = lock(&self.servers);
+            let before = servers.collector.as_ref().map_or(0, known);
+            if let Some(mut old) = servers.collector.take() {
+                old.kill()?;
+            }
+            *learning = Some(Instant::now());
+            servers.collector = Some(self.site.garbage_collector(identity.kubeconfig_path())?);
+            before
+        };
+        let started = Instant::now();
+        // An API server that is away meanwhile is what some tests are about.
+        while started.elapsed() < LEARN_LIMIT {
+            if lock(&self.servers)
+                .collector
+                .as_ref()
+                .is_none_or(|now| known(now) > before)
+            {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         Ok(())
     }
 

@@ -1,15 +1,15 @@
-//! A line that says what a command waits for, on a terminal alone.
+//! A progress line that says what a command waits for; only on a terminal.
 
 use std::{future::Future, pin::pin, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How long a command may take before it says so.
+/// The delay before the progress line appears.
 const DELAY: Duration = Duration::from_secs(1);
-/// How often the line moves.
+/// The interval at which the line is redrawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does `work`. If it takes longer than a second, a line says `what` is being done until it ends; only on a terminal.
+/// Runs `work`. If it takes longer than a second, a line shows `what` until it ends; only on a terminal.
 pub(in crate::cli) async fn progress<T>(what: &'static str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     tokio::select! {
@@ -17,7 +17,7 @@ pub(in crate::cli) async fn progress<T>(what: &'static str, work: impl Future<Ou
         done = &mut work => return done,
         () = tokio::time::sleep(DELAY) => {}
     }
-    // It is hidden where stderr is no terminal.
+    // The line is hidden if stderr is not a terminal.
     let line = ProgressBar::no_length().with_style(ProgressStyle::default_spinner());
     line.set_message(what);
     line.enable_steady_tick(TICK);

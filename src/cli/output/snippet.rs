@@ -1,9 +1,9 @@
-//! One problem, as compilers print it: the message, the place, the line with what is meant underlined, and the help.
+//! One problem as compilers print it: the message, the position, the source line with the cause underlined, and the help.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use orkestra_core::diagnostics::{Diagnostic, Severity};
 
-/// Renders a problem; `source` is the text of its file, empty where that is not at hand.
+/// Renders a problem. `source` is the text of its file, empty if it is unavailable.
 pub(super) fn render(problem: &Diagnostic, source: &str) -> String {
     let level = match problem.severity {
         Severity::Error => Level::ERROR,
@@ -50,7 +50,7 @@ fn origin(file: String, place: Option<(u32, u32)>) -> Origin<'static> {
     }
 }
 
-/// The line of that number, from 1, without its end.
+/// Returns the line of that number, from 1, without its line ending.
 fn line_of(source: &str, number: u32) -> Option<&str> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let index = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -58,7 +58,7 @@ fn line_of(source: &str, number: u32) -> Option<&str> {
     Some(line.strip_suffix('\r').unwrap_or(line))
 }
 
-/// A terminal gets no control characters of a user's file; each is one character all the same, so that columns hold.
+/// Replaces control characters of a user's file before they reach the terminal. Each stays one character, so that columns match.
 fn printable(line: &str) -> String {
     let shown = |c: char| match c {
         '\t' => '\t',
@@ -68,14 +68,14 @@ fn printable(line: &str) -> String {
     line.chars().map(shown).collect()
 }
 
-/// Text of a user's file may hold anything; a message is one line and has no control characters.
+/// Makes text of a user's file safe for a message: one line without control characters.
 pub(in crate::cli) fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
-/// The byte at which the character of that column begins, from 1; the line's end where it is shorter.
+/// Returns the byte offset of the character in that column, from 1, or the end of a shorter line.
 fn byte_of(line: &str, column: u32) -> usize {
     let before = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
     line.char_indices()
@@ -83,9 +83,9 @@ fn byte_of(line: &str, column: u32) -> usize {
         .map_or(line.len(), |(byte, _)| byte)
 }
 
-/// How many bytes the key, the value or the part of a template takes that begins at byte `start`.
+/// Returns the length in bytes of the key, the value or the part of a template that begins at byte `start`.
 ///
-/// Told by the look of the line alone, so that it holds for what could not be parsed too.
+/// It looks only at the line, so it works for text that could not be parsed too.
 fn token(line: &str, start: usize) -> usize {
     let (before, rest) = line.split_at(start);
     let Some(first) = rest.chars().next() else {
@@ -125,7 +125,7 @@ fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
 
-/// A quoted text with its quotes; up to the end of the line where it goes on below.
+/// Returns the length of a quoted text with its quotes, up to the end of the line if it continues on the next one.
 fn quoted(text: &str, quote: char) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
@@ -141,8 +141,8 @@ fn quoted(text: &str, quote: char) -> usize {
     text.trim_end().len()
 }
 
-/// A key or a value without quotes: up to `: `, a comment, or the end; inside `[ ]` and `{ }` up to their commas and ends too. Templates
-/// belong to it whole.
+/// Returns the length of an unquoted key or value: up to `: `, a comment, or the end; inside `[ ]` and `{ }` also up to a comma or
+/// the closing bracket. A template is always included whole.
 fn plain(text: &str, in_flow: bool) -> usize {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
@@ -190,7 +190,7 @@ mod tests {
         problem.hint("did you mean `fish`?")
     }
 
-    /// What is underlined, by the columns that a terminal shows.
+    /// Returns the underlined text, by the columns that a terminal shows.
     fn marked(source: &str, line: u32, column: u32) -> String {
         let text = plain_text(&render(&at(line, column), source));
         let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Servers that hang, drip, never end or speak nonsense, and too many calls at once.
+//! Servers that hang, respond slowly, never end or send invalid data, and too many concurrent calls.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ async fn nonsense_is_not_an_answer() {
         let answer = client(&["127.0.0.1"]).call(&get(sink.url())).await;
         assert_eq!(
             trouble(&answer),
-            format!("{} does not answer as HTTP does", sink.url())
+            format!("{} did not send a valid HTTP response", sink.url())
         );
     }
     let none = client(&["127.0.0.1"])
@@ -72,19 +72,19 @@ async fn nonsense_is_not_an_answer() {
     );
 }
 
-/// Makes as many calls to what hangs as places can be had, in the name of these operators and namespaces.
+/// Makes as many calls to a hanging server as there are places, for these operators and namespaces.
 async fn hang(client: &Client, url: &str, callers: &[(&str, &str)]) -> JoinSet<Answer> {
     let mut calls = JoinSet::new();
     for (operator, namespace) in callers {
         for _ in 0..100 {
             let client = client.of_operator(operator).in_namespace(Some(namespace));
             let mut request = get(url);
-            // However busy the machine is, none gives up its place before the test has looked.
+            // Even on a busy machine, no call releases its place before the test has checked.
             request.timeout = Duration::from_mins(2);
             calls.spawn(async move { client.call(&request).await });
         }
     }
-    // Every call has asked for its place after a turn of each task.
+    // Every call has requested its place once each task was polled.
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
@@ -147,7 +147,7 @@ async fn where_a_redirect_leads_a_place_is_taken_too() {
     let callers: Vec<_> = names.iter().map(|name| (&**name, "a")).collect();
     let _calls = hang(&client, &first.url(), &callers).await;
     let start = Instant::now();
-    // Those that wait for the second host hold no place at the first.
+    // Calls that wait for the second host hold no place at the first.
     while first.seen().len() < 100 || target.seen().len() < 16 {
         assert!(
             start.elapsed() < Duration::from_mins(1),

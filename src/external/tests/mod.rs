@@ -1,4 +1,4 @@
-//! The client against servers on the loopback that behave and that do not.
+//! The client against well-behaved and misbehaving servers on the loopback interface.
 
 mod limits;
 mod redirects;
@@ -15,7 +15,10 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::reconcile::calls::{Answer, Piece, Request, Retry};
+use orkestra_core::{
+    plan::{Piece, Retry},
+    reconcile::calls::{Answer, Request},
+};
 
 use self::sink::Sink;
 use super::{Client, Guard, Resolver, Variables};
@@ -24,13 +27,13 @@ fn guard(entries: &[&str]) -> Guard {
     Guard::new(entries.iter().map(|entry| entry.parse().unwrap()).collect())
 }
 
-/// A client that may call these, with a resolver that knows no name.
+/// A client that may call these targets, with a resolver that knows no names.
 fn client(entries: &[&str]) -> Client {
     let nameless = Resolver::new(|_| Box::pin(async { Ok(Vec::new()) }));
     Client::new(guard(entries), Variables::default(), nameless)
 }
 
-/// A client whose names have the addresses of the answers in turn, the last one for ever.
+/// A client whose resolver returns these answers in turn, then repeats the last one.
 fn client_with_names(entries: &[&str], answers: Vec<Vec<&str>>) -> Client {
     let answers: Vec<Vec<IpAddr>> = answers
         .into_iter()

@@ -1,8 +1,8 @@
-//! Redirects are judged as calls of their own.
+//! Redirects are checked like new calls.
 
 use std::borrow::Cow;
 
-use orkestra_core::reconcile::calls::Piece;
+use orkestra_core::plan::Piece;
 
 use super::{client, client_with_names, get, sink::Sink, trouble};
 
@@ -137,7 +137,7 @@ async fn what_is_sent_again_depends_on_the_redirect() {
 async fn a_name_that_changes_its_address_reaches_only_what_was_judged() {
     let inside = Sink::start(|_| OK.into()).await;
     let url = format!("http://shop.example:{}/", inside.port());
-    // The first answer is the one that counts; the second would lead inside.
+    // The first answer counts; the second would lead to an internal address.
     let names = vec![vec!["127.0.0.2"], vec!["127.0.0.1"]];
     let client = client_with_names(&["http://shop.example", "127.0.0.2"], names);
     let first = client.call(&get(url.clone())).await;
@@ -150,12 +150,12 @@ async fn a_name_that_changes_its_address_reaches_only_what_was_judged() {
         trouble(&second).contains("has the address 127.0.0.1, which is loopback"),
         "{second:?}"
     );
-    // One address of several is enough to refuse.
+    // One refused address of several is enough to refuse the call.
     let names = vec![vec!["127.0.0.2", "127.0.0.1"]];
     let mixed = client_with_names(&["http://shop.example", "127.0.0.2"], names);
     assert!(trouble(&mixed.call(&get(url.clone())).await).contains("loopback"));
     assert!(inside.seen().is_empty());
-    // With the address permitted, the name is as good as it.
+    // If the address is permitted, so is the name.
     let permitted = client_with_names(&["127.0.0.0/8"], vec![vec!["127.0.0.1"]]);
     assert_eq!(&*permitted.call(&get(url)).await.body, "ok");
 }

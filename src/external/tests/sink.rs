@@ -1,4 +1,4 @@
-//! A server on the loopback that keeps what it was sent.
+//! A server on the loopback interface that records requests.
 
 use std::{
     borrow::Cow,
@@ -12,30 +12,30 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Ends with its value.
+/// A server that ends when it is dropped.
 pub(super) struct Sink {
     address: std::net::SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
 }
 
-/// What it does once a request is in.
+/// Its behavior after it has received a request.
 #[derive(Clone, Copy)]
 pub(super) enum Manner {
-    /// Says nothing.
+    /// Sends nothing.
     Hang,
-    /// Says a letter of its head at a time.
+    /// Sends its head one character at a time.
     Drip,
-    /// Says its head, and a body that never ends.
+    /// Sends its head, and a body that never ends.
     Endless,
-    /// Says lines of its head for ever.
+    /// Sends header lines without end.
     EndlessHead,
-    /// Says something else than HTTP.
+    /// Sends data that is not HTTP.
     Noise,
 }
 
 impl Sink {
-    /// Answers each request with what `answer` makes of its first line, then closes.
+    /// Answers each request with the result of `answer` for its first line, then closes.
     pub(super) async fn start(
         answer: impl Fn(&str) -> Cow<'static, str> + Send + Sync + 'static,
     ) -> Self {
@@ -49,7 +49,7 @@ impl Sink {
         .await
     }
 
-    /// Answers in that manner, until the other side goes.
+    /// Behaves as described by `manner`, until the client disconnects.
     pub(super) async fn behaving(manner: Manner) -> Self {
         Self::serve(move |stream, _| misbehave(stream, manner)).await
     }
@@ -88,13 +88,13 @@ impl Sink {
         self.address.port()
     }
 
-    /// The requests, as they came.
+    /// The requests, in the order of arrival.
     pub(super) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-/// A request: its head, and as much of a body as it announces.
+/// Reads a request: its head, and a body of the announced length.
 async fn read(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut buffer = [0; 4096];

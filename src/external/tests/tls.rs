@@ -1,4 +1,4 @@
-//! Who is trusted.
+//! Trust of certificates.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ async fn a_certificate_must_be_trusted_and_name_the_host() {
 async fn serve(listener: TcpListener, config: Arc<ServerConfig>) {
     let acceptor = TlsAcceptor::from(config);
     while let Ok((tcp, _)) = listener.accept().await {
-        // A client that does not trust us goes.
+        // A client that does not trust the certificate disconnects.
         let Ok(mut stream) = acceptor.accept(tcp).await else {
             continue;
         };

@@ -1,10 +1,10 @@
-//! URLs that a custom resource's author may try.
+//! URLs that the author of a custom resource might try.
 
 use super::{client_with_names, get, sink::Sink, trouble};
 
-/// What each of them must not reach, and a word of why it is refused.
+/// URLs that must be refused, each with a part of the reason.
 const BLOCKED: &[(&str, &str)] = &[
-    // loopback, in every spelling
+    // loopback, in every notation
     ("http://127.0.0.1:PORT/", "loopback"),
     ("http://127.9.8.7:PORT/", "loopback"),
     ("http://127.1:PORT/", "host name or an address"),
@@ -34,11 +34,11 @@ const BLOCKED: &[(&str, &str)] = &[
     ("http://[fe80::1%25eth0]/", "URL"),
     ("http://100.100.100.200/latest/meta-data/", "shared"),
     ("http://metadata.google.internal/", "loopback"),
-    // the cluster's own
+    // inside the cluster
     ("https://10.96.0.1/api/v1/secrets", "private"),
     ("https://kubernetes.default.svc/api/v1/secrets", "loopback"),
     ("http://192.168.49.2:10250/pods", "private"),
-    // another host than it seems
+    // another host than it appears
     ("http://shop.example@127.0.0.1:PORT/", "before an `@`"),
     ("http://127.0.0.1:PORT#@shop.example/", "loopback"),
     ("http://127.0.0.1:PORT\\@shop.example/", "URL"),
@@ -48,7 +48,7 @@ const BLOCKED: &[(&str, &str)] = &[
     ("http://127.0.0.1%00.shop.example:PORT/", "URL"),
     ("http://shop.example.evil.example:PORT/", "loopback"),
     ("http://127.0.0.1.nip.example:PORT/", "loopback"),
-    // no HTTP, or not whole
+    // not HTTP, or incomplete
     ("file:///etc/passwd", "URL"),
     ("gopher://127.0.0.1:PORT/_x", "https://"),
     ("ftp://shop.example/", "https://"),
@@ -62,7 +62,7 @@ const BLOCKED: &[(&str, &str)] = &[
 #[tokio::test]
 async fn no_spelling_of_a_url_reaches_what_was_not_permitted() {
     let sink = Sink::start(|_| "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".into()).await;
-    // The widest entries that do not name an inner range; every name leads inside.
+    // The widest entries that name no internal range; every name resolves to an internal address.
     let open = [
         "http://shop.example",
         "http://*.example",

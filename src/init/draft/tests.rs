@@ -1,4 +1,4 @@
-//! Drafts of `tests/inputs/init`: what is written is valid, and its sample gives the input back.
+//! Drafts of `tests/inputs/init`: the written files are valid, and the sample renders to the input.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Writes a draft, and checks what holds for each.
+/// Writes a draft, and checks the properties of every draft.
 async fn written(draft: &Draft) -> TempDir {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
@@ -52,7 +52,7 @@ async fn written(draft: &Draft) -> TempDir {
     folder
 }
 
-/// The schema of the written definition accepts the written sample, but for what the draft says.
+/// The schema of the written CRD accepts the written sample, except for the items that the draft lists.
 fn assert_valid_sample(root: &Path, draft: &Draft) {
     let read = |name| -> Value {
         let text = fs::read_to_string(root.join(name)).unwrap();
@@ -143,7 +143,7 @@ async fn the_sample_of_converted_manifests_renders_the_manifests() {
             }
         }
         given.retain(|one| one["kind"] != "Namespace");
-        // What has a short form uses it.
+        // Shorthand is used where it exists.
         let is_written_out = katalog.contains(" custom:");
         assert_eq!(
             is_written_out,
@@ -164,7 +164,7 @@ async fn the_sample_of_converted_manifests_renders_the_manifests() {
     }
 }
 
-/// An object without what the operator owns, and with defaults in place.
+/// An object without the fields that the operator owns, and with defaults filled in.
 fn comparable(object: &Value) -> Value {
     let mut object = without_nulls(object);
     let map = object.as_object_mut().unwrap();
@@ -216,7 +216,7 @@ fn comparable(object: &Value) -> Value {
     object
 }
 
-/// Labels of the pods that tell instances apart are the operator's, and so is the name of the first container.
+/// The operator sets the Pod labels that distinguish instances, and the name of the first container.
 fn comparable_pods(template: &mut Value) {
     template["spec"]["containers"][0]["name"] = json!("first");
     let metadata = template["metadata"].as_object_mut();

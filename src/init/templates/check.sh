@@ -1,5 +1,5 @@
 #!/bin/sh
-# Validates the Katalog, and compares what it renders for each sample with expected/. UPDATE=1 writes expected/ again.
+# Validates the Katalog, and compares the rendered children of each sample with expected/. UPDATE=1 rewrites expected/.
 set -eu
 cd "$(dirname "$0")"
 ork=${ORK:-ork}

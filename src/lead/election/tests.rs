@@ -1,5 +1,6 @@
+use orkestra_ground::Entropy;
+
 use super::*;
-use crate::runtime::entropy::Entropy;
 
 const TIMING: Timing = Timing {
     lease: Duration::from_secs(9),
@@ -44,7 +45,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
     let mut me = candidate("me");
     me.see(Some(record(1, "other")), start);
     assert_eq!(me.next(start), Step::Wait(Some(after(start, 9.0))));
-    // The same again is no change, however often it is told.
+    // The same state again is not a change, however often it is reported.
     me.see(Some(record(1, "other")), after(start, 5.0));
     assert_eq!(me.leader(after(start, 8.9)).as_deref(), Some("other"));
     assert_eq!(me.leader(after(start, 9.0)), None);
@@ -54,7 +55,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
         Step::Wait(Some(after(start, 17.0)))
     );
     assert_eq!(me.next(after(start, 17.0)), Step::Acquire);
-    // Its own duration counts, not ours.
+    // The lease's own duration counts, not ours.
     let long = Record {
         duration: Some(Duration::from_mins(1)),
         ..record(3, "other")
@@ -158,7 +159,7 @@ fn who_is_refused_again_and_again_rests() {
     assert_eq!(me.next(start), Step::Wait(Some(after(start, 1.5))));
 }
 
-/// A Lease as an API server keeps it.
+/// A Lease as an API server stores it.
 #[derive(Default)]
 struct Server {
     version: u32,
@@ -177,16 +178,16 @@ impl Server {
     }
 }
 
-/// A process that takes part over a network that delays and loses, and that stands still now and then.
+/// A candidate on a network that delays and loses requests; the process is suspended now and then.
 struct Process {
     election: Election,
-    /// What it has last seen, to write over.
+    /// The last state it has seen, for its next write.
     known: Option<Record>,
-    /// When its attempt was begun, reaches the server, and is answered or given up; and on which state it is.
+    /// When its attempt starts, reaches the server, and is answered or abandoned; and the state that it is based on.
     attempt: Option<(Moment, Moment, Moment, Option<Record>)>,
     /// Whether the attempt has reached the server.
     arrived: bool,
-    /// What the server said to it; none where that was no, or is lost.
+    /// The server's response; `None` if the attempt was refused, or the response is lost.
     answer: Option<Record>,
     stopped_until: Moment,
 }
@@ -204,7 +205,7 @@ impl Chance {
 }
 
 impl Process {
-    /// A moment in its life; `faults` is whether anything goes wrong.
+    /// One step of the process; `faults` is whether faults are injected.
     fn turn(
         &mut self,
         name: &str,
@@ -213,7 +214,7 @@ impl Process {
         chance: &Chance,
         faults: bool,
     ) {
-        // What is on its way arrives also while its sender stands still.
+        // A request that was sent arrives even while its sender is suspended.
         if let Some((_, arrives, _, on)) = &self.attempt
             && !self.arrived
             && now >= *arrives
@@ -257,7 +258,7 @@ impl Process {
     }
 }
 
-/// Runs three processes for ten minutes; gives how often the leader changed.
+/// Runs three processes for ten minutes; returns how often the leader changed.
 fn simulate(seed: u64) -> usize {
     const TICK: Duration = Duration::from_millis(50);
     let chance = Chance(Entropy::seeded(seed));
@@ -279,7 +280,7 @@ fn simulate(seed: u64) -> usize {
         for (process, name) in processes.iter_mut().zip(names) {
             process.turn(name, &mut server, now, &chance, now < faults_end);
         }
-        // Whoever stands still counts: its gate is what it wakes with.
+        // A suspended process counts: it resumes with the state of its gate.
         let lead = |process: &Process| process.election.leads_until(now).is_some();
         let leaders: Vec<&str> = (processes.iter().zip(names))
             .filter(|(process, _)| lead(process))

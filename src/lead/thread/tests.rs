@@ -6,11 +6,12 @@ use std::{
 
 use http::{Method, Request, Response};
 use kube::client::Body;
+use orkestra_cluster::gate::Gate;
 use serde_json::{Value, json};
 use tower::service_fn;
 
 use super::*;
-use crate::lead::{Gate, Leadership, Timing};
+use crate::lead::{Leadership, Timing};
 
 /// A cluster with one Lease, which cannot be watched.
 fn cluster(lease: Arc<Mutex<Option<Value>>>) -> Client {
@@ -110,7 +111,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// Which state of the Lease the cluster has.
+/// The resourceVersion of the Lease in the cluster.
 fn version(lease: &Mutex<Option<Value>>) -> u64 {
     let lease = lease.lock().unwrap();
     let text = lease
@@ -132,7 +133,7 @@ fn a_lease_that_reads_back_older_than_it_was_written_shows_a_restored_store() {
     assert_eq!(reach.rewinds(), 0);
     lease.lock().unwrap().clone_from(&backup);
     until("the rewind is noted", || reach.rewinds() == 1);
-    // And the candidate renews the Lease of that past: it does not insist on what is gone.
+    // The candidate renews the restored Lease: it does not insist on the lost state.
     until("the Lease is renewed again", || {
         version(&lease) >= saved + 2
     });
@@ -154,7 +155,7 @@ fn the_lease_is_renewed_while_every_worker_of_the_process_is_busy() {
     let held = Arc::new(Mutex::new(held));
     for _ in 0..2 {
         let held = Arc::clone(&held);
-        // As a pass that computes for long would.
+        // Simulates a pass with a long computation.
         runtime.spawn(async move {
             let _ = held.lock().map(|held| held.recv());
         });

@@ -1,47 +1,48 @@
-//! Which kinds are claimed by whom, and what has to be written for it: pure.
+//! Decides which installation has which kind, and what to write for it: pure.
 //!
-//! An installation holds a kind while the kind's Lease names it and its own Lease was renewed within [`EXPIRY`]. Everything
-//! else is free to take. A claim is taken, moved and dropped by compare-and-swap on the kind's Lease.
+//! An installation holds a kind while the kind's Lease names it and its own Lease was renewed within [`EXPIRY`]. All other
+//! kinds are free. A claim is taken, moved and dropped by compare-and-swap on the kind's Lease.
 //!
 //! An installation that has not renewed for [`EXPIRY`] counts as gone, by the time that its Lease states or by the time for
-//! which that Lease has not changed here, so neither a clock that is wrong nor a time from the future keeps a claim for ever.
-//! It may have lost its claims then: before it relies on one again, it writes it again.
+//! which that Lease has not changed here, so neither a wrong clock nor a time in the future keeps a claim forever. It may
+//! have lost its claims then: it writes a claim again before it relies on it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use orkestra_core::{api::names, plan::GroupKind};
+use orkestra_ground::Backoff;
 
 use super::record::{Claim, Claimant, EXPIRY, Heartbeat, RENEWAL, Record, State, lease_of};
 use crate::runtime::Problem;
 
 /// An installation stops relying on its claims this long before others may take them.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
-/// First wait after a write that was refused; doubled with each, up to [`LONGEST_WAIT`].
-const FIRST_WAIT: SignedDuration = SignedDuration::from_millis(500);
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(30);
+/// The delay after a refused write.
+const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 
-/// What an installation needs.
+/// The needs of an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
-    /// The kinds, each with the Katalog that is to have it.
+    /// The kinds, each with the Katalog that should have it.
     pub(crate) kinds: BTreeMap<GroupKind, Claimant>,
-    /// Whether that is all: other claims of the installation are left over.
+    /// Whether the list is complete: then other claims of the installation are obsolete.
     pub(crate) complete: bool,
 }
 
-/// Who has a kind.
+/// The holder of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// This installation, for that Katalog.
     Ours(Claimant),
     /// Another installation.
     Foreign(Holder),
-    /// Nobody, and the claim cannot be written.
+    /// No installation, and the claim cannot be written.
     Refused(Problem),
 }
 
@@ -62,7 +63,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Who has which kind at one moment. A kind that is in none of it is free, or is not known yet.
+/// The holders of kinds at one moment. A kind without an entry is free, or is not known yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standings {
     /// By the names of the kinds' Leases.
@@ -72,12 +73,12 @@ pub(crate) struct Standings {
 }
 
 impl Standings {
-    /// Who has that kind.
+    /// Returns the holder of that kind.
     pub(crate) fn of(&self, kind: &GroupKind) -> Option<&Standing> {
         self.by_lease.get(&lease_of(kind))
     }
 
-    /// Whether this installation has the kind for the Katalog of that uid.
+    /// True if this installation has the kind for the Katalog of that uid.
     pub(crate) fn is_held_for(&self, kind: &GroupKind, uid: &str) -> bool {
         matches!(self.of(kind), Some(Standing::Ours(claimant)) if claimant.uid == uid)
     }
@@ -92,18 +93,18 @@ impl Standings {
     }
 }
 
-/// A write.
+/// A write to a Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Renew the installation's own Lease; without a state, make it.
+    /// Renew the installation's own Lease; without a state, create it.
     Renew(Option<State>),
-    /// Claim a kind; without a state, make its Lease.
+    /// Claim a kind; without a state, create its Lease.
     Claim(String, Claimant, Option<State>),
     /// Drop the claim on a kind.
     Drop(String, State),
 }
 
-/// A sign of life, and when it was seen first.
+/// A heartbeat, and when it was seen first.
 #[derive(Debug)]
 struct Seen {
     heartbeat: Heartbeat,
@@ -111,33 +112,33 @@ struct Seen {
 }
 
 impl Seen {
-    /// When the installation counts as gone.
+    /// Returns when the installation counts as gone.
     fn expires(&self) -> Timestamp {
         let stated = self.heartbeat.renewed.unwrap_or(Timestamp::MIN);
         later(stated.min(self.since), EXPIRY)
     }
 }
 
-/// Why a Lease could not be written, and when that is tried again.
+/// Why a Lease could not be written, and when to retry.
 #[derive(Debug)]
 struct Trouble {
     problem: Problem,
-    failures: i32,
+    failures: u32,
     retry_at: Timestamp,
 }
 
-/// What is known of claims.
+/// The known claims.
 #[derive(Debug)]
 pub(crate) struct Book {
     installation: Arc<str>,
     demand: Demand,
     claims: BTreeMap<String, Claim>,
     heartbeats: BTreeMap<String, Seen>,
-    /// When this process has renewed the installation's Lease, or found it renewed.
+    /// When this process renewed the installation's Lease, or found it renewed.
     alive_at: Option<Timestamp>,
-    /// Claims of ours that this process relies on.
+    /// Our claims that this process relies on.
     confirmed: BTreeSet<String>,
-    /// Claims of ours that others may have taken: they are written again before this process relies on them.
+    /// Our claims that others may have taken: they are written again before this process relies on them.
     doubtful: BTreeSet<String>,
     listed: bool,
     /// Why the claims cannot be read.
@@ -146,7 +147,7 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    /// That of an installation that knows nothing yet.
+    /// Creates the book of an installation that knows nothing yet.
     pub(crate) fn new(installation: Arc<str>) -> Self {
         Self {
             installation,
@@ -166,12 +167,12 @@ impl Book {
         &self.installation
     }
 
-    /// Takes in what is needed from now on.
+    /// Sets the needs of the installation.
     pub(crate) fn need(&mut self, demand: Demand) {
         self.demand = demand;
     }
 
-    /// Takes in a whole list.
+    /// Replaces the known Leases with a complete list.
     pub(crate) fn replace(&mut self, records: Vec<(String, Record)>, now: Timestamp) {
         let names: BTreeSet<String> = records.iter().map(|(name, _)| name.clone()).collect();
         let lost = |name: &String| !names.contains(name);
@@ -179,7 +180,7 @@ impl Book {
         for name in gone.filter(|name| lost(name)).cloned().collect::<Vec<_>>() {
             self.remove(&name);
         }
-        // A claim counts by the sign of life of its installation.
+        // Heartbeats first: a claim is judged by the heartbeat of its installation.
         let (alive, claims): (Vec<_>, Vec<_>) = records
             .into_iter()
             .partition(|(_, record)| matches!(record, Record::Heartbeat(_)));
@@ -189,7 +190,7 @@ impl Book {
         (self.listed, self.blind) = (true, None);
     }
 
-    /// Takes in a state of a Lease.
+    /// Records a new state of a Lease.
     pub(crate) fn take_in(&mut self, name: String, record: Record, now: Timestamp) {
         match record {
             Record::Claim(claim) => {
@@ -201,7 +202,7 @@ impl Book {
                     self.confirmed.remove(&name);
                     self.doubtful.remove(&name);
                 } else if self.is_alive(now) && !self.doubtful.contains(&name) {
-                    // Nobody takes it while the installation is known to be alive.
+                    // No other installation takes it while this one is known to be alive.
                     self.confirmed.insert(name.clone());
                 }
                 self.claims.insert(name, claim);
@@ -218,7 +219,7 @@ impl Book {
         }
     }
 
-    /// A Lease is gone.
+    /// Removes a deleted Lease.
     pub(crate) fn remove(&mut self, name: &str) {
         self.claims.remove(name);
         self.heartbeats.remove(name);
@@ -227,16 +228,15 @@ impl Book {
         self.troubles.remove(name);
     }
 
-    /// The claims cannot be read.
+    /// Records that the claims cannot be read.
     pub(crate) fn go_blind(&mut self, problem: Problem) {
         self.blind = Some(problem);
     }
 
-    /// A write was refused.
+    /// Records a refused write.
     pub(crate) fn note_failure(&mut self, name: &str, problem: Problem, now: Timestamp) {
         let failures = self.troubles.get(name).map_or(0, |one| one.failures);
-        let factor = 2_i32.saturating_pow(failures.unsigned_abs().min(10));
-        let wait = FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT);
+        let wait = SignedDuration::try_from(RETRY.after(failures)).unwrap_or(SignedDuration::MAX);
         let trouble = Trouble {
             problem,
             failures: failures + 1,
@@ -245,7 +245,7 @@ impl Book {
         self.troubles.insert(name.to_owned(), trouble);
     }
 
-    /// A write of this process was done.
+    /// Records a write of this process.
     pub(crate) fn note_written(&mut self, name: String, record: Record, now: Timestamp) {
         self.troubles.remove(&name);
         let is_ours =
@@ -257,7 +257,7 @@ impl Book {
         self.take_in(name, record, now);
     }
 
-    /// Looks at the clock: an installation that may have lost its claims relies on none until it has written it again.
+    /// Checks the clock: an installation that may have lost its claims relies on none until it has written it again.
     pub(crate) fn look_at_clock(&mut self, now: Timestamp) {
         if !self.is_alive(now) {
             self.confirmed.clear();
@@ -267,13 +267,13 @@ impl Book {
         }
     }
 
-    /// Whether the installation itself counts as alive, for others and for some time to come.
+    /// True if the installation itself counts as alive for others, and for some time to come.
     fn is_alive(&self, now: Timestamp) -> bool {
         let limit = EXPIRY - MARGIN;
         (self.alive_at).is_some_and(|at| at <= now && now < later(at, limit))
     }
 
-    /// When another installation counts as gone; none where it has no Lease.
+    /// Returns when another installation counts as gone; none if it has no Lease.
     fn expiry_of(&self, installation: &str) -> Option<Timestamp> {
         let name = names::installation_lease(installation);
         self.heartbeats.get(&name).map(Seen::expires)
@@ -286,7 +286,7 @@ impl Book {
                 .is_some_and(|expires| now < expires)
     }
 
-    /// Who has which kind.
+    /// Returns the holders of kinds.
     pub(crate) fn standings(&self, now: Timestamp) -> Standings {
         let claimed = self.claims.iter().filter_map(|(name, claim)| {
             let standing = if claim.installation == *self.installation {
@@ -326,7 +326,8 @@ impl Book {
         trouble.map(|trouble| &trouble.problem).or(unread).cloned()
     }
 
-    /// What is to be written now. The installation's own Lease comes first and alone where its claims do not count without.
+    /// Returns the writes that are due now. The installation's own Lease comes first, and alone if its claims do not count
+    /// without it.
     pub(crate) fn actions(&self, now: Timestamp) -> Vec<Action> {
         if !self.listed {
             return Vec::new();
@@ -358,7 +359,7 @@ impl Book {
         actions
     }
 
-    /// All claims of this installation, and its sign of life, to be dropped; nothing where this process needed none.
+    /// Returns the actions that drop this installation's claims and heartbeat at shutdown; none if this process needed no claims.
     pub(crate) fn farewell(&self) -> Vec<Action> {
         if self.demand.kinds.is_empty() {
             return Vec::new();
@@ -408,7 +409,7 @@ impl Book {
             .is_some_and(|trouble| now < trouble.retry_at)
     }
 
-    /// When something will be due by the clock alone.
+    /// Returns when the clock alone makes something due.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let retries = self.troubles.values().map(|trouble| trouble.retry_at);
         let used = !self.demand.kinds.is_empty();
@@ -427,7 +428,7 @@ fn drop_of(name: &str, claim: &Claim) -> Action {
     Action::Drop(name.to_owned(), claim.state.clone())
 }
 
-/// `time` and `span`; the end of time where that is beyond.
+/// Returns `time` plus `span`; the end of time on overflow.
 fn later(time: Timestamp, span: SignedDuration) -> Timestamp {
     time.checked_add(span).unwrap_or(Timestamp::MAX)
 }

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  Leases of `orkestra-claims` ── watch ──► Book (pure) ── actions ──► create, patch, delete: the leader only
-//!                  what is needed ────────►  │
+//!                  needed kinds ──────────►  │
 //!                                            └──► Standings, for the supervisor
 //! ```
 //!
-//! A quiet hour costs the watch and a dozen writes: the installation's own Lease is renewed every five minutes, whatever the
+//! An idle hour costs the watch and a dozen writes: the installation's own Lease is renewed every five minutes, for any
 //! number of kinds.
 
 use std::{sync::Arc, time::Duration};
@@ -14,6 +14,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
+use orkestra_cluster::watch::WatchProblem;
 use orkestra_core::{api::names, plan::rbac::CLAIMS_NAMESPACE, reasons::KatalogReason};
 use serde_json::json;
 use tokio::sync::watch;
@@ -27,15 +28,15 @@ use crate::{
         calls::{CallError, Resource},
         watched::{Content, Told, Watches},
     },
-    runtime::{Problem, context::Context, watch::WatchProblem},
+    runtime::{Problem, context::Context},
 };
 
-/// Writes at a time.
+/// How many writes run concurrently.
 const WRITES: usize = 8;
-/// The clock is looked at this often: timers do not count the time that a machine sleeps.
+/// How often the clock is checked: timers do not count the time during which a machine sleeps.
 const TICK: Duration = Duration::from_secs(10);
 
-/// A Lease of the namespace: its name and what it says, where it is a claim or a sign of life.
+/// A Lease of the namespace: its name and record, if it is a claim or a heartbeat.
 struct Lease(Option<(String, Record)>);
 
 impl Content for Lease {
@@ -54,7 +55,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// The keeper of the claims of `installation`: it takes what is in `demand` and tells `standings`.
+    /// Creates the keeper for the claims of `installation`: it reads `demand` and publishes `standings`.
     pub(crate) fn new(
         context: Arc<Context>,
         installation: Arc<str>,
@@ -70,7 +71,7 @@ impl Keeper {
         }
     }
 
-    /// Keeps them; never ends. Begun anew it lists.
+    /// Keeps the claims; never returns. After a restart it lists again.
     pub(crate) async fn run(&mut self) {
         let namespace = Some(CLAIMS_NAMESPACE.to_owned());
         let mut watches: Watches<Lease> =
@@ -97,7 +98,7 @@ impl Keeper {
             };
             tokio::select! {
                 Some(told) = watches.told.recv() => {
-                    // Before the list is complete, what it shows is taken in together.
+                    // Changes before the list is complete are applied together with it.
                     if is_listed {
                         self.take_in(&watches, &told);
                     }
@@ -110,13 +111,13 @@ impl Keeper {
         }
     }
 
-    /// Drops all claims: nothing of this installation runs any more.
+    /// Drops all claims after everything of this installation has stopped.
     pub(crate) async fn end(&mut self) {
         let actions = self.book.farewell();
         self.take_all(actions).await;
     }
 
-    /// Writes what is due, and tells who has what. True when something else may be due now.
+    /// Executes due writes, and publishes the holders. True if more may be due now.
     async fn act(&mut self) -> bool {
         let now = self.context.clock.now();
         self.book.look_at_clock(now);
@@ -149,14 +150,14 @@ impl Keeper {
         next.map_or(TICK, |at| self.context.clock.until(at).min(TICK))
     }
 
-    /// Takes in a complete list.
+    /// Records a complete list.
     fn list(&mut self, watches: &Watches<Lease>) {
         let leases = watches.all(0);
         let records = leases.iter().filter_map(|lease| lease.0.clone()).collect();
         self.book.replace(records, self.context.clock.now());
     }
 
-    /// Takes in what is known now of a Lease.
+    /// Records the current state of a Lease.
     fn take_in(&mut self, watches: &Watches<Lease>, told: &Told) {
         let lease = watches.get(told);
         match lease.and_then(|lease| lease.content.0.clone()) {
@@ -167,7 +168,7 @@ impl Keeper {
 
     fn go_blind(&mut self, problem: WatchProblem) {
         let problem = unlisted(problem);
-        tracing::warn!(message = problem.message, "claims cannot be watched");
+        tracing::warn!(message = problem.message, "cannot watch claims");
         self.book.go_blind(problem);
     }
 
@@ -189,14 +190,14 @@ impl Keeper {
                 Ok(Some(record)) => self.book.note_written(name, record, now),
                 Ok(None) => self.book.remove(&name),
                 Err(error) => {
-                    tracing::warn!(lease = name, error = %error, "claim cannot be written");
+                    tracing::warn!(lease = name, error = %error, "cannot write a claim");
                     self.book.note_failure(&name, problem(&error), now);
                 }
             }
         }
     }
 
-    /// One write, and the Lease as it is then. Where somebody else was faster, that is how it is.
+    /// Executes one write; returns the Lease afterwards, as another client wrote it if that was first.
     fn take(
         &self,
         action: Action,
@@ -237,7 +238,7 @@ impl Keeper {
             {
                 tracing::warn!(
                     lease = name,
-                    "a claim is in an older state than it was (etcd restored from a backup?); everything is listed anew"
+                    "the state of a claim is older than before (etcd restored from a backup?); listing all objects again"
                 );
                 reach.note_rewind();
             }
@@ -246,7 +247,7 @@ impl Keeper {
     }
 }
 
-/// Makes a Lease, and its namespace where that is not there and may be made.
+/// Creates a Lease, and its namespace if that is missing and may be created.
 async fn create(
     client: &kube::Client,
     leases: &Resource,
@@ -268,7 +269,7 @@ async fn create(
     }
 }
 
-/// The Lease after a write; read again where somebody else was faster.
+/// Returns the Lease after a write; reads it again if another client was first.
 async fn settle(
     leases: &Resource,
     name: &str,
@@ -297,7 +298,7 @@ fn problem(error: &CallError) -> Problem {
     Problem { reason, message }
 }
 
-/// Why the claims are not known.
+/// Returns why the claims are not known.
 fn unlisted(problem: WatchProblem) -> Problem {
     let (reason, why) = match problem {
         WatchProblem::Forbidden { message } => (KatalogReason::Forbidden, message),

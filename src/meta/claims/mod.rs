@@ -1,6 +1,6 @@
 //! Claims on kinds: which of several Katalogs has a kind, and which of several versions reconciles.
 //!
-//! Of the Katalogs of one installation the senior one has a kind; of several installations, the one that claimed it first
+//! Among the Katalogs of one installation the senior one has a kind; among installations, the one that claimed it first
 //! ([`Keeper`]).
 
 mod book;
@@ -20,12 +20,12 @@ pub(crate) use self::{
 use super::ledger::Wanted;
 use crate::runtime::Role;
 
-/// A Katalog's place among those that claim the same kind; the smallest has it.
+/// The rank of a Katalog among those that claim the same kind; the smallest has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Seniority {
-    /// From a file: its place on the command line, from 0.
+    /// From a file: its position on the command line, from 0.
     Given(usize),
-    /// From the cluster: the older one first, ties by uid.
+    /// From the cluster: the older one first, then by uid.
     Created {
         /// `metadata.creationTimestamp`.
         at: jiff::Timestamp,
@@ -34,7 +34,7 @@ pub enum Seniority {
     },
 }
 
-/// The Katalog that has `kind`: the senior one of those that claim it.
+/// Returns the Katalog that has `kind`: the senior one among those that claim it.
 pub(crate) fn holder<'a>(
     wanted: &'a BTreeMap<KatalogRef, Wanted>,
     kind: &GroupKind,
@@ -47,10 +47,10 @@ pub(crate) fn holder<'a>(
         .map(|(katalog, _)| katalog)
 }
 
-/// What `operator` does beside the entries of its Katalog that serve other versions of its kind.
+/// Returns the role of `operator` beside the entries of its Katalog that serve other versions of its kind.
 ///
-/// One reconciles: the one whose version is `storage`, the version the cluster stores, else the one with the highest
-/// version. Of two entries with the same version the first by name does.
+/// One reconciles: the one whose version is `storage`, the version the cluster stores, or else the one with the highest
+/// version. Of two entries with the same version, the first by name reconciles.
 ///
 /// Source of the order: Kubernetes, "Version priority" of custom resource definitions.
 pub(crate) fn role(

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //!  kind-website.example.org   holderIdentity: the installation; annotations: the Katalog and its uid
-//!  installation-4f2a91c0de    holderIdentity: the installation; renewTime: when it was last known to be alive
+//!  installation-4f2a91c0de    holderIdentity: the installation; renewTime: its last heartbeat
 //! ```
 //!
-//! A kind is a claim's by the name of its Lease and by nothing else. What cannot be read is the claim of nobody.
+//! Only the name of the Lease says which kind it claims. An unreadable Lease is a claim without a holder.
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::DynamicObject;
 use orkestra_core::{
     api::names,
+    decode::Version,
     plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
-    reconcile::record::Version,
 };
 use serde_json::{Value, json};
 
@@ -26,11 +26,11 @@ pub(crate) const EXPIRY: SignedDuration = SignedDuration::from_mins(15);
 pub(crate) struct Claimant {
     /// Namespace and name.
     pub(crate) katalog: KatalogRef,
-    /// `metadata.uid`; of a Katalog from a file, empty.
+    /// `metadata.uid`; for a Katalog from a file, its namespace and name.
     pub(crate) uid: String,
 }
 
-/// Which state of an object a write is about.
+/// The state of an object that a write refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     /// `metadata.uid`.
@@ -40,7 +40,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Whether it is older than another one of the same Lease, for certain.
+    /// True if it is certainly older than another one of the same Lease.
     pub(crate) fn is_behind(&self, other: &Self) -> bool {
         Version::from(&*self.version).is_behind(&Version::from(&*other.version))
     }
@@ -49,23 +49,23 @@ impl State {
 /// A claim on a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// The installation that holds it; empty where the Lease does not say.
+    /// The installation that holds it; empty if the Lease does not say.
     pub(crate) installation: String,
-    /// For whom.
+    /// The Katalog that claims it.
     pub(crate) claimant: Claimant,
     pub(crate) state: State,
 }
 
-/// A sign of life of an installation.
+/// A heartbeat of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heartbeat {
     pub(crate) installation: String,
-    /// When it was renewed, by the clock of whoever did so; none where the Lease does not say.
+    /// When it was renewed, by the clock of the writer; none if the Lease does not say.
     pub(crate) renewed: Option<Timestamp>,
     pub(crate) state: State,
 }
 
-/// What a Lease of the namespace is.
+/// The content of a Lease in the namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Claim(Claim),
@@ -73,7 +73,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Which state of its Lease it was read from.
+    /// Returns the state of the Lease from which it was read.
     pub(crate) fn state(&self) -> &State {
         match self {
             Self::Claim(claim) => &claim.state,
@@ -81,7 +81,7 @@ impl Record {
         }
     }
 
-    /// Reads a Lease, whose name is the first part of the result; none where it is neither.
+    /// Reads a Lease; returns its name and content, or none if it is neither.
     pub(crate) fn read(lease: &DynamicObject) -> Option<(String, Self)> {
         let name = lease.metadata.name.clone()?;
         let text = |field: &str| {
@@ -129,12 +129,12 @@ fn claimant(lease: &DynamicObject) -> Claimant {
     }
 }
 
-/// The name of the Lease of a claim on `kind`.
+/// Returns the name of the Lease that claims `kind`.
 pub(crate) fn lease_of(kind: &GroupKind) -> String {
     names::claim_lease(&kind.group, &kind.kind)
 }
 
-/// The Lease of a claim, as it is to be; with `over`, only where it is in that state.
+/// Returns the wanted Lease of a claim; with `over`, the write requires that state.
 pub(crate) fn claim(
     name: &str,
     (installation, claimant): (&str, &Claimant),
@@ -151,7 +151,7 @@ pub(crate) fn claim(
     lease
 }
 
-/// The Lease of an installation, as it is to be; with `over`, only where it is in that state.
+/// Returns the wanted Lease of an installation; with `over`, the write requires that state.
 pub(crate) fn heartbeat(installation: &str, now: Timestamp, over: Option<&State>) -> Value {
     let mut lease = lease(&names::installation_lease(installation), over);
     lease["spec"] = json!({
@@ -171,7 +171,7 @@ fn lease(name: &str, over: Option<&State>) -> Value {
     json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata })
 }
 
-/// A time as `MicroTime` has it. Source: Kubernetes API reference, `Lease v1 coordination`.
+/// Formats a time as a `MicroTime`. Source: Kubernetes API reference, `Lease v1 coordination`.
 fn micros(time: Timestamp) -> String {
     format!("{time:.6}")
 }

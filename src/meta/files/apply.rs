@@ -1,7 +1,8 @@
-//! Applies the manifests that Katalog files name: setup, the definition, then custom resources.
+//! Applies the manifests that Katalog files name: setup, the CRD, then custom resources.
 
 use std::{
     collections::BTreeMap,
+    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -24,19 +25,19 @@ use super::{
     load::{Entry, Loaded, read_text},
 };
 
-/// Field manager of what a user's own files declare.
+/// The field manager of objects that a user's own files declare.
 const MANAGER: &str = "orkestra/run";
-/// How long a definition may take until its kind is served.
+/// How long to wait until the kind of a CRD is served.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often that is asked.
+/// The interval between checks.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Which files were applied, by the hash of their content: what a user changes in the cluster afterwards stays.
+/// The files that were applied, by the hash of their content: later changes by a user in the cluster are kept.
 #[derive(Debug, Default)]
 pub(super) struct Applied(BTreeMap<PathBuf, String>);
 
 impl Applied {
-    /// Applies what `katalog` names and what changed since it was last applied.
+    /// Applies the files that `katalog` names and that changed since they were last applied.
     pub(super) async fn apply(
         &mut self,
         client: &Client,
@@ -74,7 +75,7 @@ impl Applied {
             return Ok(());
         }
         for manifest in manifests(file, &text)? {
-            let applied = apply_manifest(client, &manifest).await?;
+            let applied = apply_manifest(client, &manifest, MANAGER).await?;
             let _ = notices.send(Notice::Applied(applied));
         }
         self.0.insert(file.to_owned(), hash);
@@ -82,8 +83,33 @@ impl Applied {
     }
 }
 
+/// An object that a manifest declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppliedObject {
+    /// API group and version, such as `apps/v1`.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace; none of a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+    /// Whether it did not exist before.
+    pub is_new: bool,
+}
+
+/// `Website shop/one`.
+impl fmt::Display for AppliedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
 /// The manifests of a file, in order; the items of a `List` one by one.
-fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError> {
+pub(crate) fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError> {
     let stream = parse_stream(&file.display().to_string(), text);
     if stream.problems.has_errors() {
         return Err(FileError::Invalid(stream.problems));
@@ -101,8 +127,12 @@ fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError> {
     Ok(documents.collect())
 }
 
-/// Applies one manifest; the result names it. A definition is served when this returns.
-async fn apply_manifest(client: &Client, manifest: &Value) -> Result<String, FileError> {
+/// Applies one manifest as the field manager `manager`; the result names it. A definition is served when this returns.
+pub(crate) async fn apply_manifest(
+    client: &Client,
+    manifest: &Value,
+    manager: &str,
+) -> Result<AppliedObject, FileError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let (Some(api_version), Some(kind), Some(name)) =
         (text("/apiVersion"), text("/kind"), text("/metadata/name"))
@@ -113,14 +143,18 @@ async fn apply_manifest(client: &Client, manifest: &Value) -> Result<String, Fil
     let namespace = resource
         .is_namespaced()
         .then(|| text("/metadata/namespace").unwrap_or_else(|| client.default_namespace()));
-    resource.apply(namespace, name, manifest, MANAGER).await?;
+    let is_new = resource.get(namespace, name).await?.is_none();
+    resource.apply(namespace, name, manifest, manager).await?;
     if kind == "CustomResourceDefinition" {
         wait_established(client, &resource, name, manifest).await?;
     }
-    Ok(namespace.map_or_else(
-        || format!("{kind} {name}"),
-        |namespace| format!("{kind} {namespace}/{name}"),
-    ))
+    Ok(AppliedObject {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+        is_new,
+    })
 }
 
 fn nameless(manifest: &Value) -> Diagnostics {
@@ -138,7 +172,7 @@ fn nameless(manifest: &Value) -> Diagnostics {
 }
 
 /// Waits for the objects that `setup` names, one after the other.
-async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(), FileError> {
+pub(crate) async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(), FileError> {
     for object in objects {
         let SetupWait {
             api_version,
@@ -178,7 +212,7 @@ async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(), FileErro
     Ok(())
 }
 
-/// Waits until the object exists, and is ready where that is asked for.
+/// Waits until the object exists, and is ready if required.
 async fn wait_one(
     client: &Client,
     (api_version, kind): (&str, &str),
@@ -209,7 +243,7 @@ async fn wait_one(
     }
 }
 
-/// Where a kind is served, waiting for it a while: its definition may just have been applied.
+/// Resolves where a kind is served, and waits for it: its CRD may just have been applied.
 async fn wait_served(
     client: &Client,
     api_version: &str,
@@ -231,7 +265,7 @@ async fn wait_served(
     }
 }
 
-/// Waits until a definition is established, its names are accepted and its versions are served.
+/// Waits until a CRD is established, its names are accepted and its versions are served.
 async fn wait_established(
     client: &Client,
     resource: &Resource,

@@ -1,4 +1,4 @@
-//! Files to plans: what can be done before anything is written.
+//! Compiles files to plans: all steps before anything is written.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +33,7 @@ pub(super) struct Content {
     pub(super) text: String,
 }
 
-/// A Katalog of a file that can run.
+/// A Katalog from a file that can run.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) reference: KatalogRef,
@@ -42,23 +42,23 @@ pub(super) struct Loaded {
     pub(super) disabled: Vec<String>,
     pub(super) about: About,
     pub(super) storage: BTreeMap<GroupKind, String>,
-    /// What is applied before it runs, entry by entry.
+    /// The files to apply before it runs, entry by entry.
     pub(super) entries: Vec<Entry>,
 }
 
-/// What one entry asks to be applied.
+/// The files of one entry to apply.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// Manifests, and what is waited for after each.
+    /// Manifests, and the objects to wait for after each.
     pub(super) setup: Vec<(PathBuf, Vec<SetupWait>)>,
-    /// What is waited for after all of them.
+    /// The objects to wait for after all of them.
     pub(super) wait: Vec<SetupWait>,
     pub(super) crd: Option<PathBuf>,
     pub(super) resources: Vec<PathBuf>,
 }
 
 impl Entry {
-    /// All files, in the order in which they are applied.
+    /// Returns all files, in the order in which they are applied.
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
         let setup = self.setup.iter().map(|(file, _)| file);
         setup.chain(&self.crd).chain(&self.resources)
@@ -87,7 +87,7 @@ pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
         })
 }
 
-/// Hash over the Katalog files and the files that they name; one that cannot be read counts as empty.
+/// Returns a hash of the Katalog files and the files that they name; an unreadable file counts as empty.
 pub(super) async fn contents_hash(contents: &[Content]) -> String {
     let given = given(&parse(contents));
     let mut all = String::new();
@@ -126,13 +126,13 @@ pub(super) fn parse(contents: &[Content]) -> Vec<Parsed<'_>> {
     parsed.collect()
 }
 
-/// The Motifs of the files.
+/// Returns the Motifs of the files.
 fn given(parsed: &[Parsed<'_>]) -> Vec<MotifDocument> {
     let sources = parsed.iter().flat_map(|file| &file.stream.sources);
     files::motifs(sources)
 }
 
-/// The kinds that the documents of the files name.
+/// Returns the kinds that the documents of the files name.
 pub(super) fn kinds_in(parsed: &[Parsed<'_>]) -> BTreeSet<GroupKind> {
     let sources = parsed.iter().flat_map(|file| &file.stream.sources);
     sources
@@ -140,7 +140,7 @@ pub(super) fn kinds_in(parsed: &[Parsed<'_>]) -> BTreeSet<GroupKind> {
         .collect()
 }
 
-/// Compiles all Katalogs of the files: `schemas` are those that are known beside the files.
+/// Compiles all Katalogs of the files: `schemas` are those known beside the files.
 pub(super) async fn compile(
     parsed: Vec<Parsed<'_>>,
     schemas: &Schemas,
@@ -202,7 +202,7 @@ impl Loaded {
     }
 }
 
-/// What the enabled entries ask to be applied, in the order of their names.
+/// Returns the files to apply for the enabled entries, in the order of their names.
 fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
     let enabled = document
         .spec
@@ -236,7 +236,7 @@ fn named_twice(document: &KatalogDocument) -> Diagnostics {
     found
 }
 
-/// The first of `kinds` that a Katalog in the cluster declares or has not released, and that Katalog.
+/// Returns the first of `kinds` that a Katalog in the cluster declares or has not released, and that Katalog.
 pub(super) async fn claimed_in_cluster(
     client: &Client,
     kinds: &BTreeSet<GroupKind>,
@@ -264,7 +264,7 @@ pub(super) async fn claimed_in_cluster(
         .find(|(kind, _)| kinds.contains(kind)))
 }
 
-/// Groups and kinds that a Katalog's object declares, whether it is valid or not.
+/// Returns the groups and kinds that a Katalog's object declares, whether it is valid or not.
 fn declared(object: &Value) -> Vec<(String, String)> {
     let entries = object.pointer("/spec/crds").and_then(Value::as_object);
     let types = entries

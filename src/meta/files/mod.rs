@@ -1,13 +1,13 @@
-//! The same engine, fed by files: `ork run`.
+//! The same engine with Katalogs from files: `ork run`.
 //!
 //! ```text
 //!  files ── read ──► documents ── compile ──► not claimed in the cluster? ──► setup, crdFile, crFiles applied ──► run
 //!    ▲                    │
-//!    └── each second ◄────┴─ a mistake: told, and the last good revision stays
+//!    └── each second ◄────┴─ an error: reported, and the last good revision stays
 //! ```
 //!
-//! Revisions live in memory only. When the process ends, finalizers stay on the custom resources: the next run goes on
-//! with them, and `ork release` takes them off.
+//! Revisions live in memory only. When the process ends, finalizers stay on the custom resources: the next run continues with
+//! them, and `ork release` removes them.
 
 mod apply;
 mod load;
@@ -26,9 +26,12 @@ use orkestra_core::{
     reasons::KatalogReason,
     reconcile::inventory::Declared,
 };
+use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
+pub use self::apply::AppliedObject;
+pub(crate) use self::apply::{apply_manifest, manifests, wait_for};
 use self::{apply::Applied, load::Loaded};
 use super::{
     calls::CallError,
@@ -40,31 +43,30 @@ use super::{
     status::{self, Facts, Operating, Verdict},
     supervisor::Holding,
 };
-use crate::tasks::{self, Task};
 
 /// Katalog files to run.
 #[derive(Debug)]
 pub struct Files {
     /// The files, in the order of their claims.
     pub paths: Vec<PathBuf>,
-    /// How often they are looked at.
+    /// The interval at which they are checked.
     pub poll: Duration,
-    /// Who is told what happens; nobody needs to listen.
+    /// Receives notices; it may have no receiver.
     pub notices: mpsc::UnboundedSender<Notice>,
 }
 
-/// What happens to files that run.
+/// An event of running files.
 #[derive(Debug)]
 pub enum Notice {
-    /// A new revision has mistakes; the last good one stays.
+    /// A new revision has errors; the last good one stays.
     Refused(FileError),
     /// A revision has warnings.
     Warned(Vec<Diagnostic>),
-    /// A manifest was applied: `Website shop/one`.
-    Applied(String),
+    /// A manifest was applied.
+    Applied(AppliedObject),
     /// A revision runs.
     Runs {
-        /// Which Katalog.
+        /// The Katalog.
         katalog: KatalogRef,
         /// Its revision.
         revision: String,
@@ -79,17 +81,17 @@ pub enum FileError {
     /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// They have mistakes.
+    /// The files have errors.
     #[error("{0}")]
     Invalid(Diagnostics),
     /// A Katalog in the cluster has a kind that they declare.
     #[error(
-        "Katalog {katalog} in the cluster has {kind}: two runtimes would undo each other's work; remove the entry there, or here"
+        "Katalog {katalog} in the cluster has {kind}: two operators would undo each other's changes; remove the entry from one Katalog"
     )]
     Claimed {
         /// The kind.
@@ -99,7 +101,7 @@ pub enum FileError {
     },
     /// Another installation has a kind that they declare.
     #[error(
-        "Katalog {holder} has {kind}: two runtimes would undo each other's work; stop that one, or remove the entry there or here"
+        "Katalog {holder} has {kind}: two operators would undo each other's changes; stop that one, or remove the entry from one Katalog"
     )]
     Held {
         /// The kind.
@@ -111,7 +113,7 @@ pub enum FileError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// A CRD was applied and is not served.
-    #[error("{0} is applied, and after {seconds} s the API server does not serve it", seconds = .1.as_secs())]
+    #[error("{0} was applied, but the API server does not serve it after {seconds} s", seconds = .1.as_secs())]
     NotServed(String, Duration),
     /// An object that `setup` waits for is missing or not ready.
     #[error("`setup` waits for {0}, which is not {1} after {2:?}")]
@@ -119,15 +121,15 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether the cluster could not be reached, which no change of the files mends.
+    /// True if the cluster is unreachable, which no change of the files fixes.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Call(error) if error.is_unreachable())
     }
 }
 
-/// Compiles Katalog files without a cluster: `schemas` is what is known of CRDs beside those that the files name.
+/// Compiles Katalog files without a cluster: `schemas` holds the CRDs known beside those that the files name.
 ///
-/// Gives a plan for each Katalog, in order, and warnings.
+/// Returns a plan for each Katalog, in order, and warnings.
 ///
 /// # Errors
 /// [`FileError::Read`], or [`FileError::Invalid`] with every problem of every file.
@@ -143,10 +145,10 @@ pub async fn compile_files(
     ))
 }
 
-/// What runs of the files.
+/// The running state of the files.
 #[derive(Default)]
 struct State {
-    /// Hash of all the contents that were looked at last.
+    /// The hash of all contents at the last check.
     seen: Option<String>,
     running: Vec<Loaded>,
     applied: Applied,
@@ -158,7 +160,7 @@ impl Files {
     /// Runs the files until `shutdown`.
     ///
     /// # Errors
-    /// When they cannot run at their first reading.
+    /// The files cannot run when they are first read.
     pub(crate) async fn follow(
         self,
         shared: &Arc<Shared>,
@@ -182,7 +184,7 @@ impl Files {
             state.publish(shared);
             tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
-                // To wait for it marks it as seen; it is looked at above.
+                // Awaiting a change marks it as seen; it is handled above.
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 () = any_changed(state.views.values_mut().flatten()) => {}
                 Some(_) = releases.join_next() => {}
@@ -196,7 +198,7 @@ impl Files {
         }
     }
 
-    /// Reads the files and runs what they say, if they changed.
+    /// Reads the files and runs them if they changed.
     async fn reload(
         &self,
         shared: &Arc<Shared>,
@@ -219,7 +221,7 @@ impl Files {
             .iter()
             .flat_map(|katalog| kinds_of(&katalog.plan))
             .collect();
-        // Kinds that these files have claimed already, in this process or in one that was killed, go on.
+        // Kinds that these files have claimed already, in this process or in one that was killed, continue.
         let standings = Arc::clone(&shared.supervisor.standings().borrow());
         let mut free = kinds;
         free.retain(|kind| !matches!(standings.of(kind), Some(Standing::Ours(_))));
@@ -244,7 +246,7 @@ impl Files {
         Ok(())
     }
 
-    /// Lets the supervisor run what was loaded, and releases what is not declared any more.
+    /// Lets the supervisor run the loaded Katalogs, and releases kinds that are no longer declared.
     fn run(
         &self,
         shared: &Arc<Shared>,
@@ -313,7 +315,7 @@ impl Files {
         state.refused = None;
     }
 
-    /// The last good revision stays. What only the cluster is to blame for is tried again at the next look.
+    /// Reports an error; the last good revision stays. A failure of the cluster alone is retried at the next check.
     fn refuse(&self, state: &mut State, error: FileError) {
         if !matches!(error, FileError::Invalid(_)) {
             state.seen = None;
@@ -325,13 +327,13 @@ impl Files {
     }
 
     fn tell(&self, notice: Notice) {
-        // Nobody needs to listen.
+        // There may be no receiver.
         let _ = self.notices.send(notice);
     }
 }
 
 impl State {
-    /// Shows the Katalogs to readers.
+    /// Publishes the Katalogs for readers.
     fn publish(&mut self, shared: &Shared) {
         for katalog in &self.running {
             let views = self
@@ -387,18 +389,18 @@ impl State {
     }
 }
 
-/// What stands for the uid of a Katalog from a file.
+/// Returns the value used as the uid of a Katalog from a file.
 fn uid_of(katalog: &KatalogRef) -> String {
     katalog.to_string()
 }
 
-/// The kinds that a Katalog of `running` has.
+/// Returns the kinds of a Katalog in `running`.
 fn dropped(running: &[Loaded], katalog: &KatalogRef) -> BTreeSet<GroupKind> {
     let old = running.iter().filter(|old| old.reference == *katalog);
     old.flat_map(|old| kinds_of(&old.plan)).collect()
 }
 
-/// What a plan operates, for its release.
+/// Returns the kinds that a plan operates, for their release.
 fn operated(plan: &Plan) -> Vec<OperatedKind> {
     plan.operators
         .iter()
@@ -406,7 +408,7 @@ fn operated(plan: &Plan) -> Vec<OperatedKind> {
         .collect()
 }
 
-/// Lets go of a kind once its operator has stopped, unless somebody wants it again.
+/// Releases a kind once its operator has stopped, unless it is wanted again.
 async fn release(shared: Arc<Shared>, katalog: KatalogRef, kind: OperatedKind) {
     let left = group_kind(&kind);
     release_left(&shared, &uid_of(&katalog), &kind).await;
@@ -432,12 +434,12 @@ async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
                             kind = kind.kind,
                             resources = released.resources,
                             children = released.children,
-                            "kind is released"
+                            "kind released"
                         );
                         return;
                     }
                     Err(error) => {
-                        tracing::warn!(kind = kind.kind, error = %error, "kind could not be released");
+                        tracing::warn!(kind = kind.kind, error = %error, "cannot release kind");
                         tokio::time::sleep(Duration::from_secs(10)).await;
                     }
                 }

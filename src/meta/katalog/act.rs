@@ -1,4 +1,4 @@
-//! What a Katalog's task does to the world: finalizer, revision, operators.
+//! The effects of a Katalog's task: finalizer, revision, operators.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::runtime::Phase;
 
-/// How soon it is looked whether this process still leads after a write that was refused.
+/// The delay before leadership is checked after a refused write.
 const LOST: Duration = Duration::from_millis(500);
 
 impl Katalog {
-    /// Brings the world a step nearer to what the object says; when something failed, says when to try again.
+    /// Moves the cluster one step towards the object's spec; returns when to retry if something failed.
     pub(super) async fn act(&mut self) -> Option<Instant> {
         if self.leads && !self.confirmed {
             self.inherit();
@@ -52,14 +52,14 @@ impl Katalog {
             Err(error) => error,
         };
         if self.leads && !self.shared.context.leadership.leads() {
-            // The write was refused with the lease: the turn that follows finds that out.
+            // The write was refused because the lease was lost: the next iteration detects that.
             return Some(Instant::now() + LOST);
         }
         if error.is_conflict() && self.look_again().await.is_ok() {
             return Some(Instant::now());
         }
         self.failures += 1;
-        tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "Katalog could not be followed");
+        tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "cannot reconcile the Katalog");
         if let Verdict::Pending(why) = &mut self.verdict {
             *why = Some(error.to_string());
         }
@@ -72,7 +72,7 @@ impl Katalog {
         self.observed = self.object.metadata.generation;
     }
 
-    /// The Katalog is wanted: its newest good revision is to run.
+    /// Runs the newest good revision of a Katalog that is not being deleted.
     async fn follow(&mut self) -> Result<(), CallError> {
         self.judge_by_schemas().await;
         if !self.confirmed {
@@ -111,7 +111,7 @@ impl Katalog {
         Ok(())
     }
 
-    /// Another process leads: what it runs is made ready here, and nothing is written.
+    /// Prepares what the leading process runs, and writes nothing.
     async fn stand_by(&mut self) -> Result<(), CallError> {
         if self.is_deleting() {
             self.note_deletion();
@@ -135,7 +135,7 @@ impl Katalog {
         Ok(())
     }
 
-    /// What a predecessor operated is this process's own.
+    /// Takes over the kinds that a predecessor operated.
     fn inherit(&mut self) {
         for kind in &self.object.status.operated {
             let kept = self.operated.entry(group_kind(kind));
@@ -148,7 +148,7 @@ impl Katalog {
         }
     }
 
-    /// This process leads from now on: what it has made ready is stored as if it were new.
+    /// Takes over the leadership: the prepared revision is stored as if it were new.
     fn take_over(&mut self) {
         if let Some(running) = self.running.take() {
             if self.candidate.is_none() && self.verdict == Verdict::Accepted {
@@ -159,14 +159,14 @@ impl Katalog {
                 });
                 self.verdict = Verdict::Pending(None);
             }
-            // What was good once is found among the revisions, as after a restart.
+            // A previously accepted revision is found among the stored ones, as after a restart.
             self.looked = false;
         }
         self.resumed = false;
     }
 
-    /// The newest revision had to wait when the last process ended: until its operators are up again, the one that was in
-    /// force works.
+    /// Resumes the revision in force, if the newest one was still waiting when the last process ended: it runs until the
+    /// newest one can.
     async fn resume(&mut self) -> Result<(), CallError> {
         let status = &self.object.status;
         let (Some(revision), Some(_)) = (&status.revision, &status.wanted_revision) else {
@@ -180,14 +180,14 @@ impl Katalog {
         let is_newest = |candidate: &Judged| candidate.hash == judged.hash;
         if !self.candidate.as_ref().is_some_and(is_newest) {
             let revision = revision.clone();
-            tracing::info!(katalog = %self.reference, revision, "revision in force runs until the newest one can");
+            tracing::info!(katalog = %self.reference, revision, "the revision in force keeps running until the newest one can run");
             self.adopt(judged, revision);
             self.resuming = true;
         }
         Ok(())
     }
 
-    /// Whether operators of the revision that was in force are still coming up.
+    /// True if operators of the revision that was in force are still starting.
     fn is_resuming(&mut self) -> bool {
         let Some(running) = self.running.as_ref().filter(|_| self.resuming) else {
             return false;
@@ -204,8 +204,8 @@ impl Katalog {
         self.resuming
     }
 
-    /// Runs a revision that is stored. What it declares of kinds that are operated already is written into the status first:
-    /// marks on custom resources are checked against that.
+    /// Runs a stored revision. Its declarations for kinds that are operated already are written into the status first:
+    /// metadata on custom resources is checked against them.
     async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
         self.record_earlier().await?;
         for operator in &judged.plan.operators {
@@ -222,7 +222,7 @@ impl Katalog {
             self.candidate = Some(judged);
             return Err(error);
         }
-        tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision runs");
+        tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision is running");
         self.adopt(judged, revision);
         Ok(())
     }
@@ -242,8 +242,8 @@ impl Katalog {
         });
     }
 
-    /// The kinds of operators that have filled their caches, and whose claims this Katalog has: what it operates from now on.
-    /// One whose CRD or permissions are missing, or whose kind another Katalog has, operates nothing.
+    /// Returns the kinds of operators that have filled their caches, and whose claims this Katalog has: the kinds operated
+    /// from now on. An operator without its CRD or permissions, or whose kind another Katalog has, operates nothing.
     fn ready_to_operate(&self) -> Vec<OperatedKind> {
         if !self.leads {
             return Vec::new();
@@ -260,7 +260,7 @@ impl Katalog {
             .collect()
     }
 
-    /// Whether a kind is about to be operated that is not recorded as such.
+    /// True if a kind is about to be operated that is not recorded as such.
     pub(super) fn has_unrecorded(&self) -> bool {
         let ready = self.ready_to_operate();
         ready
@@ -268,8 +268,8 @@ impl Katalog {
             .any(|kind| !self.recorded.contains(&group_kind(kind)))
     }
 
-    /// Records what is operated from now on in the status, before the first custom resource is written: whoever finds the
-    /// Katalog changed or deleted knows what to release.
+    /// Records in the status which kinds are operated from now on, before the first custom resource is written: so a process
+    /// that finds the Katalog changed or deleted knows what to release.
     async fn record_operated(&mut self) -> Result<(), CallError> {
         let ready = self.ready_to_operate();
         for kind in &ready {
@@ -277,7 +277,7 @@ impl Katalog {
             let known = known.or_insert_with(|| kind.clone());
             let mut declared = Declared::recorded(known);
             declared.extend(Declared::recorded(kind));
-            // It is reached by a version that is still operated.
+            // Use a version that is still operated for access.
             let is_served =
                 |one: &OperatedKind| (&one.version, &one.plural) == (&known.version, &known.plural);
             if !ready.iter().any(is_served) {
@@ -294,7 +294,7 @@ impl Katalog {
         Ok(())
     }
 
-    /// After a restart that finds the newest revision refused: the newest stored one that compiles runs.
+    /// Runs the newest stored revision that compiles, after a restart that finds the newest revision refused.
     pub(super) async fn load_last_good(&mut self) -> Result<(), CallError> {
         if let Some((judged, name)) = self.last_good().await? {
             self.put_finalizer().await?;
@@ -305,7 +305,7 @@ impl Katalog {
         Ok(())
     }
 
-    /// The newest stored revision that compiles, and its name.
+    /// Returns the newest stored revision that compiles, and its name.
     async fn last_good(&self) -> Result<Option<(Judged, String)>, CallError> {
         let stored = self.revisions.list().await?;
         Ok(stored.into_iter().rev().find_map(|revision| {
@@ -314,7 +314,7 @@ impl Katalog {
         }))
     }
 
-    /// What a stored revision compiles to. It was accepted once: a definition or a check that came since takes nothing away.
+    /// Compiles a stored revision. It was accepted once: a CRD or a check added since does not invalidate it.
     pub(super) fn judge_stored(&self, revision: &Revision) -> Option<Judged> {
         let motif = |name: &str| {
             let motif = revision.motifs.get(name).cloned();
@@ -326,7 +326,7 @@ impl Katalog {
         judge(&self.reference, &revision.document, &taken, &schemas).ok()
     }
 
-    /// Tells the supervisor what this Katalog claims and runs.
+    /// Reports to the supervisor what this Katalog claims and runs.
     pub(super) fn claim(&mut self) {
         let claims = self.wanted_kinds();
         let written: BTreeSet<_> = self.object.status.operated.iter().map(group_kind).collect();
@@ -354,15 +354,15 @@ impl Katalog {
                 .collect(),
             claims,
         };
-        // Telling the supervisor wakes every Katalog.
+        // A report to the supervisor wakes every Katalog.
         if self.claimed.as_ref() != Some(&wanted) {
             self.claimed = Some(wanted.clone());
             self.shared.supervisor.want(&self.reference, wanted);
         }
     }
 
-    /// Kinds of what runs and of what is about to run; while there is neither, what ran before the restart: a Katalog
-    /// that has nothing good lets go of nothing. One that is being deleted wants none.
+    /// Returns the kinds of the running revision and of the candidate; if there is neither, those that ran before the
+    /// restart: a Katalog without a good revision releases nothing. One that is being deleted wants none.
     pub(super) fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
         if self.is_leaving() {
             return BTreeSet::new();
@@ -383,7 +383,7 @@ impl Katalog {
         kinds
     }
 
-    /// The Katalog is not wanted: everything it operated is let go, then it itself.
+    /// Releases everything that the Katalog operated, then removes its finalizer.
     async fn tear_down(&mut self) -> Result<(), CallError> {
         self.note_deletion();
         self.waits = None;

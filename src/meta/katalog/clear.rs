@@ -1,4 +1,4 @@
-//! `deletionPolicy: delete`: the custom resources go before their Katalog does, while its operators run.
+//! `deletionPolicy: delete`: custom resources are deleted before their Katalog, while its operators run.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use orkestra_core::{
         conditions::{READY, cut},
         names,
     },
-    plan::GroupKind,
+    plan::{self, GroupKind},
     reconcile::inventory::Declared,
 };
 use serde_json::Value;
@@ -20,23 +20,23 @@ use super::{
     Katalog,
 };
 
-/// How soon it is looked again whether the last one is gone.
+/// The delay before the next check whether the last one is gone.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Longest text about the first custom resource that is left: users write what it is made of.
+/// The maximum length of the text about the first remaining custom resource: it contains user input.
 const FIRST_BYTES: usize = 1024;
 
 impl Katalog {
-    /// Whether nothing of the Katalog is wanted any more: it is being deleted, and what goes with it is gone.
+    /// True if the Katalog can be torn down: it is being deleted, and the custom resources to delete with it are gone.
     pub(super) fn is_leaving(&self) -> bool {
         let deletes = self.object.document.deletes && !self.object.let_go;
         self.is_deleting() && (self.gone || self.cleared || !deletes)
     }
 
-    /// Deletes the custom resources that the operators look after; when some are left, says when to look again. Where no
-    /// revision can run, nobody takes them down: they are deleted, and let go.
+    /// Deletes the custom resources that the operators manage; if some are left, returns when to check again. If no revision
+    /// can run, no operator deletes their children: they are deleted and released.
     ///
-    /// They are those of the kinds that this Katalog has operated and still has the claims of, whatever it declares.
+    /// It covers the kinds that this Katalog has operated and still has the claims of, whatever it declares.
     pub(super) async fn clear(&mut self) -> Result<Option<Instant>, CallError> {
         self.weigh_leftovers().await?;
         if !self.operated.is_empty() && self.running.is_none() && !self.looked {
@@ -47,6 +47,10 @@ impl Katalog {
         let held = supervisor.held_by(&self.reference);
         let (mut left, mut unclaimed) = (BTreeMap::new(), false);
         for (of, kind) in &self.operated {
+            // Objects of built-in kinds were there before the Katalog, and are let go.
+            if plan::built_in(of).is_some() {
+                continue;
+            }
             if held.contains(of) {
                 if let Some(rest) = self.delete_all(kind).await? {
                     left.insert(of.clone(), rest);
@@ -60,7 +64,7 @@ impl Katalog {
         Ok((!self.cleared).then(|| Instant::now() + LOOK_AGAIN))
     }
 
-    /// Deletes the custom resources of a kind that are ours; says which are left, if any are.
+    /// Deletes our custom resources of a kind; returns those that are left, if any.
     async fn delete_all(&self, kind: &OperatedKind) -> Result<Option<Left>, CallError> {
         let client = self.shared.context.wire.client();
         let places = Declared::recorded(kind).places;
@@ -88,7 +92,7 @@ impl Katalog {
             return Ok(None);
         };
         let (namespace, name) = (first.namespace, first.name.unwrap_or_default());
-        // What it waits for is only said: without it the deletion goes on.
+        // The reason is only for the report: without it the deletion continues.
         let found = known.get(namespace.as_deref(), &name).await;
         let found = found.ok().flatten();
         let name =
@@ -98,15 +102,15 @@ impl Katalog {
     }
 }
 
-/// The custom resources of a kind that are left.
+/// The remaining custom resources of a kind.
 #[derive(Debug)]
 struct Left {
     count: usize,
-    /// The first of them, and what it waits for, if it says so.
+    /// The first of them, and what it waits for, if known.
     first: Option<String>,
 }
 
-/// What a custom resource that is being deleted waits for, as its own condition says, or its finalizers do.
+/// Returns what a custom resource that is being deleted waits for, from its own condition or its finalizers.
 fn waits_for(object: &DynamicObject) -> Option<String> {
     object.metadata.deletion_timestamp.as_ref()?;
     let conditions = object.data.pointer("/status/conditions");
@@ -124,7 +128,7 @@ fn waits_for(object: &DynamicObject) -> Option<String> {
     })
 }
 
-/// `deletionPolicy is delete: waiting for the deletion of 2 Pond.water.example (first shop/one: …)`.
+/// Formats `deletionPolicy is delete: waiting for the deletion of 2 Pond.water.example (first shop/one: …)`.
 fn waiting(left: &BTreeMap<GroupKind, Left>) -> String {
     if left.is_empty() {
         return "waiting for the claims on its kinds".to_owned();

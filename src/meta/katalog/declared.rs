@@ -1,5 +1,5 @@
-//! What the accepted revisions of a Katalog declared, as its status records it: what of the marks on custom resources may be
-//! true.
+//! The declarations of a Katalog's accepted revisions, as its status records them: metadata on custom resources is checked
+//! against them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 
 impl Katalog {
-    /// The record of an operated kind, with what earlier revisions declared.
+    /// Returns the record of an operated kind, including the declarations of earlier revisions.
     pub(super) fn record_of(&self, operator: &OperatorPlan) -> OperatedKind {
         let mut kind = operated(operator);
         let mut declared = Declared::of(operator);
@@ -26,20 +26,21 @@ impl Katalog {
         kind
     }
 
-    /// Tells operators, before they run it, what a plan and the revisions before it declare.
+    /// Publishes to operators the declarations of a plan and of earlier revisions, before they run it.
     pub(super) fn note_declared(&self, plan: &Plan) {
         let accepted = &self.shared.context.accepted;
         for operator in &plan.operators {
             let kind = operator.resource.group_kind();
             accepted.add(&self.reference, kind, Declared::of(operator));
         }
-        // A follower has what the leader wrote.
+        // A follower uses the record that the leader wrote.
         for kind in self.operated.values().chain(&self.object.status.operated) {
             accepted.add(&self.reference, group_kind(kind), Declared::recorded(kind));
         }
     }
 
-    /// Records what stored revisions declare, where a release of Orkestra operated a kind that did not record it.
+    /// Records the declarations of stored revisions, if an earlier release of Orkestra operated a kind without recording
+    /// them.
     pub(super) async fn record_earlier(&mut self) -> Result<(), CallError> {
         let is_recorded = |kind: &OperatedKind| kind.children.is_some();
         if self.operated.values().all(is_recorded) {

@@ -1,4 +1,4 @@
-//! Whether a revision can run: pure.
+//! Decides whether a revision can run: pure.
 
 use std::{
     collections::BTreeSet,
@@ -24,11 +24,11 @@ use super::{
 /// A revision that can run.
 #[derive(Debug)]
 pub(crate) struct Judged {
-    /// What it compiles to.
+    /// The compiled plan.
     pub(crate) plan: Arc<Plan>,
     /// Entries with `enabled: false`, sorted.
     pub(crate) disabled: Vec<String>,
-    /// Hash of the document and the Motifs that it takes.
+    /// Hash of the document and the Motifs that it uses.
     pub(crate) hash: String,
 }
 
@@ -41,7 +41,8 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
-/// Reads and compiles a Katalog's document with what it takes from Motifs. A panic of the compiler refuses this revision and disturbs nothing else.
+/// Reads and compiles a Katalog's document with the Motifs that it uses. A panic of the compiler refuses this revision and
+/// affects nothing else.
 pub(crate) fn judge(
     katalog: &KatalogRef,
     document: &Value,
@@ -58,7 +59,7 @@ pub(crate) fn judge(
     })
 }
 
-/// Hash of what of a document, and of the Motifs that it takes, matters to what runs.
+/// Returns the hash of the parts of a document, and of the Motifs that it uses, that affect what runs.
 fn document_hash(document: &Value, motifs: &Asked) -> String {
     value::hash(&value::Node::from(&data(document, &stored(motifs))))
 }
@@ -105,7 +106,7 @@ fn compile(
     })
 }
 
-/// Entries that do not run: those that are not enabled, and those that the compiler stopped.
+/// Returns entries that do not run: disabled ones, and those that the compiler stopped.
 pub(crate) fn disabled(spec: &KatalogSpec, plan: &Plan) -> Vec<String> {
     let is_stopped = |name: &str| plan.stopped.iter().any(|stopped| stopped.name == name);
     spec.crds
@@ -115,7 +116,7 @@ pub(crate) fn disabled(spec: &KatalogSpec, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// The errors, one a line, then the warnings.
+/// Returns the errors, one per line, then the warnings.
 fn message(problems: &Diagnostics) -> String {
     let (errors, warnings): (Vec<_>, Vec<_>) = problems
         .iter()
@@ -128,7 +129,7 @@ fn message(problems: &Diagnostics) -> String {
         .join("\n")
 }
 
-/// The kinds that a plan operates.
+/// Returns the kinds that a plan operates.
 pub(crate) fn kinds_of(plan: &Plan) -> BTreeSet<GroupKind> {
     plan.operators
         .iter()

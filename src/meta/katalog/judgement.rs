@@ -1,4 +1,4 @@
-//! What a Katalog is judged by, and what follows from the verdict.
+//! The input of a Katalog's verdict, and the effects of the verdict.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,7 +18,7 @@ use super::{
 };
 
 impl Katalog {
-    /// Judges the object by what the records say of CRDs, so that it can claim its kinds at once.
+    /// Judges the object by the CRD records, so that it can claim its kinds at once.
     pub(super) fn judge(&mut self) {
         if !self.is_deleting() {
             let (subject, tree, taken) = self.subject();
@@ -26,7 +26,7 @@ impl Katalog {
         }
     }
 
-    /// Judges the object by the whole schemas of its kinds, unless it was judged by them before.
+    /// Judges the object by the full schemas of its kinds, unless that was done before.
     pub(super) async fn judge_by_schemas(&mut self) {
         if self.is_judged() {
             return;
@@ -37,8 +37,7 @@ impl Katalog {
         self.judged = Some(subject);
     }
 
-    /// Whether the verdict is about what there is: as long as the document and its Motifs are the same, the same Motifs are
-    /// asked for.
+    /// True if the verdict is current: while the document and its Motifs are unchanged, it refers to the same Motifs.
     fn is_judged(&self) -> bool {
         let Some(judged) = &self.judged else {
             return false;
@@ -62,7 +61,7 @@ impl Katalog {
         self.shared.motifs.get(&self.reference.namespace, name)
     }
 
-    /// What a judgement is about, the document, and what the Katalog takes from Motifs.
+    /// Returns the subject of a judgement, the document, and what the Katalog uses from Motifs.
     fn subject(&mut self) -> (Subject, Value, Taken) {
         self.document = Arc::clone(&self.object.document);
         self.observed = self.object.metadata.generation;
@@ -76,7 +75,7 @@ impl Katalog {
         (subject, tree, taken)
     }
 
-    /// The CRDs of the kinds that a document and its Motifs name.
+    /// Returns the CRDs of the kinds that a document and its Motifs name.
     pub(super) fn crds_of(
         &self,
         kinds: &BTreeSet<GroupKind>,
@@ -100,7 +99,7 @@ impl Katalog {
         match judge(&self.reference, document, taken, schemas) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
-                tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision is refused");
+                tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");
                 self.candidate = None;
                 self.verdict = Verdict::Refused {
                     reason: refusal.reason,
@@ -110,7 +109,7 @@ impl Katalog {
         }
     }
 
-    /// A revision that compiles is a candidate, unless it is what runs.
+    /// Makes a revision that compiles the candidate, unless it already runs.
     fn note_good(&mut self, judged: Judged) {
         let same = |running: &Running| {
             running.hash == judged.hash

@@ -1,36 +1,36 @@
-//! What the cluster's CRDs say of the kinds that a document names.
+//! The cluster's CRDs for the kinds that a document names.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+use orkestra_cluster::{
+    watch::Crds,
+    wire::{Served, Wire},
+};
 use orkestra_core::{
-    plan::{CrdShape, CrdVersion, GroupKind, Schemas},
+    api::ApiTypes,
+    plan::{self, CrdShape, CrdVersion, GroupKind, Schemas},
     reconcile::crd::CrdRecord,
     schema::PRESERVE,
     value::Node,
 };
 use serde_json::Value;
 
-use crate::runtime::{
-    watch::Crds,
-    wire::{Served, Wire},
-};
-
-/// The CRDs of `kinds`, as far as the cluster has them, sorted by kind.
+/// Returns the CRDs of `kinds` that the cluster has, sorted by kind.
 pub(crate) fn known(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> Vec<Arc<CrdRecord>> {
     kinds.iter().filter_map(|kind| crds.get(kind)).collect()
 }
 
-/// The kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it.
+/// Returns the kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it.
 pub(crate) fn kinds_named(document: &Value) -> BTreeSet<GroupKind> {
     let mut kinds = BTreeSet::new();
     collect_kinds(document, &mut kinds);
     kinds
 }
 
-/// The same for the compiler.
+/// Returns the schemas in these records, for the compiler.
 pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = Schemas::default();
     for record in records {
@@ -39,8 +39,8 @@ pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
     schemas
 }
 
-/// The same with the whole definitions, which are asked for one by one and kept no longer than the compiler needs them.
-/// Of one that cannot be had counts what the record says.
+/// Returns the full schemas, which are fetched one by one and kept only for the compilation. If one cannot be fetched, the
+/// record is used.
 pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = schemas(records);
     for record in records {
@@ -52,14 +52,14 @@ pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Sc
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::debug!(crd = %record.id.key, %error, "definition could not be read");
+                tracing::debug!(crd = %record.id.key, %error, "cannot read a CRD");
             }
         }
     }
     schemas
 }
 
-/// Which version each of `kinds` is stored in, as far as the cluster tells.
+/// Returns the storage version of each of `kinds` that the cluster has.
 pub(crate) fn storage(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> BTreeMap<GroupKind, String> {
     let stored = |kind: &GroupKind| {
         let record = crds.get(kind)?;
@@ -81,6 +81,10 @@ fn collect_kinds(value: &Value, kinds: &mut BTreeSet<GroupKind>) {
                     kind: kind.into(),
                 });
             }
+            // Of a built-in kind the kind alone may be written.
+            let types = fields.get("apiTypes").cloned();
+            let types = types.and_then(|types| serde_json::from_value::<ApiTypes>(types).ok());
+            kinds.extend(types.as_ref().and_then(plan::kind_named));
             fields
                 .values()
                 .for_each(|value| collect_kinds(value, kinds));
@@ -106,9 +110,9 @@ fn shape(record: &CrdRecord) -> CrdShape {
     }
 }
 
-/// A schema that says of the status what the record says, and leaves everything else open.
+/// Returns a schema that describes the status as the record does, and leaves everything else open.
 fn schema(status: Option<&Node>) -> Node {
-    // Without a schema the API server drops the status altogether.
+    // Without a schema the API server drops the status completely.
     let dropped = || Node::object([("type", Node::from("object"))]);
     let status = status.cloned().unwrap_or_else(dropped);
     Node::object([
@@ -128,6 +132,7 @@ mod tests {
     fn api_types_and_custom_children_name_kinds() {
         let document = json!({ "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "spec": { "crds": { "pond": {
             "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
+            "also": { "apiTypes": { "kind": "deploy" } },
             "operatorBox": { "onCreate": { "custom": [{ "apiVersion": "fish.example/v2", "kind": "Carp", "name": "x" }] } },
         }}}});
         let named: Vec<_> = kinds_named(&document)
@@ -137,6 +142,7 @@ mod tests {
         assert_eq!(
             named,
             [
+                "Deployment.apps",
                 "Carp.fish.example",
                 "Katalog.orkestra.orkspace.io",
                 "Pond.water.example"

@@ -1,4 +1,4 @@
-//! One Katalog of the cluster, in a task of its own, so that none disturbs another.
+//! One Katalog of the cluster, in its own task, so that Katalogs do not affect each other.
 //!
 //! ```text
 //!  object ── judge ──► candidate ── accept: finalizer, revision, `operated` written ──► supervisor runs it
@@ -7,7 +7,7 @@
 //!  report: status ◄── verdict, operators' statuses, releases ◄───────────────────────────────┘
 //! ```
 //!
-//! The loop is level-triggered: whatever wakes it, it looks at everything again, and does nothing when nothing differs.
+//! The loop is level-triggered: at every wake-up it checks everything again, and does nothing if nothing differs.
 
 mod act;
 mod clear;
@@ -32,6 +32,7 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef, Plan},
     reconcile::crd::CrdRecord,
 };
+use orkestra_ground::Backoff;
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -58,27 +59,25 @@ pub(crate) use self::{
     object::KatalogObject,
 };
 
-/// First wait after a failure; doubled with each, up to [`LONGEST_WAIT`].
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Longest wait after failures.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The delay after a failure.
+const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
 
-/// What the Katalogs of one process share.
+/// The shared state of the Katalogs of one process.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// Client, clock, entropy.
     pub(crate) context: Arc<Context>,
     /// Runs the operators.
     pub(crate) supervisor: Arc<Supervisor>,
-    /// What Katalogs import by name.
+    /// The Motifs that Katalogs import by name.
     pub(crate) motifs: Motifs,
-    /// Shows them to readers.
+    /// Publishes Katalogs for readers.
     pub(crate) publisher: Publisher,
-    /// Whether all Katalogs that were there at the start are known.
+    /// Whether all Katalogs that existed at the start are known.
     pub(crate) synced: watch::Sender<bool>,
 }
 
-/// The newest state of a Katalog's object; none when it is gone.
+/// The newest state of a Katalog's object; none if it is gone.
 pub(crate) type Latest = Option<Arc<KatalogObject>>;
 
 /// One Katalog.
@@ -90,76 +89,76 @@ pub(crate) struct Katalog {
     uid: String,
     resource: Resource,
     revisions: Revisions,
-    /// The newest state known, be it from the watch or an answer to a write of ours.
+    /// The newest known state, from the watch or from an answer to our write.
     object: Arc<KatalogObject>,
     gone: bool,
-    /// Whether this process leads, as of this turn; one that does not writes nothing.
+    /// Whether this process leads, as of this iteration; a process that does not writes nothing.
     leads: bool,
-    /// Whether this process as the leader has stored what runs, and seen to what its predecessor left.
+    /// Whether this process, as the leader, has stored what runs and handled what its predecessor left.
     confirmed: bool,
-    /// Whether it was acted upon at least once.
+    /// Whether it was processed at least once.
     settled: bool,
-    /// What was judged last.
+    /// The document that was judged last.
     document: Arc<Document>,
-    /// What the verdict is about; none before it was judged by the whole schemas.
+    /// The subject of the verdict; none before it was judged by the full schemas.
     judged: Option<Subject>,
-    /// The generation that the verdict is about.
+    /// The generation of the verdict.
     observed: Option<i64>,
     verdict: Verdict,
     /// Compiled and not running yet.
     candidate: Option<Judged>,
     running: Option<Running>,
-    /// What the supervisor was told last.
+    /// The last report to the supervisor.
     claimed: Option<Wanted>,
     /// Kinds that were written into the status as operated.
     recorded: BTreeSet<GroupKind>,
-    /// Kinds that accepted revisions of this Katalog declared, as far as that was looked at.
+    /// Kinds that accepted revisions of this Katalog declared, as far as checked.
     declared: BTreeSet<GroupKind>,
     /// What the deletion waits for.
     waits: Option<String>,
-    /// Why the last turn failed.
+    /// Why the last iteration failed.
     trouble: Option<String>,
-    /// Whether what goes with the Katalog is gone.
+    /// Whether the custom resources to delete with the Katalog are gone.
     cleared: bool,
-    /// Whether stored revisions were looked through for a good one.
+    /// Whether stored revisions were searched for a good one.
     looked: bool,
-    /// Whether it was asked which revision worked when this process took over.
+    /// Whether the revision that ran at the takeover was looked up.
     resumed: bool,
-    /// Whether that revision's operators are coming up, which the newest one waits for.
+    /// Whether the operators of that revision are starting, for which the newest one waits.
     resuming: bool,
     operated: BTreeMap<GroupKind, OperatedKind>,
-    /// Kinds of `operated` to be let go.
+    /// Kinds of `operated` to release.
     releasing: BTreeMap<OperatedKind, Release>,
     releases: JoinSet<(OperatedKind, Result<Released, ReleaseError>)>,
     views: Vec<OperatorView>,
     failures: u32,
     report: report::Progress,
-    /// What Events were published of: operators that are degraded, and a refusal.
+    /// The subjects of published Events: degraded operators, and a refusal.
     degraded: BTreeSet<String>,
     refused: Option<(Option<i64>, String)>,
 }
 
-/// What a verdict is about.
+/// The subject of a verdict.
 #[derive(Debug, PartialEq)]
 struct Subject {
     generation: Option<i64>,
     /// The CRDs of the kinds that the document and its Motifs name.
     crds: Vec<Arc<CrdRecord>>,
-    /// The Motifs that it takes.
+    /// The Motifs that it uses.
     motifs: Asked,
 }
 
-/// The revision that the operators run, or are to run as soon as they can.
+/// The revision that the operators run, or will run as soon as they can.
 #[derive(Debug)]
 struct Running {
     revision: Arc<str>,
-    /// Hash of the document, to know it again.
+    /// The hash of the document, for comparison.
     hash: String,
     plan: Arc<Plan>,
     disabled: Vec<String>,
 }
 
-/// How far the release of a kind has come.
+/// The progress of the release of a kind.
 #[derive(Debug, Default)]
 struct Release {
     under_way: bool,
@@ -170,7 +169,7 @@ struct Release {
 }
 
 impl Katalog {
-    /// Judges the object and registers what it claims; nothing runs and nothing is written yet.
+    /// Judges the object and registers its claims; nothing runs and nothing is written yet.
     pub(crate) fn new(shared: &Arc<Shared>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
@@ -218,7 +217,7 @@ impl Katalog {
         katalog
     }
 
-    /// Follows the object until it is gone and everything of it released, or until the feed ends.
+    /// Follows the object until it is gone and everything of it is released, or until the feed ends.
     pub(crate) async fn run(mut self, mut objects: watch::Receiver<Latest>) {
         let mut snapshot = self.shared.supervisor.snapshot();
         let mut crds = self.shared.context.crds.changed();
@@ -244,7 +243,7 @@ impl Katalog {
             }
             let leads = standing.borrow_and_update().leads;
             self.stand(leads);
-            // While nothing can be written readers are told all the same.
+            // Readers are updated even while nothing can be written.
             let retry = if is_up { self.act().await } else { None };
             self.settled = true;
             self.look_at_operators(&mut snapshot);
@@ -252,7 +251,7 @@ impl Katalog {
                 self.shared.supervisor.forget(&self.reference);
                 break;
             }
-            // What an operator said before it was looked at here wakes nobody.
+            // A status from before the operator was first checked here triggers no wake-up.
             let ready = retry.is_none() && is_up && self.has_unrecorded();
             let again = ready.then(Instant::now);
             let due = [retry, again, self.report().await, self.next_release()]
@@ -261,7 +260,7 @@ impl Katalog {
                 .min();
             tokio::select! {
                 changed = objects.changed() => if changed.is_err() { break },
-                // To wait for it marks it as seen; it is looked at above.
+                // Awaiting a change marks it as seen; it is handled above.
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 Ok(()) = crds.changed() => {}
                 Ok(()) = motifs.changed() => {}
@@ -276,7 +275,7 @@ impl Katalog {
         self.shared.context.accepted.forget(&self.reference);
     }
 
-    /// The API server is back: what failed before says nothing of now.
+    /// Resets failures after the API server became reachable: earlier failures do not count.
     fn start_over(&mut self) {
         self.failures = 0;
         self.report.forgive();
@@ -285,9 +284,9 @@ impl Katalog {
         }
     }
 
-    /// Takes in a state of the object, unless a newer one is known.
+    /// Takes a state of the object, unless a newer one is known.
     fn see(&mut self, object: Arc<KatalogObject>) {
-        // Of the same state what the feed holds too is kept, and of equal documents one.
+        // Of equal states, keep the one that the feed holds too; of equal documents, keep one.
         if object.is_older_than(&self.object) && !object.rewound {
             return;
         }
@@ -297,12 +296,12 @@ impl Katalog {
         self.object = object;
     }
 
-    /// Takes in an answer to a write of ours.
+    /// Takes an answer to our write.
     fn see_answer(&mut self, answer: DynamicObject) {
         self.see(Arc::new(KatalogObject::new(answer)));
     }
 
-    /// Reads the object again, after somebody else was faster.
+    /// Reads the object again, after another client changed it first.
     async fn look_again(&mut self) -> Result<(), CallError> {
         match self
             .resource
@@ -332,12 +331,12 @@ impl Katalog {
     }
 
     fn is_over(&self) -> bool {
-        // What is left to do is the leader's.
+        // The leader does the rest.
         let done = self.operated.is_empty() || !self.leads;
         self.gone && done && self.releases.is_empty()
     }
 
-    /// Leads or follows from now on.
+    /// Switches between leading and following.
     fn stand(&mut self, leads: bool) {
         if std::mem::replace(&mut self.leads, leads) == leads {
             return;
@@ -361,16 +360,14 @@ impl Katalog {
         }
     }
 
-    /// When to try again after `failures` failures in a row.
+    /// Returns when to retry after `failures` failures in a row.
     fn after(&self, failures: u32) -> Instant {
-        let wait = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)))
-            .min(LONGEST_WAIT);
-        Instant::now() + self.shared.context.entropy.shorten(wait, 0.2)
+        let entropy = &self.shared.context.entropy;
+        Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
     }
 }
 
-/// The kind without plural and version.
+/// Returns the kind without plural and version.
 pub(crate) fn group_kind(kind: &OperatedKind) -> GroupKind {
     GroupKind {
         group: kind.group.as_str().into(),
@@ -378,7 +375,7 @@ pub(crate) fn group_kind(kind: &OperatedKind) -> GroupKind {
     }
 }
 
-/// Ends when an operator says something that was not looked at.
+/// Returns when an operator has a status that was not seen yet.
 pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) {
     let changes = views.map(|view| {
         Box::pin(async {
@@ -395,7 +392,7 @@ pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) 
     }
 }
 
-/// An instant that is never waited for.
+/// Returns an instant that is never reached.
 fn far() -> Instant {
-    Instant::now() + LONGEST_WAIT
+    Instant::now() + RETRY.longest
 }

@@ -1,19 +1,20 @@
-//! What is kept of a Katalog's object.
+//! The stored form of a Katalog's object.
 //!
 //! ```text
-//!  object ──► metadata and status, as they are acted upon
-//!        └──► document: what it declares, as text, and what is asked for at every turn
+//!  object ──► metadata and status, as they are used
+//!        └──► document: its declarations as text, and the fields needed in every iteration
 //! ```
 //!
-//! A document is looked at when it changes and hardly ever again; as a tree it takes ten times the memory of its text.
+//! A document is parsed when it changes and rarely otherwise; as a tree it takes ten times the memory of its text.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use kube::api::{DynamicObject, ObjectMeta};
 use orkestra_core::{
     api::{KatalogStatus, names},
+    decode::Version,
     plan::{GroupKind, KatalogRef},
-    reconcile::{record::Version, requested::Requested},
+    reconcile::requested::Requested,
     value::{Fault, Node},
 };
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ use super::{
     known::kinds_named,
 };
 
-/// The annotation in which `kubectl apply` keeps the whole object once more.
+/// The annotation in which `kubectl apply` keeps a copy of the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A state of a Katalog's object.
@@ -31,28 +32,28 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(crate) struct KatalogObject {
     /// Without managed fields and annotations.
     pub(crate) metadata: ObjectMeta,
-    /// The default where it has none, or none that can be read.
+    /// The default if it has none, or none that is readable.
     pub(crate) status: KatalogStatus,
     pub(crate) document: Arc<Document>,
-    /// The annotations that ask for a pass.
+    /// The annotations that request a pass.
     pub(crate) requested: Option<Requested>,
-    /// Whether its annotation lets it go, once it is being deleted, whatever could not be released.
+    /// Whether its annotation releases it when it is deleted, even if some kinds could not be released.
     pub(crate) let_go: bool,
-    /// Whether the API server was put back to an older state: what was known before counts no more.
+    /// Whether the API server was restored to an older state: earlier states no longer count.
     pub(crate) rewound: bool,
 }
 
-/// What a Katalog declares: all but its status, and of its metadata what a person wrote.
+/// The declarations of a Katalog: everything but its status, and of its metadata only what a user wrote.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Document {
     text: Box<str>,
-    /// What it says about itself.
+    /// Its descriptive metadata.
     pub(crate) about: About,
     /// The kinds that it names: API types, and custom children.
     pub(crate) kinds: BTreeSet<GroupKind>,
-    /// Whether its custom resources go with it.
+    /// Whether its custom resources are deleted with it.
     pub(crate) deletes: bool,
-    /// What of it cannot be read, and is not in the text.
+    /// Its unreadable parts, which are not in the text.
     pub(crate) unread: Option<Box<str>>,
 }
 
@@ -107,7 +108,7 @@ impl KatalogObject {
         reference(&self.metadata)
     }
 
-    /// Whether it is of an earlier moment than `other`.
+    /// True if it is older than `other`.
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         let version = |object: &Self| {
             let version = object.metadata.resource_version.as_deref();
@@ -135,13 +136,13 @@ impl Document {
         }
     }
 
-    /// All of it.
+    /// Returns the whole document.
     pub(crate) fn tree(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }
 }
 
-/// Namespace and name of a Katalog's or a Motif's object.
+/// Returns the namespace and name of a Katalog's or a Motif's object.
 pub(crate) fn reference(metadata: &ObjectMeta) -> KatalogRef {
     KatalogRef {
         namespace: metadata.namespace.clone().unwrap_or_default(),

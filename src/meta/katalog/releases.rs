@@ -1,6 +1,7 @@
-//! What a Katalog operated and no longer wants is let go, kind by kind.
+//! Releases the kinds that a Katalog operated and no longer wants, kind by kind.
 
 use orkestra_core::{api::OperatedKind, plan::GroupKind, reasons::KatalogReason};
+use orkestra_ground::tasks::{self, Task};
 use tokio::{
     task::JoinError,
     time::{Duration, Instant},
@@ -15,21 +16,20 @@ use super::{
     Katalog, Release, group_kind,
     known::kinds_named,
 };
-use crate::tasks::{self, Task};
 
 use crate::events::Severity;
 
-/// How often it is looked how far a release has come.
+/// How often the progress of a release is checked.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
 
 impl Katalog {
-    /// Whether something beside the status, which others may write too, says that this Katalog operated the kind: the claim, or
-    /// a revision of its own that was accepted.
+    /// True if there is proof beside the status, which other clients may write, that this Katalog operated the kind: the
+    /// claim, or an accepted revision of its own.
     pub(super) fn is_proven(&self, kind: &GroupKind) -> bool {
         self.declared.contains(kind) || self.shared.supervisor.is_held_for(kind, &self.uid)
     }
 
-    /// Forgets what the status calls operated and nothing else bears out: it is another's to release.
+    /// Drops kinds that the status calls operated without any other proof: another Katalog releases them.
     pub(super) async fn weigh_leftovers(&mut self) -> Result<(), CallError> {
         let wanted = self.wanted_kinds();
         let unproven = |katalog: &Self| {
@@ -44,14 +44,14 @@ impl Katalog {
             self.declared.extend(kinds_named(&revision.document));
         }
         for kind in unproven(self) {
-            tracing::warn!(katalog = %self.reference, %kind, "the status calls a kind operated that this Katalog never operated: ignored");
+            tracing::warn!(katalog = %self.reference, %kind, "ignoring a kind in the status that this Katalog never operated");
             self.operated.remove(&kind);
             self.recorded.remove(&kind);
         }
         Ok(())
     }
 
-    /// Lets go of what was operated and is not wanted.
+    /// Releases operated kinds that are no longer wanted.
     pub(super) fn release_leftovers(&mut self) {
         let wanted = self.wanted_kinds();
         let stale: Vec<_> = self
@@ -69,7 +69,7 @@ impl Katalog {
                 Holding::Busy => {}
                 Holding::Unclaimed(why) => release.problem = why,
                 Holding::Claimed(successor) => {
-                    tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "kind goes to another Katalog");
+                    tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "another Katalog takes over the kind");
                     self.forget_kind(&kind);
                 }
                 Holding::Held(held) => {
@@ -94,7 +94,7 @@ impl Katalog {
         self.recorded.remove(&group_kind(kind));
     }
 
-    /// Gives up what cannot be released, as the annotation asks for; `error` says why nothing can.
+    /// Abandons kinds that cannot be released, as the annotation requests; `error` says why nothing can.
     pub(super) fn leave_behind(&mut self, error: Option<CallError>) {
         let error = error.map(|error| error.to_string());
         let kinds: Vec<OperatedKind> = self.operated.values().cloned().collect();
@@ -111,19 +111,19 @@ impl Katalog {
                 "finalizers and labels of Orkestra may remain on {}.{} and their children: {why}",
                 kind.plural, kind.group
             );
-            tracing::warn!(katalog = %self.reference, kind = kind.kind, why, "kind is left behind");
+            tracing::warn!(katalog = %self.reference, kind = kind.kind, why, "kind was not released; the Katalog is deleted anyway");
             self.announce(Severity::Warning, KatalogReason::LeftBehind, note);
             self.forget_kind(&kind);
         }
     }
 
-    /// Takes in how a release ended.
+    /// Records the result of a release.
     pub(super) fn note_release(
         &mut self,
         done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>,
     ) {
         if !self.leads {
-            // It ended with the lease; the leader goes on with it.
+            // It ended with the lease; the leader continues it.
             match done {
                 Ok((kind, _)) => drop(self.releasing.remove(&kind)),
                 Err(_) => self.releasing.clear(),
@@ -136,15 +136,15 @@ impl Katalog {
                     resources,
                     children,
                 } = released;
-                tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind is released");
+                tracing::info!(katalog = %self.reference, kind = kind.kind, resources, children, "kind released");
                 self.releasing.remove(&kind);
-                // An entry of the same kind may have come back meanwhile.
+                // An entry of the same kind may have been added again meanwhile.
                 if !self.wanted_kinds().contains(&group_kind(&kind)) {
                     self.forget_kind(&kind);
                 }
             }
             Ok((kind, Err(error))) => {
-                tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "kind could not be released");
+                tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "cannot release kind");
                 let failures = self
                     .releasing
                     .get(&kind)
@@ -182,7 +182,7 @@ impl Katalog {
         }
     }
 
-    /// When the next release is tried again, or how far one has come is reported.
+    /// Returns when the next release is retried, or the progress of one is reported.
     pub(super) fn next_release(&self) -> Option<Instant> {
         if !self.leads {
             return None;

@@ -1,4 +1,4 @@
-//! What a Katalog's task says: the status of its object, and the view for readers.
+//! The reports of a Katalog's task: the status of its object, and the view for readers.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,22 +18,22 @@ use super::{
 };
 use crate::events::{Event, ObjectReference, Severity};
 
-/// How long a change waits for others before it is written.
+/// How long a change is delayed, to be written with others.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// Shortest time between two writes that tell counts.
+/// The minimum interval between two writes of counts.
 const COUNTS_PERIOD: Duration = Duration::from_secs(5);
 
-/// How long operators may take to come up after a restart before a status that calls them ready is changed: who restarts has
-/// nothing to tell.
+/// How long operators may take to start after a restart before a status that calls them ready is changed: a restart alone is
+/// not reported.
 const RESTART_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long operators may take to run a new revision before it is reported that they do not yet.
+/// How long operators may take to run a new revision before it is reported that they do not run it yet.
 const ROLLOUT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How far reporting has come.
+/// The progress of reporting.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Since when the written status is wrong in more than counts.
+    /// Since when the written status is outdated in more than counts.
     wrong_since: Option<Instant>,
     written_at: Option<Instant>,
     failures: u32,
@@ -41,14 +41,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Failures so far put off nothing any more.
+    /// Resets the backoff of earlier failures.
     pub(super) fn forgive(&mut self) {
         (self.failures, self.retry_at) = (0, None);
     }
 }
 
 impl Katalog {
-    /// Publishes the view and writes the status if it is due; the result says when it is due next.
+    /// Publishes the view and writes the status if it is due; returns when it is due next.
     pub(super) async fn report(&mut self) -> Option<Instant> {
         if self.gone {
             return None;
@@ -81,14 +81,14 @@ impl Katalog {
             }
             Err(error) => {
                 self.report.failures += 1;
-                tracing::warn!(katalog = %self.reference, error = %error, "status could not be written");
+                tracing::warn!(katalog = %self.reference, error = %error, "cannot write the status");
                 self.report.retry_at = Some(self.after(self.report.failures));
                 self.report.retry_at
             }
         }
     }
 
-    /// When a difference of this urgency is to be written.
+    /// Returns when a difference of this urgency has to be written.
     fn due(&mut self, urgency: Urgency) -> Option<Instant> {
         let now = Instant::now();
         let due = match urgency {
@@ -96,7 +96,7 @@ impl Katalog {
                 self.report.wrong_since = None;
                 return None;
             }
-            // What was not written by this process is taken to have been written just before it.
+            // A status that this process did not write counts as written just before it started.
             Urgency::Counts => {
                 self.report
                     .written_at
@@ -141,7 +141,7 @@ impl Katalog {
         }
     }
 
-    /// Writes the status now if it does not hold all that is operated.
+    /// Writes the status now if it lacks any operated kind.
     pub(super) async fn write_operated(&mut self) -> Result<(), CallError> {
         let written = &self.object.status.operated;
         if self.operated.values().all(|kind| written.contains(kind)) {
@@ -151,7 +151,7 @@ impl Katalog {
         self.write_status(&wanted).await
     }
 
-    /// The operators for readers; where another process leads, with what that says of them.
+    /// Returns the operators for readers; if another process leads, with the rows that it wrote.
     fn told_views(&self) -> Vec<OperatorView> {
         let mut views = self.views.clone();
         if !self.leads {
@@ -164,13 +164,13 @@ impl Katalog {
         views
     }
 
-    /// Shows it to readers.
+    /// Publishes the view for readers.
     pub(super) fn publish(&mut self) {
         let (_, view) = self.describe();
         self.shared.publisher.put(view);
     }
 
-    /// Tells by an Event, once, that an operator is degraded, and that it has recovered.
+    /// Publishes an Event, once, when an operator is degraded, and when it has recovered.
     fn tell_turns(&mut self, now: &BTreeMap<String, Option<String>>) {
         for (name, degraded) in now {
             let (severity, reason, note) = match degraded {
@@ -222,7 +222,7 @@ impl Katalog {
         });
     }
 
-    /// The status as it should be, and the view for readers.
+    /// Returns the status as it should be, and the view for readers.
     fn describe(&mut self) -> (orkestra_core::api::KatalogStatus, KatalogView) {
         let statuses: Vec<_> = self
             .views
@@ -299,7 +299,7 @@ impl Katalog {
     }
 }
 
-/// Why a revision is refused, from its problems, one a line: the first of them, and how many follow.
+/// Returns why a revision is refused, from its problems, one per line: the first of them, and how many follow.
 fn refusal_note(problems: &str) -> String {
     let mut lines = problems.lines();
     let first = lines.next().unwrap_or_default();

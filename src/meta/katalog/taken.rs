@@ -1,4 +1,4 @@
-//! What a Katalog of the cluster takes from Motifs: pure.
+//! The Motifs that a Katalog of the cluster uses: pure.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,18 +14,18 @@ use serde_json::{Map, Value};
 
 use super::super::revisions::essence;
 
-/// The Motifs that were asked for, by name, and those of them that are there.
+/// The requested Motifs, by name, with those that exist.
 pub(crate) type Asked = Vec<(String, Option<Arc<Value>>)>;
 
-/// What a Katalog takes from elsewhere.
+/// The inputs of a Katalog from elsewhere.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) library: Library,
     pub(crate) asked: Asked,
 }
 
-/// Looks up everything that a Katalog's document refers to; `motif` finds a Motif of its namespace by name, or says why
-/// there is none.
+/// Looks up everything that a Katalog's document refers to; `motif` returns a Motif of its namespace by name, or the reason
+/// why there is none.
 pub(crate) fn take(document: &Value, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>) -> Taken {
     catch_unwind(AssertUnwindSafe(|| look_up(document, motif))).unwrap_or_default()
 }
@@ -71,7 +71,7 @@ impl Taken {
     }
 }
 
-/// Whether a reference is the name of an object, and not the path of a file.
+/// True if a reference is the name of an object, and not the path of a file.
 fn is_name(text: &str) -> bool {
     let is_file = [".yaml", ".yml", ".json"]
         .iter()
@@ -79,8 +79,8 @@ fn is_name(text: &str) -> bool {
     !is_file && names::check_dns1123_subdomain(text).is_ok()
 }
 
-/// What is stored beside a Katalog's document, so that it can run again whatever becomes of the Motifs: those that it
-/// takes, by name, without what does not matter to what runs.
+/// Returns what is stored beside a Katalog's document, so that it can run again even if the Motifs change or are deleted: those that it
+/// uses, by name, reduced to what affects operators.
 pub(crate) fn stored(asked: &Asked) -> Map<String, Value> {
     let found = asked.iter().filter_map(|(name, motif)| {
         let motif = motif.as_ref()?;

@@ -1,4 +1,4 @@
-//! What is started, changed and stopped, and when.
+//! The order in which operators are started, changed and stopped.
 
 use super::{
     super::{
@@ -25,7 +25,7 @@ fn wanted(age: usize, plan: &Arc<Plan>) -> Wanted {
     }
 }
 
-/// `start shop/a/pond`, `stop …`, `change …`, `start … yielding to …`.
+/// Returns lines like `start shop/a/pond`, `stop …`, `change …`, `start … yielding to …`.
 fn settle(ledger: &mut Ledger) -> Vec<String> {
     let name = |key: &SlotKey| format!("{}/{}", key.0.name, key.1);
     let effects = ledger.settle();
@@ -42,7 +42,7 @@ fn stopped(ledger: &mut Ledger, name: &str, entry: &str) {
     ledger.stopped(&(katalog(name), entry.to_owned()));
 }
 
-/// A claim of this installation, for `shop/<name>` with the uid `0`.
+/// Returns a claim of this installation, for `shop/<name>` with the uid `0`.
 fn ours(name: &str) -> Standing {
     Standing::Ours(Claimant {
         katalog: katalog(name),
@@ -377,8 +377,8 @@ fn after_the_close_everything_stops_and_nothing_starts() {
     assert!(ledger.is_idle());
 }
 
-/// Whatever the order in which Katalogs come and operators stop, the same ones run in the end, and at no time do two
-/// reconcile one kind.
+/// In every order in which Katalogs arrive and operators stop, the same operators run in the end, and no two ever reconcile
+/// one kind at a time.
 #[test]
 fn the_order_of_events_does_not_change_the_end() {
     let katalogs = [

@@ -1,4 +1,4 @@
-//! What is known of one operator, and its row in the Katalog's status: pure.
+//! The known state of one operator, and its row in the Katalog's status: pure.
 
 use orkestra_core::{
     api::{
@@ -11,21 +11,21 @@ use orkestra_core::{
 
 use crate::runtime::{OperatorStatus, Phase, health::Degraded};
 
-/// The state of an operator that runs an earlier revision than it is to run.
+/// The state of an operator that runs an earlier revision than the wanted one.
 const UPDATING: &str = "Updating";
-/// Problems of a running operator that make its Katalog not ready; others stand in its row alone.
+/// Problems of a running operator that make its Katalog not ready; others appear only in its row.
 const GRAVE: [KatalogReason; 3] = [
     KatalogReason::Forbidden,
     KatalogReason::CrdMissing,
     KatalogReason::KindNotServed,
 ];
 
-/// What is known of one operator.
+/// The known state of one operator.
 #[derive(Debug)]
 pub(crate) struct Operating<'a> {
-    /// What the newest accepted revision declares of it.
+    /// Its plan in the newest accepted revision.
     pub(crate) wanted: &'a Revised,
-    /// What it says of itself.
+    /// Its own status.
     pub(crate) status: OperatorStatus,
     /// Whether another Katalog has its kind.
     pub(crate) conflict: bool,
@@ -46,18 +46,18 @@ impl Operating<'_> {
         &self.wanted.plan.name
     }
 
-    /// What it runs while the wanted plan cannot run yet.
+    /// Returns the plan it runs while the wanted one cannot run yet.
     pub(super) fn runs_instead(&self) -> Option<&Revised> {
         self.status.runs_instead_of(self.wanted)
     }
 
-    /// Since when and why too many of its passes fail; none while it does not run at all.
+    /// Returns since when and why too many of its passes fail; none if it does not run at all.
     pub(crate) fn degraded(&self) -> Option<&Degraded> {
         let runs = self.status.phase == Phase::Running;
         self.status.degraded.as_ref().filter(|_| runs)
     }
 
-    /// Why it is not ready, as the Katalog's own reason.
+    /// Returns why it is not ready, as a reason of the Katalog.
     pub(super) fn reason(&self) -> KatalogReason {
         let has = |reason| {
             self.status
@@ -69,7 +69,7 @@ impl Operating<'_> {
             _ if has(KatalogReason::Forbidden) => KatalogReason::Forbidden,
             _ if self.conflict => KatalogReason::Conflict,
             Phase::Starting | Phase::Standby => KatalogReason::Progressing,
-            // All caches are filled but for those of the new plan.
+            // All caches are filled except those of the new plan.
             Phase::Running if self.status.pending.is_empty() && !self.status.runs(self.wanted) => {
                 KatalogReason::Progressing
             }
@@ -77,7 +77,7 @@ impl Operating<'_> {
         }
     }
 
-    /// Reason and message of its row. While an earlier plan runs they are about the wanted one, and say so.
+    /// Returns the reason and message of its row. While an earlier plan runs they describe the wanted one, and say so.
     fn says(&self) -> (&'static str, String) {
         let status = &self.status;
         if let Some(running) = self.runs_instead() {
@@ -139,7 +139,7 @@ impl Operating<'_> {
         }
     }
 
-    /// `website: Forbidden: cannot list …`.
+    /// Formats `website: Forbidden: cannot list …`.
     pub(super) fn line(&self) -> String {
         let row = self.row();
         let parts = [
@@ -162,7 +162,7 @@ impl Operating<'_> {
 pub(super) fn state(phase: Phase) -> &'static str {
     match phase {
         Phase::Waiting => "Waiting",
-        // Who stands by writes no status, but for the moment in which it takes over.
+        // A follower writes no status, except at the moment in which it takes over.
         Phase::Starting | Phase::Standby => "Starting",
         Phase::Running => "Running",
         Phase::Deleting => "Deleting",

@@ -1,19 +1,19 @@
-//! How far the release of what a Katalog operated has come, in words: pure.
+//! Describes the progress of the release of kinds that a Katalog operated: pure.
 
 use std::collections::BTreeMap;
 
 use orkestra_core::api::OperatedKind;
 
-/// How far the release of a kind has come.
+/// The progress of the release of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Releasing {
-    /// What last prevented it.
+    /// The last problem that prevented it.
     pub(crate) problem: Option<String>,
-    /// Custom resources that still have our marks, and how many had them; none before they were listed.
+    /// Custom resources that still have our metadata, and how many had it; none before they were listed.
     pub(crate) left: Option<(usize, usize)>,
 }
 
-/// The message of a condition about these releases.
+/// Returns the message of a condition about these releases.
 pub(super) fn message(releasing: &BTreeMap<OperatedKind, Releasing>) -> String {
     if releasing.is_empty() {
         return "everything is released".to_owned();

@@ -1,4 +1,4 @@
-//! What a Katalog's status says.
+//! The status of a Katalog.
 
 #[path = "../../../crates/core/tests/kstatus/mod.rs"]
 mod kstatus;
@@ -31,7 +31,7 @@ fn revised(name: &str) -> Revised {
     }
 }
 
-/// One that runs `k-0000000000`, while the wanted plan waits for that.
+/// Returns the status of an operator that runs `k-0000000000`, while the wanted plan has these pending problems.
 fn lagging(pending: &[(KatalogReason, &str)]) -> OperatorStatus {
     lagging_with(pending, "k-0000000000")
 }
@@ -62,7 +62,7 @@ fn waiting(reason: KatalogReason) -> OperatorStatus {
     }
 }
 
-/// The status of a Katalog with these operators.
+/// Returns the status of a Katalog with these operators.
 fn status(
     verdict: &Verdict,
     operators: &[OperatorStatus],
@@ -139,7 +139,7 @@ fn status_over(
     compute(&facts, written, now())
 }
 
-/// `Ready=False/Waiting, Reconciling=True/Waiting`.
+/// Formats `Ready=False/Waiting, Reconciling=True/Waiting`.
 fn conditions(status: &KatalogStatus) -> String {
     let lines = status.conditions.iter().map(|condition| {
         format!(
@@ -205,10 +205,10 @@ fn a_degraded_operator_is_told_of_and_its_katalog_still_runs() {
         ("Degraded", "PassesFail", "5 passes in a row failed")
     );
     assert_eq!(urgency(&before, &told), Urgency::Prompt);
-    // It goes with what it told of.
+    // It disappears with its cause.
     let well = status_over(&told, &Verdict::Accepted, &[running(2), running(4)], &[]);
     assert_eq!(conditions(&well), "Ready=True/Running");
-    // Who does not run at all has another trouble.
+    // An operator that does not run at all has another problem.
     let gone = OperatorStatus {
         degraded: degraded("5 passes in a row failed").degraded,
         ..waiting(KatalogReason::CrdMissing)
@@ -408,7 +408,7 @@ fn the_conditions_keep_to_kstatus_over_every_transition() {
                 _ => Kstatus::InProgress,
             };
             assert_eq!(kstatus::kstatus(&object), expected, "{object}");
-            // The same status is never about the next generation.
+            // The same status never describes the next generation.
             let next = json!({ "metadata": { "generation": 4 }, "status": status });
             assert_eq!(kstatus::kstatus(&next), Kstatus::InProgress);
         }
@@ -453,7 +453,7 @@ fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_sh
         lagging.message,
         format!("revision k-1234567890 waits: {message}; until then revision k-0000000000 runs")
     );
-    // Once it runs, nothing of the earlier one is left.
+    // Once it runs, no trace of the earlier one is left.
     let done = status_over(&told, &Verdict::Accepted, &[running(1), running(1)], &[]);
     assert_eq!(conditions(&done), "Ready=True/Running");
     assert_eq!(done.revision.as_deref(), Some("k-1234567890"));
@@ -498,7 +498,7 @@ fn the_revision_in_force_is_the_one_that_was_reported_while_an_operator_runs_it(
 
 #[test]
 fn an_operator_that_has_not_yet_heard_of_the_wanted_plan_does_not_run_it() {
-    // Its last report is about the plan before, of which everything was well.
+    // Its last report is about the previous plan, which was healthy.
     let told = status(&Verdict::Accepted, &[lagging(&[])], &[]);
     assert_eq!(told.ready, "0/1");
     let written = KatalogStatus {

@@ -1,14 +1,14 @@
-//! The task that leads an operator through the life of its CRD.
+//! The task that takes an operator through the lifetime of its CRD.
 //!
 //! ```text
-//!  wait for the CRD ──► bind: kinds, watches ──► synced ──► workers run ──► CRD gone, or not served as it runs
+//!  wait for the CRD ──► bind: kinds, watches ──► synced ──► workers run ──► CRD gone, or running version not served
 //!        ▲                                          │  ▲                              │
 //!        │                                          └──┘ another plan, other kinds:   │
-//!        │                                               bind anew beside, then swap  │
+//!        │                                               bind beside, then swap       │
 //!        └────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A plan is in force from its swap on ([`Plans`]). Until all that it needs can be read, the plan before it works on.
+//! A plan is in force from its swap on ([`Plans`]). Until everything it needs can be read, the previous plan stays in force.
 
 mod rollout;
 
@@ -39,44 +39,44 @@ use super::{
     work,
 };
 
-/// How soon kinds are looked up again after the API server did not answer, or did not serve one of them.
+/// The delay before kinds are looked up again after the API server did not answer, or did not serve one of them.
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
-/// Resync periods are cut by up to this fraction, so that operators do not resync in step.
+/// Resync periods are shortened by up to this fraction, so that operators do not resync in step.
 const RESYNC_JITTER: f64 = 0.1;
 
-/// Leads one operator.
+/// Drives one operator.
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
     pub(super) plans: watch::Receiver<Plans>,
-    /// Whether its workers are to run.
+    /// Whether its workers should run.
     pub(super) duty: watch::Receiver<bool>,
     pub(super) stop: CancellationToken,
 }
 
-/// Why a life of the CRD is over.
+/// Why a lifetime of the CRD ended.
 #[derive(PartialEq, Eq)]
 enum Over {
     /// The operator stops.
     Stopped,
-    /// The CRD is gone, is another one, or does not serve the version that runs.
+    /// The CRD is deleted, was replaced, or does not serve the running version.
     Anew,
 }
 
-/// What one life of the CRD holds.
+/// The state during one lifetime of the CRD.
 struct Life {
     crd: Arc<CrdRecord>,
-    /// The plan that was bound last, be it in force or not.
+    /// The plan that was bound last, whether it is in force or not.
     latest: Option<Arc<OperatorPlan>>,
     /// Bound, but not in force yet.
     next: Option<Next>,
     workers: Option<Workers<ObjectKey>>,
-    /// The resync period that counts.
+    /// The resync period in effect.
     resync: Duration,
     resync_at: Option<Instant>,
     look_again_at: Option<Instant>,
-    /// Whether what is bound is `next`, which works on deletions alone.
+    /// True if `next` is bound for deletions only.
     ends_only: bool,
-    /// What all custom resources were last told of what they read.
+    /// The state of read objects as all custom resources were last notified of it.
     moods: Moods,
 }
 
@@ -87,7 +87,7 @@ impl Life {
 }
 
 impl Driver {
-    /// Runs until `stop` is cancelled; then writes in flight have ended.
+    /// Runs until `stop` is cancelled; returns after writes in flight have ended.
     pub(super) async fn run(mut self) {
         while let Some(crd) = self.await_crd().await {
             let mut life = Life {
@@ -115,13 +115,13 @@ impl Driver {
         }
     }
 
-    /// The CRD, once it serves the plan's version; none when the operator stops first.
+    /// Returns the CRD once it serves the plan's version; none if the operator stops first.
     async fn await_crd(&mut self) -> Option<Arc<CrdRecord>> {
         let mut crds = self.shared.context.crds.changed();
         loop {
             crds.mark_unchanged();
             let plan = self.wanted().plan;
-            if let Some(crd) = self.shared.context.crds.get(&plan.resource.group_kind())
+            if let Some(crd) = self.shared.context.crds.definition(&plan.resource)
                 && crd.serves(&plan.resource.version)
             {
                 return Some(crd);
@@ -181,21 +181,21 @@ impl Driver {
         }
     }
 
-    /// The plan that the newest accepted revision declares; it counts as looked at.
+    /// Returns the plan of the newest accepted revision, and marks it as seen.
     fn wanted(&mut self) -> Revised {
         self.plans.borrow_and_update().wanted().clone()
     }
 
-    /// Follows the CRD; false when this life is over.
+    /// Follows the CRD; false if this lifetime is over.
     async fn follow_crd(&mut self, life: &mut Life) -> bool {
         let [runs, wanted] = {
             let plans = self.shared.plans.borrow();
             [plans.effective(), plans.wanted()].map(|of| of.plan.resource.clone())
         };
-        let Some(crd) = self.shared.context.crds.get(&runs.group_kind()) else {
+        let Some(crd) = self.shared.context.crds.definition(&runs) else {
             return false;
         };
-        // A terminating CRD is served until its last object is gone: their deletions are work.
+        // A terminating CRD is served until its last object is gone: the deletion of these objects needs the operator.
         if crd.id.uid != life.crd.id.uid || !(crd.serves(&runs.version) || crd.deleting) {
             return false;
         }
@@ -214,6 +214,13 @@ impl Driver {
             self.bind(life).await;
         }
         true
+    }
+
+    /// What defines the kind of `plan`: the CRD, unless the kind is built in.
+    fn definition(&self, life: &Life, plan: &OperatorPlan) -> Arc<CrdRecord> {
+        let built_in = Some(&plan.resource).filter(|_| plan.watched.built_in);
+        let built_in = built_in.and_then(|kind| self.shared.context.crds.definition(kind));
+        built_in.unwrap_or_else(|| life.crd.clone())
     }
 
     /// Follows what the plan reads of other operators: where that is another kind now, it is bound anew; where it can be
@@ -237,11 +244,11 @@ impl Driver {
         }
     }
 
-    /// Follows what is wanted; false when this life is over.
+    /// Follows the wanted plan; false if this lifetime is over.
     async fn follow_plan(&mut self, life: &mut Life) -> bool {
         let wanted = self.wanted();
         let plan = &wanted.plan;
-        // Under another name of its revision it is the same plan.
+        // The same plan under another revision name.
         if life
             .latest
             .as_ref()
@@ -250,6 +257,10 @@ impl Driver {
             return true;
         }
         let current = self.shared.bound.load_full();
+        if plan.watched.built_in {
+            // What stands in for its CRD is of one version.
+            life.crd = self.definition(life, plan);
+        }
         if current.is_none() && !life.crd.serves(&plan.resource.version) {
             return false;
         }
@@ -263,7 +274,7 @@ impl Driver {
         true
     }
 
-    /// Workers, resync and backoff: nothing of a pass depends on them.
+    /// Applies workers, resync and backoff, on which no pass depends.
     fn adopt_figures(&self, life: &mut Life) {
         let plan = self.shared.plan();
         let pace = self.shared.pace(&plan);
@@ -271,7 +282,7 @@ impl Driver {
             workers.resize(pace.crew);
         }
         self.shared.queue.set_backoff(plan.queue.backoff);
-        // More workers do not put off what is due.
+        // A change of the worker count does not delay a resync that is due.
         if life.resync != pace.resync {
             life.resync = pace.resync;
             self.schedule_resync(life);
@@ -290,14 +301,14 @@ impl Driver {
         }
     }
 
-    /// Has workers run or not, as the operator is to work, and tells so.
+    /// Starts or stops the workers as the operator's duty requires, and publishes that.
     fn employ(&self, life: &mut Life) {
         let Some(bound) = self.shared.bound.load_full() else {
             return;
         };
         let duty = *self.duty.borrow();
         if !duty {
-            // Nobody waits for their passes: they end with the lease.
+            // Their passes are not awaited: they end with the lease.
             if let Some(workers) = life.workers.take() {
                 workers.resize(0);
             }
@@ -344,7 +355,7 @@ async fn synced(next: Option<&Next>) {
     }
 }
 
-/// Ends when a plan that cannot take over yet can work on deletions.
+/// Returns when a plan that cannot take over yet can process deletions.
 async fn deletable(bound: Option<&Bound>) {
     match bound {
         Some(bound) => bound.deletable().await,
@@ -366,7 +377,7 @@ async fn changed(bound: Option<&Bound>) {
     }
 }
 
-/// Ends when the API server is back, where that is waited for.
+/// If `wanted`, returns when the API server is reachable again; otherwise never.
 async fn returned(shared: &Shared, wanted: bool) {
     if !wanted {
         return pending().await;

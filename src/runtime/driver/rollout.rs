@@ -1,8 +1,9 @@
-//! From the plan that is wanted to the plan in force: bind it beside the one that runs, and swap once everything that it needs can
+//! Moves from the wanted plan to the plan in force: binds it beside the running one, and swaps once everything it needs can
 //! be read.
 
 use std::sync::{Arc, atomic::Ordering};
 
+use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::{OperatorPlan, ResourceType, Revised},
     reasons::KatalogReason,
@@ -17,22 +18,21 @@ use super::{
         operator::{Problem, Role},
         queue::Lane,
         sources::{cross, moods::Moods, observed},
-        wire::WireError,
         work,
     },
     Driver, LOOK_AGAIN, Life,
 };
 
-/// A plan that is bound and not in force yet: not everything that it needs could be read.
+/// A plan that is bound but not in force yet: not everything it needs could be read.
 pub(super) struct Next {
     pub(super) bound: Arc<Bound>,
     pub(super) of: Revised,
-    /// It declares a kind that is not served, and an earlier plan works: it waits for that kind.
+    /// The plan declares a kind that is not served, and an earlier plan runs: it waits for that kind.
     pub(super) waits: bool,
 }
 
 impl Driver {
-    /// Starts what the wanted plan needs of the cluster; it takes over once everything can be read.
+    /// Starts the watches of the wanted plan; it takes over once everything can be read.
     pub(super) async fn bind(&mut self, life: &mut Life) {
         life.look_again_at = None;
         let wanted = self.wanted();
@@ -40,7 +40,7 @@ impl Driver {
         let obstacle = match self.prepare(life, wanted).await {
             Ok(()) => None,
             Err(problem) => {
-                tracing::warn!(operator = %self.shared.plan().name, reason = %problem.reason, error = problem.message, "plan cannot be bound");
+                tracing::warn!(operator = %self.shared.plan().name, reason = %problem.reason, error = problem.message, "cannot bind the plan");
                 life.next = None;
                 Some(problem)
             }
@@ -49,26 +49,27 @@ impl Driver {
         self.shared.set_pending(pending, obstacle);
     }
 
-    /// Has `life.next` be `wanted` with its watches, unless exactly that is in force.
+    /// Sets `life.next` to `wanted` with its watches, unless exactly that is in force.
     ///
     /// # Errors
-    /// Why nothing can be watched for it; another look is scheduled where no event tells that it can.
+    /// Why nothing can be watched for it. If no event will show that this changed, another attempt is scheduled.
     async fn prepare(&mut self, life: &mut Life, wanted: Revised) -> Result<(), Problem> {
         let plan = wanted.plan.clone();
         let version = &plan.resource.version;
-        let facts = life.crd.facts(version);
-        let is_served = life.crd.serves(version) || life.crd.deleting;
+        let crd = self.definition(life, &plan);
+        let facts = crd.facts(version);
+        let is_served = crd.serves(version) || crd.deleting;
         let Some(facts) = facts.filter(|_| is_served) else {
             return Err(not_served(&plan.resource));
         };
         let current = self.shared.bound.load_full();
-        // What works on deletions alone is not in force.
+        // A plan that only processes deletions is not in force.
         let current = current.filter(|_| !life.ends_only);
         let before = current.as_deref().or(life.next());
         let declared = self.shared.context.accepted.of(&plan);
         let needed = kinds::needed(&plan, &declared, before);
         let observed = before.map(|before| &before.observed);
-        // Large and rare: in memory of its own, while it lasts.
+        // Large and rarely run: boxed, so that it takes memory only while it runs.
         let observed = Box::pin(observed::find(&self.shared, &plan, observed)).await;
         let found = Box::pin(kinds::find(&self.shared, &plan, before, needed)).await;
         let found = found.map_err(|error| {
@@ -94,7 +95,7 @@ impl Driver {
             self.adopt_figures(life);
             return Ok(());
         }
-        let of = (&*life.crd, plan.clone(), facts);
+        let of = (&*crd, plan.clone(), facts);
         let bound = bind::bind(&self.shared, of, found, observed);
         let is_other = |current: &Bound| !is_same_work(current, &plan);
         life.next = Some(Next {
@@ -105,13 +106,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether workers are to run.
+    /// True if workers should run.
     pub(super) fn works(&self) -> bool {
         *self.duty.borrow() && self.shared.role == Role::Reconciles
     }
 
-    /// A permission is missing, so that nothing can be reconciled after a restart: custom resources that are being deleted
-    /// say so, and can be let go.
+    /// Processes deletions only: a permission is missing, so nothing can be reconciled after a restart. Custom resources that
+    /// are being deleted report this, and can be released.
     pub(super) fn end_only(&mut self, life: &mut Life) {
         let Some(next) = life.next.as_ref().map(|next| next.bound.clone()) else {
             return;
@@ -131,7 +132,7 @@ impl Driver {
             .get_or_insert_with(|| work::start(&self.shared, &next.plan));
     }
 
-    /// Everything that the bound plan needs can be read: it is in force from now on.
+    /// Puts the bound plan in force, now that everything it needs can be read.
     pub(super) fn swap(&mut self, life: &mut Life) {
         let Some(Next {
             bound: next, of, ..
@@ -143,10 +144,10 @@ impl Driver {
         self.shared.ends_only.store(false, Ordering::Relaxed);
         self.shared.set_pending(None, None);
         let before = self.shared.bound.swap(Some(next.clone()));
-        // Only now: who reads that a plan runs finds it bound.
+        // Only now: a reader that sees a plan running finds it bound.
         self.put_in_force(of);
         self.shared.uniques.rebuild(&next);
-        // Inventories may name kinds that only the custom resources could tell of.
+        // Inventories may name kinds that are known only from the custom resources.
         self.shared.rebind.notify_one();
         for record in next.crs.store().snapshot() {
             self.shared.learn(&record.id.uid, &record.id.key);
@@ -176,7 +177,7 @@ impl Driver {
         self.employ(life);
     }
 
-    /// From now on passes go by that plan.
+    /// Makes passes use that plan from now on.
     pub(super) fn put_in_force(&self, plan: Revised) {
         let sender = &self.shared.plans;
         sender.send_if_modified(|plans| {
@@ -187,12 +188,12 @@ impl Driver {
     }
 }
 
-/// Whether a pass under `plan` does what one under the bound plan does.
+/// True if a pass under `plan` does the same as one under the bound plan.
 pub(super) fn is_same_work(bound: &Bound, plan: &OperatorPlan) -> bool {
     bound.plan.hash == plan.hash && bound.plan.reads == plan.reads
 }
 
-/// Why a plan cannot be bound whose version the CRD does not serve.
+/// The problem of a plan whose version the CRD does not serve.
 fn not_served(resource: &ResourceType) -> Problem {
     let (kind, version) = (resource.group_kind(), &resource.version);
     Problem {
@@ -201,7 +202,7 @@ fn not_served(resource: &ResourceType) -> Problem {
     }
 }
 
-/// Why the kinds of its children could not be looked up.
+/// The problem if the kinds of its children could not be looked up.
 fn not_found(error: &WireError) -> Problem {
     let reason = match error {
         WireError::Forbidden { .. } => KatalogReason::Forbidden,

@@ -1,4 +1,4 @@
-//! The queue's decisions, without a lock and without a clock: every call is told what time it is.
+//! The decisions of the queue, without a lock or a clock: every call gets the time as an argument.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -11,41 +11,41 @@ use tokio::time::Instant;
 
 use super::{BREAKER_BURST, BREAKER_REFILL, Cause, RESYNC_SHARE};
 
-/// How long after its last pass a key may be forgotten: by then its bucket is full again.
+/// How long after its last pass a key may be dropped: by then its bucket is full again.
 const SWEEP_EVERY: Duration = BREAKER_REFILL.saturating_mul(BREAKER_BURST + 1);
 
-/// What is known of the keys that are not idle.
+/// The state of the keys that are not idle.
 pub(super) struct State<K> {
     entries: HashMap<K, Entry>,
     /// Keys that a worker may take, by ticket: changed ones, then those in resync.
     lanes: [BTreeMap<u64, K>; 2],
     delayed: BTreeMap<(Instant, u64), K>,
     last_ticket: u64,
-    /// Changed keys taken since the last one in resync.
+    /// Changed keys taken since the last one from resync.
     changed_in_row: u32,
     running: usize,
     slowed: u64,
     sweep_at: Option<Instant>,
     backoff: Backoff,
-    /// Nothing is taken for now.
+    /// No key is taken for now, except those in `through`.
     held: bool,
-    /// Nothing at all is taken for now.
+    /// No key at all is taken for now.
     paused: bool,
-    /// Keys that are taken all the same.
+    /// Keys that are taken even while the queue is held.
     through: HashSet<K>,
     closed: bool,
 }
 
 struct Entry {
     running: bool,
-    /// Removed while it ran: nothing but a new `add` brings it back.
+    /// Removed while it ran: only a new `add` brings it back.
     gone: bool,
-    /// Held off by the breaker since its last pass.
+    /// Delayed by the breaker since its last pass.
     held: bool,
     wanted: Option<Wanted>,
     delay: Option<Delay>,
     failures: u32,
-    /// The token bucket: it is full when this has passed, and each pass moves it by one refill.
+    /// The token bucket: it is full once this has passed, and each pass moves it by one refill.
     spent_until: Instant,
 }
 
@@ -64,20 +64,20 @@ struct Delay {
     cause: Cause,
 }
 
-/// What a worker gets.
+/// A key for a worker.
 pub(super) struct Job<K> {
     pub(super) key: K,
     pub(super) cause: Cause,
     pub(super) waited: Duration,
 }
 
-/// What `next` has to say.
+/// The result of `next`.
 pub(super) enum Next<K> {
-    /// Work.
+    /// A key to process.
     Job(Job<K>),
-    /// Nothing before that time, or before something is added.
+    /// No key before that time, or before one is added.
     Wait(Option<Instant>),
-    /// Nothing ever again.
+    /// The queue is closed.
     Closed,
 }
 
@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// When the breaker allows the next pass.
+    /// Returns when the breaker allows the next pass.
     fn allowed_at(&self) -> Instant {
         let burst = BREAKER_REFILL * (BREAKER_BURST - 1);
         self.spent_until
@@ -102,7 +102,7 @@ impl Entry {
             .unwrap_or(self.spent_until)
     }
 
-    /// Whether nothing but the bucket keeps the entry.
+    /// True if the entry exists only for its bucket.
     fn is_idle(&self) -> bool {
         !self.running && self.wanted.is_none() && self.delay.is_none() && self.failures == 0
     }
@@ -127,7 +127,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Wants a pass over `key`; the more important of two causes stays.
+    /// Requests a pass over `key`; the more important of two causes is kept.
     pub(super) fn add(&mut self, key: K, cause: Cause, now: Instant) {
         if self.closed {
             return;
@@ -162,7 +162,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Wants a pass over `key` at `at`; the earlier of two times stays.
+    /// Requests a pass over `key` at `at`; the earlier of two times is kept.
     pub(super) fn add_at(&mut self, key: K, cause: Cause, at: Instant, now: Instant) {
         if self.closed {
             return;
@@ -186,7 +186,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.delayed.insert((at, ticket), key);
     }
 
-    /// Counts a failure of `key` and wants another pass after its backoff; `shorten` draws the jitter.
+    /// Counts a failure of `key` and requests another pass after its backoff; `shorten` draws the jitter.
     pub(super) fn retry(
         &mut self,
         key: K,
@@ -206,7 +206,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.add_at(key, Cause::Retry, now + delay, now);
     }
 
-    /// Its last pass succeeded: the next failure starts at the shortest backoff.
+    /// Resets the failure count: the next failure starts with the shortest backoff.
     pub(super) fn forget(&mut self, key: &K, now: Instant) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.failures = 0;
@@ -214,7 +214,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.drop_if_idle(key, now);
     }
 
-    /// Drops every trace of `key`; a pass that runs over it ends undisturbed.
+    /// Removes all state of `key`; a running pass is not affected.
     pub(super) fn remove(&mut self, key: &K) {
         self.through.remove(key);
         let Some(entry) = self.entries.get_mut(key) else {
@@ -238,7 +238,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// The next key that a worker may take. Taking it drops its pending delay: the pass decides anew.
+    /// Returns the next key that a worker may take. This drops its pending delay: the pass decides again.
     pub(super) fn next(&mut self, now: Instant) -> Next<K> {
         if self.closed {
             return Next::Closed;
@@ -275,7 +275,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         Next::Wait(self.due().into_iter().chain(self.sweep_at).min())
     }
 
-    /// The pass over `key` ended; if it was added meanwhile, it goes back.
+    /// Ends the pass over `key`; if it was added meanwhile, it is queued again.
     pub(super) fn done(&mut self, key: &K, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
@@ -293,17 +293,17 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Whether nothing is taken, though everything is kept, until the next call.
+    /// Sets whether the queue is held: no key is taken, and all are kept.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Whether nothing is taken, let through or not, until the next call.
+    /// Sets whether the queue is paused: no key is taken, even if let through.
     pub(super) fn pause(&mut self, paused: bool) {
         self.paused = paused;
     }
 
-    /// Whether `key` is taken also while the queue is held.
+    /// Sets whether `key` is taken even while the queue is held.
     pub(super) fn let_through(&mut self, key: &K, through: bool) {
         if through {
             self.through.insert(key.clone());
@@ -312,12 +312,12 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// How long a key waits from now on whose pass failed; waits that have begun stay.
+    /// Sets the backoff for keys whose pass fails from now on; delays that have begun stay.
     pub(super) fn set_backoff(&mut self, backoff: Backoff) {
         self.backoff = backoff;
     }
 
-    /// No key is taken any more, and none is kept.
+    /// Closes the queue: no key is taken any more, and none is kept.
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.lanes = [BTreeMap::new(), BTreeMap::new()];
@@ -331,7 +331,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         });
     }
 
-    /// Moves what is due into the lanes.
+    /// Moves due keys into the lanes.
     fn promote(&mut self, now: Instant) {
         while let Some(first) = self.delayed.first_entry() {
             let (at, _) = *first.key();
@@ -370,7 +370,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         changed.pop_first().map(|(_, key)| key)
     }
 
-    /// A key that is taken also while the queue is held: the one that waits longest.
+    /// Takes the longest waiting key among those that are taken while the queue is held.
     fn pop_through(&mut self) -> Option<K> {
         let waiting = self.through.iter().filter_map(|key| {
             let wanted = self.entries.get(key)?.wanted?;
@@ -394,7 +394,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Drops entries whose bucket is full again, and gives the memory back.
+    /// Drops entries whose bucket is full again, and frees their memory.
     fn sweep(&mut self, now: Instant) {
         if self.sweep_at.is_none_or(|at| at > now) {
             return;
@@ -406,12 +406,12 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.sweep_at = again.then(|| now + SWEEP_EVERY);
     }
 
-    /// Keys in the lanes.
+    /// Returns the number of keys in the lanes.
     pub(super) fn depth(&self) -> usize {
         self.lanes.iter().map(BTreeMap::len).sum()
     }
 
-    /// Since when the longest waiting key waits. A key that moved up counts from the change.
+    /// Returns since when the longest waiting key waits. A key that moved up counts from the change.
     pub(super) fn oldest(&self) -> Option<Instant> {
         let firsts = self.lanes.iter().filter_map(BTreeMap::first_key_value);
         firsts
@@ -419,7 +419,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             .min()
     }
 
-    /// When the next delay ends.
+    /// Returns when the next delay ends.
     pub(super) fn due(&self) -> Option<Instant> {
         self.delayed.first_key_value().map(|((at, _), _)| *at)
     }
@@ -432,7 +432,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.running
     }
 
-    /// Keys that workers have.
+    /// Returns the keys that workers have taken.
     pub(super) fn running(&self) -> Vec<K> {
         let running = self.entries.iter().filter(|(_, entry)| entry.running);
         running.map(|(key, _)| key.clone()).collect()
@@ -452,24 +452,23 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.entries.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// Keys that cost memory.
+    /// Returns how many keys use memory.
     pub(super) fn known(&self) -> usize {
         self.entries.len()
     }
 }
 
-/// How long a key waits that failed once more than `failures` times in a row.
+/// Returns the delay for a key that failed once more than `failures` times in a row.
 fn wait(backoff: Backoff, failures: u32) -> Duration {
     let Backoff {
         first,
         longest,
         factor,
     } = backoff;
-    let times = factor.powi(i32::try_from(failures).unwrap_or(i32::MAX));
-    let seconds = first.as_secs_f64() * times;
-    if seconds < longest.as_secs_f64() {
-        Duration::from_secs_f64(seconds)
-    } else {
-        longest
-    }
+    let backoff = orkestra_ground::Backoff {
+        first,
+        longest,
+        factor,
+    };
+    backoff.after(failures)
 }

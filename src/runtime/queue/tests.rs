@@ -1,4 +1,4 @@
-//! The queue under paused time, and once under real threads.
+//! The queue under paused time, and once with real threads.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ fn queue() -> Queue<&'static str> {
     Queue::new(Entropy::seeded(7))
 }
 
-/// Takes what is ready now.
+/// Takes a key that is ready now.
 fn ready<K: Clone + Eq + Hash>(queue: &Queue<K>) -> Option<Taken<K>> {
     queue.take().now_or_never().flatten()
 }
@@ -311,8 +311,8 @@ async fn a_hot_loop_is_slowed_to_a_pass_a_second_and_its_neighbours_are_not() {
     assert_eq!(ready(&queue).unwrap().key, "calm");
 }
 
-/// The waits of keys that change one after the other, 10 ms apart, for two workers whose passes take 5 ms each; with one more
-/// key that changes 100 times a second, or without. Sorted.
+/// Returns the waits of keys that change one after the other, 10 ms apart, for two workers whose passes take 5 ms each; with
+/// or without one more key that changes 100 times per second. Sorted.
 async fn waits_beside(hot: bool) -> Vec<Duration> {
     const TURNS: u32 = 3000;
     let queue = Queue::new(Entropy::seeded(7));
@@ -517,14 +517,14 @@ async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     }
     sleep(Duration::from_millis(500)).await;
     assert_eq!((workers.count(), queue.busy()), (6, 6));
-    // Ten rounds of a second, the first of them begun by two.
+    // Ten rounds of one second, the first started by two workers.
     sleep(Duration::from_secs(11)).await;
     assert_eq!((queue.depth(), queue.busy()), (0, 0));
     assert_eq!(workers.count(), 6);
     sleep(SURPLUS_IDLE).await;
     assert_eq!(workers.count(), 2);
     assert_eq!(*told.lock().unwrap(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
-    // Those who stay take what comes.
+    // The remaining workers take new keys.
     queue.add(60, Lane::Changed);
     sleep(Duration::from_millis(1)).await;
     assert_eq!((workers.count(), queue.busy()), (2, 1));
@@ -546,7 +546,7 @@ async fn a_key_that_fails_a_hundred_times_converges_when_it_heals() {
         queue.retry("a");
         taken.done();
     }
-    // Changes in between are not counted, and the last one is what the pass sees.
+    // Changes in between are not counted, and the pass sees the last one.
     for change in 1..=5 {
         state.store(change, Ordering::SeqCst);
         queue.add("a", Lane::Changed);
@@ -594,8 +594,8 @@ async fn a_cancelled_take_loses_no_key() {
     assert_eq!(seen, 500);
 }
 
-/// What threads do to the queue: every add is followed by a pass that starts after it, no key is passed over twice at a
-/// time, and nothing stays behind.
+/// Invariants with real threads: every add is followed by a pass that starts after it, no two passes over one key run at a
+/// time, and no state is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once() {
     const KEYS: u64 = 40;

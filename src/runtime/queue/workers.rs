@@ -1,4 +1,4 @@
-//! A set of workers that can be resized while it runs, and grows by itself while keys wait.
+//! A set of workers that can be resized while it runs, and that grows while keys wait.
 
 use std::{
     fmt,
@@ -10,24 +10,24 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Queue, Taken};
-use crate::tasks::{self, Ends, Task};
 
-/// How long a worker beyond the least waits for a key before it goes.
+/// How long a surplus worker waits for a key before it ends.
 pub const SURPLUS_IDLE: Duration = Duration::from_secs(10);
 
-/// One pass: takes the key's guard and drops it when it is through.
+/// One pass: takes the key's guard and drops it at the end.
 type Pass<K> = Arc<dyn Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// How many workers there are. A plain number is exactly so many.
+/// The number of workers. A plain number means exactly that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crew {
-    /// However little there is to do.
+    /// The minimum, kept even without work.
     pub least: usize,
-    /// While keys wait.
+    /// The maximum, while keys wait.
     pub most: usize,
 }
 
@@ -40,28 +40,28 @@ impl From<usize> for Crew {
     }
 }
 
-/// Tasks that take keys of one queue, each running one pass at a time.
+/// Tasks that take keys from one queue, each running one pass at a time.
 ///
-/// A worker that takes a key while others wait starts another worker, up to the most; one that is more than the least goes
-/// when it finds nothing to do for [`SURPLUS_IDLE`].
+/// A worker that takes a key while others wait starts another worker, up to the maximum; a worker above the minimum ends when
+/// it finds no work for [`SURPLUS_IDLE`].
 ///
-/// A pass that panics ends alone: its key is retried with backoff, its worker goes on. Dropping the set
-/// lets running passes end; nobody waits for them.
+/// A panic ends only its pass: the key is retried with backoff, and the worker continues. Dropping the set lets running
+/// passes end without waiting for them.
 pub struct Workers<K: Clone + Eq + Hash>(Arc<Team<K>>);
 
-/// What the workers of a set share.
+/// The shared state of the workers of a set.
 struct Team<K: Clone + Eq + Hash> {
-    /// Whose workers they are, for logs.
+    /// The name of the set, for logs.
     name: Box<str>,
     queue: Queue<K>,
     pass: Pass<K>,
     roll: Mutex<Roll>,
     tasks: TaskTracker,
-    /// Told how many take keys, whenever that changes.
+    /// Called with the number of workers that take keys, whenever it changes.
     counted: Box<dyn Fn(usize) + Send + Sync>,
 }
 
-/// Who works.
+/// The current workers.
 struct Roll {
     crew: Crew,
     last: u64,
@@ -78,7 +78,7 @@ impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
-    /// Starts workers of `name` on the current tokio runtime; `counted` is told how many there are, whenever that changes.
+    /// Starts workers of `name` on the current tokio runtime; `counted` is called with their number whenever it changes.
     pub fn start(
         name: &str,
         queue: Queue<K>,
@@ -102,7 +102,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
         workers
     }
 
-    /// Makes it so many workers. Surplus ones end their pass and take no other.
+    /// Changes the number of workers. Surplus ones finish their pass and take no other key.
     pub fn resize(&self, crew: impl Into<Crew>) {
         let team = &self.0;
         let mut roll = team.roll();
@@ -119,7 +119,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
         (team.counted)(roll.tokens.len());
     }
 
-    /// Lets running passes end, and returns when the last has.
+    /// Lets running passes end, and returns after the last.
     pub async fn stop(&self) {
         self.resize(0);
         self.0.tasks.close();
@@ -128,7 +128,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
 }
 
 impl<K: Clone + Eq + Hash> Workers<K> {
-    /// Workers that take keys; a surplus one that still ends its pass does not count.
+    /// Returns the number of workers that take keys, without surplus ones that finish their pass.
     pub fn count(&self) -> usize {
         self.0.roll().tokens.len()
     }
@@ -163,7 +163,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
         });
     }
 
-    /// One worker more, if keys wait and there may be one.
+    /// Adds a worker, if keys wait and the maximum allows it.
     fn grow(self: &Arc<Self>) {
         if self.queue.depth() == 0 {
             return;
@@ -175,7 +175,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
         }
     }
 
-    /// Whether the worker, which found nothing to do, is one too many; it no longer counts then.
+    /// True if the worker, which found no work, is surplus; it no longer counts then.
     fn is_surplus(&self, id: u64) -> bool {
         let mut roll = self.roll();
         let is_surplus = roll.tokens.len() > roll.crew.least;
@@ -186,7 +186,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
         is_surplus
     }
 
-    /// Whether there are more workers than the least.
+    /// True if there are more workers than the minimum.
     fn has_surplus(&self) -> bool {
         let roll = self.roll();
         roll.tokens.len() > roll.crew.least
@@ -199,7 +199,7 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
     token: CancellationToken,
 ) {
     loop {
-        // A timer for those alone that may have to go.
+        // Only surplus workers need a timer.
         let idle = async {
             if !team.has_surplus() {
                 pending::<()>().await;
@@ -220,7 +220,7 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
         team.grow();
         let run = async { (team.pass)(key).await };
         if AssertUnwindSafe(run).catch_unwind().await.is_err() {
-            tracing::error!("a worker went on after a panic outside of a pass");
+            tracing::error!("a worker continues after a panic outside a reconcile pass");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Calls to the outside, which never hold a worker.
+//! External calls, which never block a worker.
 //!
 //! ```text
-//!  pass ── Read::Call ──► under way: a task of its own ──► done: kept, and the custom resource queued ──► the next pass takes it
+//!  pass ── Read::Call ──► in progress: its own task ──► done: kept, and the custom resource queued ──► the next pass takes it
 //! ```
 //!
-//! Answers are kept until the pass that asked is decided, however many calls that takes: it makes each call once, and all
-//! of it sees one moment. The pass after that asks anew, unless the call says how long an answer is good.
+//! Answers are kept until the pass that asked is decided, however many calls it needs: it makes each call once, and uses one
+//! moment throughout. The next pass calls again, unless the call declares how long an answer is valid.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,6 +20,7 @@ use orkestra_core::{
         sources::Answer,
     },
 };
+use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,10 +30,9 @@ use crate::{
         queue::{Lane, Queue},
         shared::lock,
     },
-    tasks::{self, Ends, Task},
 };
 
-/// Most bytes of bodies that one operator keeps for `cacheFor`.
+/// The maximum size, in bytes, of the bodies that one operator keeps for `cacheFor`.
 const MOST_KEPT: usize = 16 * 1024 * 1024;
 
 /// The calls of one operator.
@@ -44,21 +44,21 @@ pub(in crate::runtime) struct Calls {
 
 #[derive(Default)]
 struct State {
-    /// Passes that are not decided yet, by custom resource.
+    /// Undecided passes, by custom resource.
     passes: HashMap<ObjectKey, Waiting>,
     kept: Kept,
 }
 
 /// A pass that waits for calls.
 struct Waiting {
-    /// What templates take for the present time until it is decided.
+    /// The present time for templates until it is decided.
     now: Timestamp,
-    /// By the call's place in the plan: Motifs may have calls of one name.
+    /// By the call's position in the plan: Motifs may have calls of the same name.
     calls: BTreeMap<usize, (Request, Progress)>,
 }
 
 enum Progress {
-    /// Ends when it is dropped.
+    /// Aborted when dropped.
     UnderWay(#[expect(dead_code, reason = "held, not read")] AbortOnDropHandle<()>),
     Done(Answer),
 }
@@ -72,7 +72,7 @@ impl Calls {
         }
     }
 
-    /// A pass over `key` begins, or goes on: the moment that it takes for the present.
+    /// Starts or continues a pass over `key`; returns the moment that it uses as the present.
     pub(in crate::runtime) fn begin(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
         lock(&self.state)
             .passes
@@ -80,17 +80,17 @@ impl Calls {
             .map_or(now, |pass| pass.now)
     }
 
-    /// The pass over `key` is decided, or will never be: what it asked is forgotten, and calls under way end.
+    /// Ends the pass over `key`, decided or abandoned: its answers are dropped, and calls in progress are aborted.
     pub(in crate::runtime) fn end(&self, key: &ObjectKey) {
         lock(&self.state).passes.remove(key);
     }
 
-    /// All of them end.
+    /// Ends all passes.
     pub(in crate::runtime) fn clear(&self) {
         lock(&self.state).passes.clear();
     }
 
-    /// The answer to a call of the pass over `key` that began at `now`; none while it is under way.
+    /// Returns the answer to a call of the pass over `key` that began at `now`; none while it is in progress.
     pub(super) fn answer(
         &self,
         key: &ObjectKey,
@@ -99,7 +99,7 @@ impl Calls {
     ) -> Option<Answer> {
         let state = &mut *lock(&self.state);
         let pass = state.passes.get(key);
-        // Another request was asked there before the custom resource changed.
+        // A different request was made at this position before the custom resource changed.
         match pass.and_then(|pass| pass.calls.get(&request.place)) {
             Some((known, Progress::Done(answer))) if known == request => {
                 return Some(answer.clone());
@@ -110,10 +110,10 @@ impl Calls {
         if let Some(answer) = state.kept.get(request) {
             return Some(answer);
         }
-        // It cannot tell before the lock is free, and then it is found.
+        // It cannot report before the lock is released, and then it is found.
         let named = tasks::named(Task::ExternalCall, key);
         let call = self.call(key.clone(), request.clone());
-        // One that failed is answered all the same, or the custom resource would wait for it forever.
+        // A failed task is answered too, or the custom resource would wait for it forever.
         let ended = self.ended(key.clone(), request.clone());
         let call = named.start_or(Ends::freely(), call, move |_| ended());
         let task = AbortOnDropHandle::new(call);
@@ -138,16 +138,16 @@ impl Calls {
         }
     }
 
-    /// The call has failed: what it is answered with then.
+    /// Returns the function that answers a call whose task failed.
     fn ended(&self, key: ObjectKey, request: Request) -> impl FnOnce() + Send + use<> {
         let answered = self.answered();
         move || answered(key, &request, &panicked())
     }
 
-    /// Notes an answer, and queues the custom resource if its pass waits for it.
+    /// Returns the function that records an answer, and queues the custom resource if its pass waits for it.
     fn answered(&self) -> impl FnOnce(ObjectKey, &Request, &calls::Answer) + Send + use<> {
         let queue = self.queue.clone();
-        // The task must not keep itself alive.
+        // The task must not keep its own state alive.
         let state = Arc::downgrade(&self.state);
         move |key, request, answer| {
             let Some(state) = state.upgrade() else { return };
@@ -159,7 +159,7 @@ impl Calls {
 }
 
 impl State {
-    /// Notes an answer; whether anybody waits for it.
+    /// Records an answer; true if a pass waits for it.
     fn done(&mut self, key: &ObjectKey, request: &Request, answer: &calls::Answer) -> bool {
         let told = answered(answer);
         if answer.error.is_none() {
@@ -177,7 +177,7 @@ impl State {
     }
 }
 
-/// A fault of Orkestra: the pass is told, and the next one tries again.
+/// The answer for a bug in Orkestra: the pass reports it, and the next one retries.
 fn panicked() -> calls::Answer {
     calls::Answer {
         error: Some(Trouble {
@@ -188,7 +188,7 @@ fn panicked() -> calls::Answer {
     }
 }
 
-/// Good answers that are used again.
+/// Successful answers that are reused.
 #[derive(Default)]
 struct Kept {
     answers: HashMap<Request, (Instant, usize, Answer)>,
@@ -210,7 +210,7 @@ impl Kept {
         self.answers
             .insert(request.clone(), (until, bytes, answer.clone()));
         self.count();
-        // What would have gone first goes.
+        // Evict the answers that expire first.
         while self.bytes > MOST_KEPT {
             let first = self.answers.iter().min_by_key(|(_, (until, ..))| *until);
             let Some(first) = first.map(|(request, _)| request.clone()) else {
@@ -222,7 +222,7 @@ impl Kept {
     }
 
     fn count(&mut self) {
-        // An answer is kept as text and as what the text says.
+        // An answer is kept as text and in parsed form.
         self.bytes = self.answers.values().map(|(_, bytes, _)| bytes * 3).sum();
     }
 }
@@ -231,9 +231,9 @@ impl Kept {
 mod tests {
     use std::time::Duration;
 
-    use orkestra_core::reconcile::calls::Retry;
+    use orkestra_core::plan::Retry;
 
-    use crate::runtime::entropy::Entropy;
+    use orkestra_ground::Entropy;
 
     use super::*;
 
@@ -261,7 +261,7 @@ mod tests {
         })
     }
 
-    /// An operator's calls, none of which is permitted: they end at once.
+    /// Returns an operator's calls, none of which is permitted: they end immediately.
     fn calls() -> (Calls, ObjectKey) {
         let key = ObjectKey {
             namespace: Some("shop".into()),

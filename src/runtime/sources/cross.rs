@@ -1,10 +1,10 @@
-//! Custom resources of other operators: watched as the operator's own are, by the same informers, so that reading one
-//! asks the API server for nothing.
+//! Custom resources of other operators, watched by the same informers as the operator's own, so that a read makes no request
+//! to the API server.
 //!
 //! ```text
 //!  plan.cross ── resolve: which operator, which kind ──► Targets, a part of what is bound
 //!                                                          │ change of a record ──► its readers are queued
-//!                                                          │ readable or not any more, another health ──► all are
+//!                                                          │ other readability or health ──► all are queued
 //!  pass: Read::Cross, Read::Operator ── noted as read ─────┘──► answer from the records
 //! ```
 
@@ -18,11 +18,13 @@ use super::super::{
     health::State,
     operators::{Listed, OperatorNow},
     shared::Shared,
-    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
 };
 use super::moods::next;
 use futures::future::BoxFuture;
+use orkestra_cluster::{
+    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
@@ -36,21 +38,21 @@ use orkestra_core::{
     value::{Key, Node, Path, project},
 };
 
-/// What an entry of `cross` means at the moment.
+/// The current target of an entry of `cross`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum Found {
-    /// It cannot be told whose resource it is: why.
+    /// The owner of the resource is unknown, with the reason.
     Nobody(String),
-    /// The kind is not served, so there is none.
+    /// The kind is not served, so no resource exists.
     NotServed(GroupKind),
     /// The kind.
     Served(Served),
 }
 
-/// What the entries of a plan mean, by name.
+/// The targets of the entries of a plan, by name.
 pub(in crate::runtime) type Resolved = BTreeMap<Key, Found>;
 
-/// What the entries of one plan read.
+/// The targets that the entries of one plan read.
 #[derive(Default)]
 pub(in crate::runtime) struct Targets(BTreeMap<Key, Target>);
 
@@ -62,7 +64,7 @@ struct Target {
     reads_health: bool,
 }
 
-/// What all readers of a target must hear of at once.
+/// The state of a target whose change affects all its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mood {
     readable: Result<bool, String>,
@@ -70,7 +72,7 @@ pub(super) struct Mood {
     health: Option<State>,
 }
 
-/// What the entries of `plan` mean.
+/// Resolves the entries of `plan`.
 pub(in crate::runtime) fn resolve(context: &Context, plan: &OperatorPlan) -> Resolved {
     let entries = plan.cross.iter();
     entries
@@ -83,6 +85,11 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
     let (kind, operator) = match &entry.target {
         CrossTarget::Own(name, kind) => (kind.clone(), context.operators.get(&plan.katalog, name)),
         CrossTarget::Other(name) => match context.operators.find(&plan.katalog, name) {
+            Some(operator) if !operator.plan().cross_access => {
+                return nobody(format!(
+                    "the Katalog of `{name}` does not permit it: `crossAccess` is false"
+                ));
+            }
             Some(operator) => (operator.plan().resource.clone(), Some(operator)),
             None => {
                 return nobody(format!(
@@ -92,7 +99,10 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
         },
         CrossTarget::Labels(labels) => {
             let mut all = context.operators.all();
-            all.retain(|operator| has_labels(context, &operator.plan().resource, labels));
+            all.retain(|operator| {
+                let plan = operator.plan();
+                plan.cross_access && has_labels(context, &plan.resource, labels)
+            });
             match <[Listed; 1]>::try_from(all) {
                 Ok([operator]) => (operator.plan().resource.clone(), Some(operator)),
                 Err(all) if all.is_empty() => {
@@ -106,7 +116,9 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
             }
         }
     };
-    let served = context.crds.served(&kind.group_kind(), &kind.version);
+    let (group_kind, version) = (kind.group_kind(), &kind.version);
+    let served = Served::built_in(&group_kind, version)
+        .or_else(|| context.crds.served(&group_kind, version));
     let found = served.map_or_else(|| Found::NotServed(kind.group_kind()), Found::Served);
     (found, operator)
 }
@@ -125,7 +137,7 @@ fn has_labels(
 }
 
 impl Targets {
-    /// Watches what `plan` reads.
+    /// Starts the watches that `plan` reads.
     pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Self {
         let context = &shared.context;
         let target = |entry: &CrossPlan| {
@@ -161,13 +173,13 @@ impl Targets {
         )
     }
 
-    /// Whether the entries still mean what these are.
+    /// True if the entries still resolve to these targets.
     pub(in crate::runtime) fn are(&self, resolved: &Resolved) -> bool {
         let known = self.0.iter().map(|(name, target)| (name, &target.found));
         known.eq(resolved)
     }
 
-    /// Whether both read the same.
+    /// True if both read the same targets.
     pub(in crate::runtime) fn same(&self, other: &Self) -> bool {
         let known = |targets: &Self| -> Resolved {
             let all = targets.0.iter();
@@ -177,7 +189,7 @@ impl Targets {
         known(self) == known(other)
     }
 
-    /// Returns when everything was read once, or cannot be.
+    /// Returns when every target was read once, or cannot be read.
     pub(in crate::runtime) async fn looked_at(&self) {
         for target in self.0.values() {
             if let Some(watch) = &target.watch {
@@ -186,7 +198,7 @@ impl Targets {
         }
     }
 
-    /// What all readers must hear of at once.
+    /// Returns the states whose change affects all readers.
     pub(super) fn moods(&self) -> BTreeMap<Key, Mood> {
         let mood = |target: &Target| Mood {
             readable: target.readable(),
@@ -201,7 +213,7 @@ impl Targets {
             .collect()
     }
 
-    /// Each returns when [`Targets::moods`] may be others.
+    /// Returns futures that complete when [`Targets::moods`] may have changed.
     pub(super) fn changes(&self) -> Vec<BoxFuture<'static, ()>> {
         let mut changes = Vec::new();
         for target in self.0.values() {
@@ -216,7 +228,7 @@ impl Targets {
         changes
     }
 
-    /// What keeps a target from being read.
+    /// Returns the problems that prevent reading targets.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let watches = self.0.values().filter_map(|target| target.watch.as_ref());
         watches.filter_map(Handle::trouble).collect()
@@ -224,7 +236,7 @@ impl Targets {
 }
 
 impl Target {
-    /// Whether there may be objects; or why that cannot be told.
+    /// True if objects may exist; an error if that is unknown.
     fn readable(&self) -> Result<bool, String> {
         let watch = match (&self.found, &self.watch) {
             (Found::Nobody(why), _) => return Err(why.clone()),
@@ -232,7 +244,7 @@ impl Target {
             _ => return Ok(false),
         };
         match &*watch.state().borrow() {
-            // What was read stays true as far as anybody can tell.
+            // The data read before stays valid as far as is known.
             WatchState::Synced
             | WatchState::Failing {
                 problem: WatchProblem::Unavailable { .. },
@@ -250,7 +262,7 @@ impl Target {
         }
     }
 
-    /// The resource that is asked for, out of those that were read.
+    /// Selects the requested resource among those that were read.
     fn choose(&self, read: &CrossRead) -> Result<Option<Arc<CrRecord>>, String> {
         let (Found::Served(served), Some(watch)) = (&self.found, &self.watch) else {
             return Ok(None);
@@ -260,7 +272,7 @@ impl Target {
             CrossBy::Name(name) => {
                 if served.namespaced && read.namespace.is_none() {
                     return Err(format!(
-                        "{} lives in a namespace: say `selector.namespace`",
+                        "{} is namespaced: set `selector.namespace`",
                         served.kind
                     ));
                 }
@@ -294,7 +306,7 @@ fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey
     }
 }
 
-/// Queues the readers of a target that changed in what the entry reads.
+/// Queues the readers of a target whose fields that the entry reads changed.
 fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
     let (name, paths) = (entry.name.clone(), entry.kept_paths());
     let by_name = matches!(entry.selector, CrossSelector::Name(_));
@@ -308,7 +320,7 @@ fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
         {
             return;
         }
-        // Of resources in namespaces who reads one by name is known by what was asked for.
+        // Readers of a namespaced resource by name are found by the read itself.
         if by_name && change.key.namespace.is_some() {
             shared.readers.changed(&Read::Cross(CrossRead {
                 name: name.clone(),
@@ -331,7 +343,7 @@ fn may_choose(by: &CrossBy, changed: &str) -> bool {
     }
 }
 
-/// The custom resource that a pass asks for.
+/// Returns the custom resource that a pass asks for.
 pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
     let Some(target) = targets.0.get(&read.name) else {
         return Answer::Unavailable("the plan does not read it".into());
@@ -352,7 +364,7 @@ pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
     }
 }
 
-/// What the operator of the entry of that name says of itself and measures.
+/// Returns the health and metrics of the operator of the entry of that name.
 pub(super) fn operator(targets: &Targets, name: &Key) -> Answer {
     let target = targets.0.get(name);
     let operator = target.and_then(|target| target.operator.as_ref());

@@ -1,4 +1,4 @@
-//! What a pass asks for beside the custom resource and its children: where each kind of read is answered.
+//! Answers the reads of a pass beyond the custom resource and its children, by kind of read.
 
 mod calls;
 pub(super) mod cross;
@@ -24,16 +24,16 @@ use orkestra_core::{
 use super::{bound::Bound, shared::Shared};
 use crate::certificates;
 
-/// What came of the reads of a round.
+/// The result of the reads of a round.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// What is known now.
+    /// The answers known now.
     pub(super) answers: Answers,
-    /// Something is under way that must not hold a worker: it queues the custom resource again when it is there.
+    /// True if an answer is in progress that must not block a worker: it queues the custom resource again when it arrives.
     pub(super) pending: bool,
 }
 
-/// Answers what a pass that sees `observed`, and began at `now`, asks.
+/// Answers the reads of a pass that sees `observed` and began at `now`.
 pub(super) async fn answer(
     shared: &Shared,
     bound: &Bound,
@@ -74,7 +74,7 @@ pub(super) async fn answer(
     heard
 }
 
-/// A certificate that is made now.
+/// Issues a certificate now.
 fn certificate(wanted: &Certificate) -> Answer {
     match certificates::issue(wanted) {
         Ok(parts) => {

@@ -1,31 +1,26 @@
-//! What all custom resources of an operator must hear of at once: that something they read can be read, or not any more.
+//! The state of sources that affects all custom resources of an operator: whether something they read can be read.
 
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
 use orkestra_core::{enrich::Relation, value::Key};
+use orkestra_ground::changes::{change, first};
 use tokio::sync::watch;
 
-use super::{
-    super::{
-        bound::Bound,
-        changes::{change, first},
-    },
-    cross::Mood,
-};
+use super::{super::bound::Bound, cross::Mood};
 
-/// How the sources of an operator are.
+/// The state of the sources of an operator.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::runtime) struct Moods {
     targets: BTreeMap<Key, Mood>,
     belongings: Vec<(Relation, Result<(), String>)>,
     observed: (Vec<bool>, Vec<Result<(), String>>),
-    /// Which watches of children have shown what there is.
+    /// For each watch of children, whether its initial list is complete.
     children: Vec<bool>,
 }
 
 impl Moods {
-    /// How they are now.
+    /// Returns the current state.
     pub(in crate::runtime) fn of(bound: &Bound) -> Self {
         Self {
             targets: bound.targets.moods(),
@@ -36,13 +31,13 @@ impl Moods {
     }
 }
 
-/// Returns when they may be otherwise than was told.
+/// Returns when the state may differ from `told`.
 pub(in crate::runtime) async fn changed(bound: &Bound, told: &Moods) {
     let mut changes = bound.targets.changes();
     let states = bound.belongings.states().into_iter();
     changes.extend(states.chain(bound.observed.states()).map(next));
     changes.extend(bound.kinds.iter().flat_map(|kind| kind.states()).map(next));
-    // What changed before anybody waited is no change any more.
+    // A change before this call would not be reported as a change.
     if Moods::of(bound) != *told {
         return;
     }

@@ -1,11 +1,11 @@
-//! Objects that others made, by name: Secrets, `ConfigMaps` and whatever else is copied.
+//! Objects of other owners, by name: Secrets, `ConfigMaps` and other copied objects.
 //!
 //! ```text
-//!  watch of metadata, objects of the kind ──────► which version of each there is; a change queues its readers
-//!  GET, an object that is read, a version that is not known ──► its content, kept while somebody reads it
+//!  watch of metadata, objects of the kind ──────► the version of each object; a change queues its readers
+//!  GET, an object that is read, an unknown version ──► its content, kept while it has readers
 //! ```
 //!
-//! A pass over objects that have not changed asks nothing of the API server.
+//! A pass over unchanged objects makes no request to the API server.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,33 +14,34 @@ use std::{
     time::Duration,
 };
 
+use orkestra_cluster::{
+    watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served, WireError},
+};
 use orkestra_core::{
+    decode::Version,
     plan::{ChildKey, GroupKind},
     reconcile::{
-        record::{Identity, Observed, Version},
+        record::{Identity, Observed},
         sources::{Answer, Read},
     },
     value::{Fault, Map, Node},
 };
 
 use super::{Bound, Shared, readers::Readers};
-use crate::runtime::{
-    shared::lock,
-    watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served, WireError},
-};
+use crate::runtime::shared::lock;
 
 /// How long a pass waits for the first list of a kind.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What one operator reads of others' objects.
+/// The objects of other owners that one operator reads.
 #[derive(Default)]
 pub(in crate::runtime) struct Objects {
     watches: Mutex<BTreeMap<Place, Arc<Handle<Presence>>>>,
     known: Arc<Mutex<Known>>,
 }
 
-/// A kind, and the namespace where its objects are watched; none is all.
+/// A kind, and the namespace in which its objects are watched; none means all.
 type Place = (GroupKind, Option<Box<str>>);
 
 /// The content of the objects that are read.
@@ -58,7 +59,7 @@ impl fmt::Debug for Objects {
 }
 
 impl Objects {
-    /// Lets go of what nobody reads any more; `readers` tells what is still read.
+    /// Releases objects that have no readers any more; `readers` lists the remaining reads.
     pub(in crate::runtime) fn release(&self, unread: &[Read], readers: &Readers) {
         for read in unread {
             let Read::Object(object) = read else { continue };
@@ -69,7 +70,7 @@ impl Objects {
         }
     }
 
-    /// What keeps the watches from their work.
+    /// Returns the problems of the watches.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let watches = lock(&self.watches);
         watches
@@ -78,7 +79,7 @@ impl Objects {
             .collect()
     }
 
-    /// The watch of a kind in one namespace or in all, which starts with its first reader.
+    /// Returns the watch of a kind in one namespace or in all; it starts with its first reader.
     fn watch(
         &self,
         shared: &Shared,
@@ -102,7 +103,7 @@ impl Objects {
         watches.entry(place).or_insert_with(start).clone()
     }
 
-    /// Queues the readers of what has changed, unless that version is known already.
+    /// Queues the readers of a changed object, unless that version is known already.
     fn subscriber(&self, kind: &GroupKind, readers: &Arc<Readers>) -> Subscriber<Presence> {
         let (kind, known) = (kind.clone(), Arc::downgrade(&self.known));
         let readers = Arc::downgrade(readers);
@@ -126,7 +127,7 @@ impl Objects {
     }
 }
 
-/// Whether an object that is read is watched there.
+/// True if `read` is of an object that is watched there.
 fn is_in(read: &Read, (kind, namespace): &Place) -> bool {
     let Read::Object(object) = read else {
         return false;
@@ -135,10 +136,10 @@ fn is_in(read: &Read, (kind, namespace): &Place) -> bool {
         && (namespace.is_none() || object.object.namespace.as_deref() == namespace.as_deref())
 }
 
-/// The object as it is now, for a pass that sees `observed`; nothing while that is about to be queued for it anyway.
+/// Returns the object as it is now, for a pass that sees `observed`; none if the pass is about to be queued for it anyway.
 ///
-/// Children are watched twice, and what was written last is known among the children at once. Of the two watches either may
-/// be behind: pods that rolled with an older state would roll twice.
+/// Children are watched twice, and our last write is known among the children at once. Either watch may lag behind: pods that
+/// rolled with an older state would roll twice.
 pub(super) async fn read(
     shared: &Shared,
     bound: &Bound,
@@ -147,7 +148,7 @@ pub(super) async fn read(
 ) -> Option<Answer> {
     let kind = &object.kind;
     let Some(served) = Served::built_in(kind, "v1") else {
-        let why = format!("{kind} is no kind that can be read");
+        let why = format!("objects of kind {kind} cannot be read");
         return Some(Answer::Unavailable(why.into()));
     };
     let objects = &shared.objects;
@@ -190,14 +191,14 @@ pub(super) async fn read(
         }
         Err(WireError::NotFound(_)) => {
             lock(&objects.known).remove(object);
-            // A child that is gone: it will be told so.
+            // A deleted child: its watch will report that.
             made.is_none().then_some(Answer::Absent)
         }
         Err(error) => Some(Answer::Unavailable(error.to_string().into())),
     }
 }
 
-/// The newer of two versions.
+/// Returns the newer of two versions.
 fn latest<'a>(a: Option<&'a Version>, b: Option<&'a Version>) -> Option<&'a Version> {
     match (a, b) {
         (Some(a), Some(b)) => Some(if b.is_newer_than(a) { b } else { a }),
@@ -205,7 +206,7 @@ fn latest<'a>(a: Option<&'a Version>, b: Option<&'a Version>) -> Option<&'a Vers
     }
 }
 
-/// Waits until the watch has shown what there is; why not, where it cannot.
+/// Waits until the watch has completed its initial list; returns the reason if it cannot.
 pub(super) async fn until_listed<R: Record>(watch: &Handle<R>) -> Option<Box<str>> {
     let mut state = watch.state();
     let started = state.wait_for(|state| *state != WatchState::Starting);
@@ -228,7 +229,7 @@ pub(super) async fn until_listed<R: Record>(watch: &Handle<R>) -> Option<Box<str
     }
 }
 
-/// The object without its metadata; of a Namespace the labels stay, which selectors ask for.
+/// Returns the object without its metadata; a Namespace keeps its labels, which selectors need.
 fn content(kind: &GroupKind, object: &Node) -> Node {
     let fields = object.as_map().into_iter().flat_map(Map::iter);
     let kept = fields.filter(|(name, _)| &***name != "metadata");

@@ -1,21 +1,25 @@
-//! Objects and Events that lead to passes. One watch for each kind, scope and selector in the process.
+//! Objects and Events that trigger passes. One watch for each kind, scope and selector in the process.
 //!
 //! ```text
 //!  plan.observe ── find: how each kind is served ──► Observed, a part of what is bound
-//!                                                      │ change that counts ── lead ──► custom resources are queued
-//!                                                      │ seen for the first time, late ──► all are
+//!                                                      │ relevant change ── lead ──► custom resources are queued
+//!                                                      │ first list completed late ──► all are
 //!  pass: Read::Event ──────────────────────────────────┘──► the latest Event, from the records
 //! ```
 //!
-//! What is there at the first list is no change, as every custom resource has a pass when the operator begins. Where the
-//! first list comes later than that, because a kind or a right was missing, all have one again: nothing that led to a pass
-//! meanwhile is lost. What changed while a watch was cut shows in the list after it.
+//! Objects of the first list are no changes, since every custom resource has a pass when the operator starts. If the first
+//! list completes later than that, because a kind or a permission was missing, all custom resources have a pass again: no
+//! trigger in between is lost. Changes while a watch was interrupted show in the next list.
 
 mod entry;
 mod latest;
 
 use std::sync::Arc;
 
+use orkestra_cluster::{
+    watch::{Held, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
@@ -31,34 +35,28 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 use self::entry::{Entry, Of};
-use super::super::{
-    bound::Bound,
-    kinds,
-    shared::Shared,
-    watch::{Held, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
-};
+use super::super::{bound::Bound, kinds, shared::Shared};
 
-/// How the kinds of the plan's watches are served, in order; none where nobody serves one.
+/// How the kinds of the plan's watches are served, in order; none if a kind is not served.
 pub(in crate::runtime) type Kinds = Vec<Option<Served>>;
 
-/// What is watched for the plan of one operator.
+/// The watches for the plan of one operator.
 #[derive(Default)]
 pub(in crate::runtime) struct Observed {
-    /// As the plan has them.
+    /// In the order of the plan.
     watches: Vec<Object>,
     events: Vec<Arc<Entry>>,
 }
 
-/// Objects that lead to passes.
+/// Objects that trigger passes.
 struct Object {
     kind: ResourceType,
     served: Option<Served>,
     entry: Option<Arc<Entry>>,
 }
 
-/// How the kinds are served that `plan` watches: as the CRDs say, as it was `before`, as discovery says. One of which
-/// nothing is heard counts as not served: an operator does without, and looks again.
+/// Resolves how the kinds that `plan` watches are served: from the CRDs, from `before`, from discovery. A kind without an
+/// answer counts as not served: the operator runs without it, and looks again.
 pub(in crate::runtime) async fn find(
     shared: &Shared,
     plan: &OperatorPlan,
@@ -75,7 +73,7 @@ pub(in crate::runtime) async fn find(
             None => match kinds::look_up(shared, &kind, Some(&watch.kind)).await {
                 Ok(served) => served,
                 Err(error) => {
-                    tracing::warn!(operator = %plan.name, %kind, %error, "cannot look up a kind that is observed");
+                    tracing::warn!(operator = %plan.name, %kind, %error, "cannot discover an observed kind");
                     None
                 }
             },
@@ -86,7 +84,8 @@ pub(in crate::runtime) async fn find(
 }
 
 impl Observed {
-    /// Watches what `plan` does; its kinds are served as `kinds` says, and its custom resources are in namespaces or not.
+    /// Starts the watches of `plan`; `kinds` says how its kinds are served, `namespaced` whether its custom resources are
+    /// namespaced.
     pub(in crate::runtime) fn start(
         shared: &Arc<Shared>,
         plan: &Arc<OperatorPlan>,
@@ -144,18 +143,18 @@ impl Observed {
         }
     }
 
-    /// How a kind is served that one of the watches is of.
+    /// Returns how a watched kind is served.
     fn served(&self, kind: &ResourceType) -> Option<&Served> {
         let mut watches = self.watches.iter();
         watches.find(|watch| watch.kind == *kind)?.served.as_ref()
     }
 
-    /// Whether the kinds are served like that.
+    /// True if the kinds are served as `kinds` says.
     pub(in crate::runtime) fn are(&self, kinds: &Kinds) -> bool {
         self.kinds().eq(kinds)
     }
 
-    /// Whether the kinds of both are served alike.
+    /// True if the kinds of both are served alike.
     pub(in crate::runtime) fn same(&self, other: &Self) -> bool {
         self.kinds().eq(other.kinds())
     }
@@ -164,7 +163,7 @@ impl Observed {
         self.watches.iter().map(|watch| &watch.served)
     }
 
-    /// Whether the CRDs say otherwise than what is watched; one that is back is looked at now.
+    /// True if the CRDs differ from what is watched; a kind that is served again is looked up now.
     pub(in crate::runtime) fn follow(&self, shared: &Shared) -> bool {
         let mut differs = false;
         for watch in &self.watches {
@@ -182,7 +181,7 @@ impl Observed {
         differs
     }
 
-    /// Kinds that nobody serves.
+    /// Returns the kinds that are not served.
     pub(in crate::runtime) fn absent(&self) -> impl Iterator<Item = GroupKind> {
         let absent = self.watches.iter().filter(|watch| watch.served.is_none());
         absent.map(|watch| watch.kind.group_kind())
@@ -193,38 +192,38 @@ impl Observed {
         watches.chain(&self.events)
     }
 
-    /// Returns when everything was read once, or cannot be.
+    /// Returns when everything was read once, or cannot be read.
     pub(in crate::runtime) async fn looked_at(&self) {
         for entry in self.entries() {
             entry.watch.looked_at().await;
         }
     }
 
-    /// How the watches are doing.
+    /// Returns the states of the watches.
     pub(in crate::runtime) fn states(&self) -> Vec<watch::Receiver<WatchState>> {
         self.entries().map(|entry| entry.watch.state()).collect()
     }
 
-    /// What keeps watches from their work.
+    /// Returns the problems of the watches.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         let troubles = self.entries().filter_map(|entry| entry.watch.trouble());
         troubles.collect()
     }
 
-    /// Which of the watches have shown what there is, at least once; and what can be said of Events at the moment.
+    /// Returns which of the watches have completed their initial list, and whether Events can be read at the moment.
     pub(super) fn moods(&self) -> (Vec<bool>, Vec<Result<(), String>>) {
         let listed = self.entries().map(|entry| entry.is_listed());
         let events = self.events.iter().map(|entry| entry.watch.readable());
         (listed.collect(), events.collect())
     }
 
-    /// Records held.
+    /// Returns the number of records held.
     pub(in crate::runtime) fn held(&self) -> Held {
         self.entries().map(|entry| entry.watch.store().held()).sum()
     }
 }
 
-/// The latest Event of the custom resource that the entry of that name means.
+/// Returns the latest Event of the custom resource for the entry of that name.
 pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
     let mut entries = bound.observed.events.iter();
     let entry = entries.find(|entry| entry.events().is_some_and(|events| events.name == *name));
@@ -249,7 +248,7 @@ pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
     })
 }
 
-/// The objects of that kind that lead to the custom resource, by name.
+/// Returns the objects of that kind that lead to the custom resource, by name.
 pub(super) fn watched(bound: &Bound, key: &ObjectKey, kind: &GroupKind) -> Answer {
     let Some(cr) = bound.cr(key) else {
         return Answer::Absent;
@@ -278,7 +277,7 @@ pub(super) fn watched(bound: &Bound, key: &ObjectKey, kind: &GroupKind) -> Answe
     Answer::Ready(Arc::new(Node::Map(found)))
 }
 
-/// The custom resource itself and its children, with their uids.
+/// Returns the leads of the custom resource itself and its children, with their uids.
 fn leads_about(bound: &Bound, cr: &CrRecord) -> Vec<(Lead, Option<Uid>)> {
     let own = Lead::About(bound.served().group_kind(), cr.id.key.clone());
     let mut leads = vec![(own, Some(cr.id.uid.clone()))];

@@ -1,11 +1,11 @@
-//! Who reads what: which custom resources wait for news of something that their passes read.
+//! An index of readers: which custom resources have a pass when an object that they read changes.
 //!
 //! ```text
-//!  a pass asks ── note ──► index ◄── changed ── whoever learns that an answer is another now
+//!  a pass asks ── note ──► index ◄── changed ── an answer has changed
 //!  a pass is decided ─ settle ┘ └──► the queue, for each reader
 //! ```
 //!
-//! A read is noted before it is answered, so that no change is missed in between.
+//! A read is recorded before it is answered, so that no change in between is missed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +39,7 @@ impl fmt::Debug for Readers {
 }
 
 impl Readers {
-    /// Readers whose custom resources wait in `queue` for their passes.
+    /// Creates readers whose custom resources are queued in `queue`.
     pub(in crate::runtime) fn new(queue: Queue<ObjectKey>) -> Self {
         Self {
             index: Mutex::default(),
@@ -47,12 +47,12 @@ impl Readers {
         }
     }
 
-    /// A pass over `key` asks for `read`: from now on it hears of changes.
+    /// Records that a pass over `key` asks for `read`: from now on changes queue it.
     pub(in crate::runtime) fn note(&self, key: &ObjectKey, read: &Read) {
         lock(&self.index).note(key, read);
     }
 
-    /// A pass over `key` has read exactly these. Returns what nobody reads any more.
+    /// Records that a pass over `key` has read exactly these. Returns the reads without any reader left.
     pub(in crate::runtime) fn settle<'r>(
         &self,
         key: &ObjectKey,
@@ -68,14 +68,14 @@ impl Readers {
         index.drop_reads(key, gone)
     }
 
-    /// `key` is gone. Returns what nobody reads any more.
+    /// Removes `key`. Returns the reads without any reader left.
     pub(in crate::runtime) fn forget(&self, key: &ObjectKey) -> Vec<Read> {
         let mut index = lock(&self.index);
         let gone = index.reads.remove(key).into_iter().flatten().collect();
         index.drop_reads(key, gone)
     }
 
-    /// The answer to `read` is another now: whoever reads it has a pass.
+    /// Queues the readers of `read`, whose answer has changed.
     pub(in crate::runtime) fn changed(&self, read: &Read) {
         let readers = lock(&self.index).readers.get(read).cloned();
         for key in readers.into_iter().flatten() {
@@ -83,7 +83,7 @@ impl Readers {
         }
     }
 
-    /// The answers to reads like that are others now: whoever reads one of them has a pass.
+    /// Queues the readers of all matching reads, whose answers have changed.
     pub(in crate::runtime) fn changed_like(&self, is_meant: impl Fn(&Read) -> bool) {
         let index = lock(&self.index);
         let meant = index.readers.iter().filter(|(read, _)| is_meant(read));
@@ -94,7 +94,7 @@ impl Readers {
         }
     }
 
-    /// Whether anybody reads something like that.
+    /// True if any read matches.
     pub(in crate::runtime) fn any(&self, is_meant: impl Fn(&Read) -> bool) -> bool {
         lock(&self.index).readers.keys().any(is_meant)
     }
@@ -109,7 +109,7 @@ impl Index {
         }
     }
 
-    /// Takes `key` off the readers of `gone`; returns those that have none left.
+    /// Removes `key` from the readers of `gone`; returns the reads without any reader left.
     fn drop_reads(&mut self, key: &ObjectKey, gone: Vec<Read>) -> Vec<Read> {
         if let Some(reads) = self.reads.get_mut(key) {
             reads.retain(|read| !gone.contains(read));
@@ -137,7 +137,7 @@ mod tests {
     use orkestra_core::plan::{ChildKey, GroupKind};
 
     use super::*;
-    use crate::runtime::entropy::Entropy;
+    use orkestra_ground::Entropy;
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey {

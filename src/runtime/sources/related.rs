@@ -1,11 +1,15 @@
-//! What something is added to children from: pods of workloads, endpoints of Services, nodes. One watch for each kind of
-//! relation in the process.
+//! The sources of additions to children: pods of workloads, endpoints of Services, nodes. One watch for each kind of relation
+//! in the process.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Weak},
 };
 
+use orkestra_cluster::{
+    watch::{Change, Held, Scoped, Subscriber, WatchProblem, WatchState, Watched},
+    wire::{Scope, Served},
+};
 use orkestra_core::{
     enrich::Relation,
     plan::{GroupKind, OperatorPlan},
@@ -17,13 +21,9 @@ use orkestra_core::{
     value::Node,
 };
 
-use super::super::{
-    shared::Shared,
-    watch::{Change, Held, Scoped, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
-};
+use super::super::shared::Shared;
 
-/// What is watched for the plan of one operator.
+/// The watches for the plan of one operator.
 #[derive(Default)]
 pub(in crate::runtime) struct Belongings(BTreeMap<Relation, Scoped<Related>>);
 
@@ -42,29 +42,29 @@ impl Belongings {
         Self(plan.relations().into_iter().filter_map(watch).collect())
     }
 
-    /// Returns when everything was read once, or cannot be.
+    /// Returns when everything was read once, or cannot be read.
     pub(in crate::runtime) async fn looked_at(&self) {
         for watch in self.0.values() {
             watch.looked_at().await;
         }
     }
 
-    /// How the watches are doing.
+    /// Returns the states of the watches.
     pub(in crate::runtime) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
         self.0.values().flat_map(Scoped::states).collect()
     }
 
-    /// What keeps watches from their work.
+    /// Returns the problems of the watches.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
         self.0.values().filter_map(Scoped::trouble).collect()
     }
 
-    /// Records held.
+    /// Returns the number of records held.
     pub(in crate::runtime) fn held(&self) -> Held {
         self.0.values().map(|watch| watch.store().held()).sum()
     }
 
-    /// What can be read at the moment.
+    /// Returns which relations can be read at the moment.
     pub(in crate::runtime) fn readable(&self) -> Vec<(Relation, Result<(), String>)> {
         let all = self.0.iter();
         all.map(|(relation, watch)| (*relation, watch.readable()))
@@ -84,7 +84,7 @@ fn watched(relation: Relation) -> Option<Watched> {
     })
 }
 
-/// Queues whoever reads what has changed.
+/// Queues the readers of a changed object.
 fn told(shared: Weak<Shared>, relation: Relation) -> Subscriber<Related> {
     Arc::new(move |change: &Change<Related>| {
         let Some(shared) = shared.upgrade() else {
@@ -98,7 +98,7 @@ fn told(shared: Weak<Shared>, relation: Relation) -> Subscriber<Related> {
     })
 }
 
-/// Whether a pass made children to which something of others is added: nobody waits for that yet.
+/// True if a pass created children that receive additions from other objects: no read is recorded for them yet.
 pub(in crate::runtime) fn are_new(plan: &OperatorPlan, executed: &Executed) -> bool {
     let gets = |kind: &GroupKind| {
         let mut read = plan.additions_read();
@@ -108,7 +108,7 @@ pub(in crate::runtime) fn are_new(plan: &OperatorPlan, executed: &Executed) -> b
     made.any(|done| done.action == Action::Created && gets(&done.key.kind))
 }
 
-/// What is kept of the objects that a pass asks about, by name.
+/// Returns the kept fields of the objects that a pass asks for, by name.
 pub(super) fn read(belongings: &Belongings, read: &RelatedRead) -> Answer {
     let Some(watch) = belongings.0.get(&read.relation) else {
         return Answer::Unavailable("the plan does not read it".into());

@@ -1,8 +1,8 @@
-//! Autoscalers of children: who holds `spec.replicas`, and when that ends.
+//! Autoscalers of children: which one owns `spec.replicas`, and when that ends.
 //!
 //! ```text
-//!  replicas are not ours ── list ──► no autoscaler names the child: they are drift
-//!                            └─────► one does ──► watch of autoscalers ──────► its end, or another target, queues the owner
+//!  replicas are not ours ── list ──► no autoscaler targets the child: they are drift
+//!                            └─────► one does ──► watch of autoscalers ──────► its deletion, or another target, queues the owner
 //! ```
 //!
 //! The watch starts with the first child that an autoscaler scales, and ends with the last one.
@@ -13,6 +13,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use orkestra_cluster::{
+    watch::{Change, Handle, Subscriber, WatchProblem, Watched},
+    wire::{Scope, WireError, autoscalers},
+};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
     reconcile::{record::Uid, scaler::Scaler},
@@ -22,22 +26,20 @@ use super::objects::until_listed;
 use crate::runtime::{
     queue::{Lane, Queue},
     shared::{Shared, lock},
-    watch::{Change, Handle, Subscriber, WatchProblem, Watched},
-    wire::{Scope, WireError, served},
 };
 
 /// The autoscalers that scale children of one operator.
 #[derive(Default)]
 pub(in crate::runtime) struct Scalers {
-    /// By namespace; none is all.
+    /// By namespace; none means all.
     watches: Mutex<Watches>,
     scaled: Arc<Mutex<Scaled>>,
 }
 
-/// By the namespace that is watched.
+/// By the watched namespace.
 type Watches = BTreeMap<Option<Box<str>>, Arc<Handle<Scaler>>>;
 
-/// The children that are scaled, as [`Scaler::of_target`] names them, with their custom resources.
+/// The scaled children, as [`Scaler::of_target`] names them, with their custom resources.
 type Scaled = HashMap<Uid, ObjectKey>;
 
 impl fmt::Debug for Scalers {
@@ -47,10 +49,10 @@ impl fmt::Debug for Scalers {
 }
 
 impl Scalers {
-    /// The name of an autoscaler that scales `child` of the custom resource `owner`, which has a pass once there is none.
+    /// Returns the name of an autoscaler that scales `child` of the custom resource `owner`, which has a pass once none does.
     ///
     /// # Errors
-    /// What the API server answers where autoscalers cannot be listed.
+    /// The API server's answer if autoscalers cannot be listed.
     pub(in crate::runtime) async fn find(
         &self,
         shared: &Shared,
@@ -65,7 +67,7 @@ impl Scalers {
             None if list(shared, child, &target).await?.is_none() => return Ok(None),
             None => self.watch(shared, namespace.as_deref()),
         };
-        // Noted before it is read, so that no change is missed in between.
+        // Recorded before it is read, so that no change in between is missed.
         lock(&self.scaled).insert(target.clone(), owner.clone());
         let found = if until_listed(&watch).await.is_none() {
             let found = watch.store().owned_by(&target);
@@ -79,7 +81,7 @@ impl Scalers {
         found
     }
 
-    /// A pass over `owner` has found these children scaled, and no others of it.
+    /// Records that a pass over `owner` has found exactly these children scaled.
     pub(in crate::runtime) fn settle(&self, owner: &ObjectKey, children: &[(ChildKey, String)]) {
         let mut scaled = lock(&self.scaled);
         if scaled.is_empty() {
@@ -96,7 +98,7 @@ impl Scalers {
         }
     }
 
-    /// What keeps the watch from its work.
+    /// Returns the problem of a watch.
     pub(in crate::runtime) fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
         let watches = lock(&self.watches);
         watches.values().find_map(|watch| watch.trouble())
@@ -105,7 +107,7 @@ impl Scalers {
     fn watch(&self, shared: &Shared, namespace: Option<&str>) -> Arc<Handle<Scaler>> {
         let start = || {
             let scoped = Watched {
-                served: served::autoscalers(),
+                served: autoscalers(),
                 scope: Scope {
                     namespace: namespace.map(str::to_owned),
                     ..Scope::default()
@@ -122,7 +124,7 @@ impl Scalers {
     }
 }
 
-/// The namespace in which autoscalers of that child are watched; none where that is in all.
+/// Returns the namespace in which autoscalers of that child are watched; none if all namespaces are watched.
 fn scope(shared: &Shared, child: &ChildKey) -> Option<Box<str>> {
     let bound = shared.bound.load();
     let places = bound.as_ref()?.plan.scaled_places();
@@ -148,7 +150,7 @@ fn told(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scal
     })
 }
 
-/// The name of an autoscaler of the child's namespace that scales it, asked of the API server.
+/// Returns the name of an autoscaler in the child's namespace that scales it, from a request to the API server.
 async fn list(
     shared: &Shared,
     child: &ChildKey,
@@ -158,7 +160,7 @@ async fn list(
         namespace: child.object.namespace.as_deref().map(str::to_owned),
         ..Scope::default()
     };
-    let objects = match shared.list(&served::autoscalers(), &scope).await {
+    let objects = match shared.list(&autoscalers(), &scope).await {
         Ok(objects) => objects,
         Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
         Err(error) => return Err(error),

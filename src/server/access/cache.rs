@@ -4,14 +4,14 @@ use std::{collections::HashMap, hash::Hash};
 
 use tokio::time::Instant;
 
-/// Values by key, each until a time.
+/// Values by key, each with an expiry time.
 pub(super) struct Cache<K, V> {
     entries: HashMap<K, (Instant, V)>,
     most: usize,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
-    /// An empty one for at most `most` entries.
+    /// An empty cache for at most `most` entries.
     pub(super) fn new(most: usize) -> Self {
         Self {
             entries: HashMap::new(),
@@ -19,13 +19,13 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
         }
     }
 
-    /// The value of a key, unless it has expired.
+    /// Returns the value of a key, unless it has expired.
     pub(super) fn get(&self, key: &K, now: Instant) -> Option<V> {
         let (until, value) = self.entries.get(key)?;
         (*until > now).then(|| value.clone())
     }
 
-    /// Keeps a value until a time. Where there is no room, what expires first goes.
+    /// Stores a value until a time. If the cache is full, the entry that expires first is removed.
     pub(super) fn put(&mut self, key: K, value: V, until: Instant, now: Instant) {
         if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
             self.entries.retain(|_, (until, _)| *until > now);
@@ -56,15 +56,15 @@ mod tests {
         }
         assert_eq!(cache.get(&"a", at(9)), Some(1));
         assert_eq!(cache.get(&"a", at(10)), None);
-        // Nothing has expired yet: b would have been the first.
+        // Nothing has expired yet: b expires first.
         cache.put("dd", 2, at(30), at(1));
         assert_eq!(cache.get(&"b", at(1)), None);
         assert_eq!(cache.get(&"a", at(1)), Some(1));
-        // What has expired goes before what has not.
+        // Expired entries are removed before others.
         cache.put("e", 1, at(2), at(15));
         assert_eq!(cache.entries.len(), 3);
         assert!(cache.get(&"c", at(15)).is_some() && cache.get(&"dd", at(15)).is_some());
-        // A key that is there needs no room.
+        // An existing key needs no room.
         cache.put("c", 7, at(40), at(16));
         assert_eq!(cache.get(&"c", at(39)), Some(7));
         assert_eq!(cache.entries.len(), 3);

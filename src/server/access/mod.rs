@@ -1,4 +1,4 @@
-//! Who may read metrics and pages: whom the API server knows by a bearer token, and lets `get` the path.
+//! Access to metrics and pages: clients whose bearer token the API server authenticates, and whom it permits to `get` the path.
 //!
 //! ```text
 //!  token ─► hash ─► cache ─┬─ known ─────────────────────────────────────────► yes, 401 or 403
@@ -6,9 +6,9 @@
 //!                                           │ 429              │ 503        │ 503
 //! ```
 //!
-//! A token is never kept, only its hash. What the API server said holds for a minute, a refusal for ten seconds. A peer
-//! whose tokens are refused again and again causes no more reviews for a while, and all reviews together have few turns, on an
-//! account of their own in the flow of requests.
+//! A token is never stored, only its hash. A result of the API server is cached for a minute, a refusal for ten seconds. A peer
+//! whose tokens are refused repeatedly causes no more reviews for a while, and few reviews run concurrently, with their own
+//! account in flow control.
 
 mod cache;
 mod review;
@@ -40,24 +40,24 @@ use self::{
 };
 use super::{ApiError, listen::Peer};
 
-/// How long a user or a permission is remembered.
+/// How long a user or a permission is cached.
 const KNOWN: Duration = Duration::from_mins(1);
-/// How long a refusal is remembered.
+/// How long a refusal is cached.
 const REFUSED: Duration = Duration::from_secs(10);
-/// Tokens, and permissions, that are remembered.
+/// The number of cached tokens, and of cached permissions.
 const ENTRIES: usize = 1024;
-/// Reviews at a time.
+/// The most concurrent reviews.
 const AT_ONCE: usize = 4;
-/// Requests that wait for a review.
+/// The most requests that wait for a review.
 const WAITING: usize = 32;
 /// How long a request may wait for its reviews.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// Refusals within [`REFUSED`] after which a peer causes no more reviews.
 const REFUSALS: u32 = 10;
-/// Longest token that is looked at, in bytes.
+/// The longest token that is accepted, in bytes.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// Who may read metrics and pages. Cheap to clone.
+/// Access control for metrics and pages. Cheap to clone.
 #[derive(Clone)]
 pub struct Access(Option<Arc<Guard>>);
 
@@ -72,44 +72,44 @@ type TokenHash = [u8; 32];
 
 struct Guard {
     reviewer: Reviewer,
-    /// Requests that wait or are reviewed.
+    /// Requests that wait for a review or are being reviewed.
     room: Semaphore,
     turns: Semaphore,
     known: Mutex<Known>,
 }
 
-/// What the API server said.
+/// The cached results of the API server.
 struct Known {
-    /// Whose token it is; none where it is nobody's.
+    /// The user of a token; `None` if the token is not valid.
     users: Cache<TokenHash, Option<Arc<User>>>,
     /// Whether a token's user may get a path.
     permissions: Cache<(TokenHash, Arc<str>), bool>,
-    /// Refusals by peer.
+    /// The number of refusals by peer.
     refusals: Cache<IpAddr, u32>,
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// It has no bearer token.
+    /// The request has no bearer token.
     Anonymous,
-    /// Its token is nobody's.
+    /// The token is not valid.
     Unknown,
-    /// Its user may not do that.
+    /// The user lacks the permission.
     Forbidden { user: Arc<User> },
-    /// Its peer has been refused too often.
+    /// The peer was refused too often.
     TooMany,
-    /// There is no review now.
+    /// No review is possible now.
     Unreviewed(String),
 }
 
 impl Access {
-    /// Everybody may, for ports that only the machine's own users reach.
+    /// Access for everyone, for ports that only the machine's own users can reach.
     pub fn open() -> Self {
         Self(None)
     }
 
-    /// Those may whom the API server behind `client` knows and lets.
+    /// Access for clients that the API server behind `client` authenticates and permits.
     pub fn reviewed(client: kube::Client) -> Self {
         Self(Some(Arc::new(Guard {
             reviewer: Reviewer::new(client),
@@ -124,7 +124,7 @@ impl Access {
     }
 }
 
-/// Answers a request only if its token's user may `get` its path.
+/// Passes on a request only if its token's user may `get` its path.
 pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
     let Some(guard) = &access.0 else {
         return next.run(request).await;
@@ -141,7 +141,7 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
     }
 }
 
-/// Addresses that one machine can take as it likes count as one.
+/// Returns the peer's network: all IPv6 addresses that one machine can choose from count as one.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {
@@ -152,7 +152,7 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The token of `Authorization: Bearer <token>`.
+/// Returns the token of `Authorization: Bearer <token>`.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -175,7 +175,7 @@ impl Guard {
         if self.known().refusals.get(&peer, Instant::now()) >= Some(REFUSALS) {
             return Err(Refusal::TooMany);
         }
-        let busy = || Refusal::Unreviewed("too many tokens wait for their review".to_owned());
+        let busy = || Refusal::Unreviewed("too many tokens are waiting for a review".to_owned());
         let _place = self.room.try_acquire().map_err(|_| busy())?;
         let deadline = Instant::now() + DEADLINE;
         let late = |_| {
@@ -184,10 +184,10 @@ impl Guard {
                 "the API server did not review it within {seconds} s"
             ))
         };
-        // The semaphore is never closed; if it were, there would be no bound to keep.
+        // The semaphore is never closed; if it were, there would be no limit.
         let turn = timeout_at(deadline, self.turns.acquire()).await;
         let _turn = turn.map_err(late)?.ok();
-        // Another request may have asked the same meanwhile.
+        // Another request may have been reviewed in the meantime.
         if let Some(known) = self.known().answer(hash, &path) {
             return known;
         }
@@ -204,7 +204,7 @@ impl Guard {
         reviewed.map_err(late)?
     }
 
-    /// Asks the API server what is not known.
+    /// Requests the reviews whose results are not cached.
     async fn review(&self, token: &str, hash: TokenHash, path: &Arc<str>) -> Result<(), Refusal> {
         let user = self.known().users.get(&hash, Instant::now()).flatten();
         let user = if let Some(user) = user {
@@ -226,11 +226,11 @@ impl Guard {
     }
 }
 
-/// A review on behalf of a peer, which counts as refused unless it ended otherwise: also where the peer did not wait for it.
+/// A review for a peer. It counts as refused unless it ended otherwise, even if the peer did not wait for it.
 struct Attempt<'g> {
     guard: &'g Guard,
     peer: IpAddr,
-    /// It ended without a refusal.
+    /// The review ended without a refusal.
     is_over: bool,
 }
 
@@ -243,7 +243,7 @@ impl Drop for Attempt<'_> {
 }
 
 impl Known {
-    /// What is known of a request; none where the API server has to be asked.
+    /// Returns the cached result of a request; `None` if a review is needed.
     fn answer(&mut self, hash: TokenHash, path: &Arc<str>) -> Option<Result<(), Refusal>> {
         let now = Instant::now();
         let Some(user) = self.users.get(&hash, now)? else {
@@ -265,7 +265,7 @@ impl Known {
         self.permissions.put(what, allowed, now + lasts, now);
     }
 
-    /// The time begins anew with each refusal: it is ten seconds of peace that clear the count.
+    /// Each refusal restarts the period: the count is cleared after ten seconds without a refusal.
     fn count_refusal(&mut self, peer: IpAddr, now: Instant) {
         let count = self.refusals.get(&peer, now).unwrap_or(0).saturating_add(1);
         self.refusals.put(peer, count, now + REFUSED, now);
@@ -280,12 +280,12 @@ impl Refusal {
             Self::Anonymous => unauthorized(
                 "Bearer realm=\"orkestra\"",
                 "a bearer token is required",
-                "send `Authorization: Bearer <token>`, such as one of `kubectl create token`",
+                "send `Authorization: Bearer <token>`; `kubectl create token` creates a token",
             ),
             Self::Unknown => unauthorized(
                 "Bearer realm=\"orkestra\", error=\"invalid_token\"",
                 "the bearer token is not valid",
-                "it may have expired; `kubectl create token` makes one",
+                "it may have expired; `kubectl create token` creates a new one",
             ),
             Self::Forbidden { user } => {
                 let path = super::instances::short(path);
@@ -296,8 +296,8 @@ impl Refusal {
                 ApiError::new(StatusCode::FORBIDDEN, error, hint).into_response()
             }
             Self::TooMany => {
-                let error = "too many requests of this address were refused";
-                let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error, "try again later");
+                let error = "too many requests from this address were refused";
+                let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, error, "retry later");
                 (later, error).into_response()
             }
             Self::Unreviewed(why) => {

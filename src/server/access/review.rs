@@ -1,4 +1,4 @@
-//! The two questions to the API server: whose token it is, and what that user may do.
+//! The two reviews by the API server: the user of a token, and the user's permission.
 //!
 //! Source: Kubernetes API reference, `TokenReview v1 authentication` and `SubjectAccessReview v1 authorization`.
 
@@ -7,37 +7,36 @@ use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
+use orkestra_cluster::client::flow::Share;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::client::flow::Share;
-
-/// Where a `TokenReview` is sent.
+/// The path for `TokenReview`.
 pub(super) const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
-/// Where a `SubjectAccessReview` is sent.
+/// The path for `SubjectAccessReview`.
 pub(super) const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// Whose token it is.
+/// The user of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct User(UserInfo);
 
-// The parts of a `UserInfo` are texts, and lists and maps of texts.
+// The fields of a `UserInfo` are strings, and lists and maps of strings.
 impl Eq for User {}
 
 impl User {
-    /// The name that the API server knows the user by.
+    /// The user's name.
     pub(super) fn name(&self) -> &str {
         self.0.username.as_deref().unwrap_or_default()
     }
 }
 
-/// Asks the API server.
+/// Requests reviews from the API server.
 pub(super) struct Reviewer {
     client: kube::Client,
     share: Share,
 }
 
 impl Reviewer {
-    /// Asks through `client`, on an account of its own.
+    /// Sends requests through `client`, with their own account in flow control.
     pub(super) fn new(client: kube::Client) -> Self {
         Self {
             client,
@@ -45,7 +44,7 @@ impl Reviewer {
         }
     }
 
-    /// Whose token it is; none where the API server knows nobody by it.
+    /// Returns the user of a token; `None` if the API server does not accept it.
     pub(super) async fn user(&self, token: &str) -> Result<Option<User>, String> {
         let review = TokenReview {
             spec: TokenReviewSpec {
@@ -59,7 +58,7 @@ impl Reviewer {
         Ok(user.flatten().map(User))
     }
 
-    /// Whether the user may get that path.
+    /// Returns whether the user may get that path.
     pub(super) async fn may_get(&self, user: &User, path: &str) -> Result<bool, String> {
         let UserInfo {
             username,
@@ -98,14 +97,14 @@ impl Reviewer {
             .body(body)
             .map_err(|error| error.to_string())?;
         self.client.request(request).await.map_err(|error| {
-            // An answer of the API server says what is missing; what else there is, is about connections.
+            // The API server's response names the missing permission; other errors are about connections.
             if let kube::Error::Api(status) = error {
                 return format!(
                     "the API server refused to create {resource}: {}",
                     status.message
                 );
             }
-            tracing::warn!(%error, resource, "a review could not be made");
+            tracing::warn!(%error, resource, "review failed");
             "the API server did not answer".to_owned()
         })
     }

@@ -1,4 +1,4 @@
-//! Tokens and paths, against a cluster that is a function and counts what it is asked.
+//! Tokens and paths, against a cluster that is a function and counts requests.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use tower::{ServiceExt as _, service_fn};
 
 use super::*;
 
-/// What the API server was asked.
+/// The requests to the API server.
 #[derive(Default)]
 struct Asked {
     tokens: AtomicUsize,
@@ -28,7 +28,8 @@ impl Asked {
     }
 }
 
-/// Knows `reader` and `nosy`, by tokens of those names; the reader may get what begins with `/katalog/marsh`, and metrics.
+/// Accepts the tokens `reader` and `nosy`, for users of those names; the reader may get paths that begin with `/katalog/marsh`,
+/// and metrics.
 fn answer(path: &str, body: &Value) -> Value {
     if path == review::TOKENS {
         let token = body["spec"]["token"].as_str().unwrap();
@@ -54,7 +55,7 @@ fn answer(path: &str, body: &Value) -> Value {
         "status": {"allowed": allowed}})
 }
 
-/// A cluster that takes `delay` for an answer.
+/// A cluster that needs `delay` for a response.
 fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
     let counted = asked.clone();
@@ -84,7 +85,7 @@ fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
     )
 }
 
-/// Sends a request of a peer; its status, what the answer says, and its headers by name.
+/// Sends a request of a peer; returns its status, the text of the response, and its headers by name.
 async fn send(
     access: &Access,
     peer: &str,
@@ -168,7 +169,7 @@ async fn the_path_that_is_read_is_the_path_that_is_reviewed() {
         ("/katalog/m%61rsh/reeds/pond", 200),
         ("/katalog/delta/mud/pond", 403),
         ("/katalog/marsh", 403),
-        // Where a slash is written as %2F, it is one here, too.
+        // A slash that is written as %2F counts as a slash too.
         ("/katalog%2Fmarsh/reeds", 200),
         ("/katalog/marsh/%ff", 400),
     ] {
@@ -188,7 +189,7 @@ async fn answers_are_remembered_for_a_while_and_refusals_for_less() {
     tokio::time::advance(REFUSED).await;
     assert_eq!(code(&access, "reader", "/metrics").await, 200);
     assert_eq!(asked.counts(), (3, 2));
-    // Of a user who is known, only what it may is asked again.
+    // For a known user, only the permission is requested again.
     assert_eq!(code(&access, "nosy", "/metrics").await, 403);
     assert_eq!(code(&access, "forged", "/metrics").await, 401);
     assert_eq!(asked.counts(), (4, 3));
@@ -229,14 +230,14 @@ async fn a_flood_of_bad_tokens_is_no_flood_of_reviews_and_others_are_served() {
             .0,
         200
     );
-    // What is known already needs no review.
+    // A cached result needs no review.
     assert_eq!(
         send(&access, "10.9.9.9", Some("reader"), "/metrics")
             .await
             .0,
         200
     );
-    // Any address of one network is the same peer.
+    // All addresses of one network are the same peer.
     for last in 0..REFUSALS {
         let peer = format!("fd00:1:2:3::{last:x}");
         send(&access, &peer, Some(&format!("worse-{last}")), "/metrics").await;

@@ -1,5 +1,5 @@
-//! The answers of the HTTP surface, as types: what is sent, `docs/openapi.json` and the tables of `docs/http-api.md` come
-//! from here. The first line of each field's documentation is its description there.
+//! The responses of the HTTP API, as types. `docs/openapi.json` and the tables of `docs/http-api.md` are generated from them: the
+//! first line of each field's documentation is its description there.
 
 mod instances;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub(super) use self::instances::{Child, Instance, Instances, Item};
 
-/// Everything that runs, in short.
+/// A summary of all operators.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
@@ -19,13 +19,13 @@ pub(super) struct Summary {
     /// Whether `/readyz` answers 200.
     #[serde(rename = "OrkReady")]
     pub(super) ork_ready: bool,
-    /// Whether the API server can be reached. While it cannot, all operators wait.
+    /// Whether the API server is reachable. While it is unreachable, all operators wait.
     pub(super) api_server: ApiServer,
-    /// 503 while an operator is degraded, else 200; the answer's own HTTP status is 200 all the same.
+    /// 503 while an operator is degraded, else 200; the HTTP status of the response is always 200.
     pub(super) status: u16,
     /// The first degraded operator, and why.
     pub(super) degraded_reason: Option<String>,
-    /// Entries of all Katalogs, disabled ones included.
+    /// Entries of all Katalogs, including disabled ones.
     pub(super) total: usize,
     /// Operators.
     pub(super) total_enabled: usize,
@@ -35,13 +35,13 @@ pub(super) struct Summary {
     pub(super) status_counts: BTreeMap<&'static str, usize>,
     /// Entries by the namespace of their Katalog.
     pub(super) namespaces: BTreeMap<String, Vec<String>>,
-    /// Whether this process is the leader, and so reconciles.
+    /// Whether this process is the leader, which reconciles.
     pub(super) is_konductor: bool,
-    /// Name of this process in the election.
+    /// Identity of this process in leader election.
     pub(super) identity: String,
-    /// Name of the process that leads; null while none does.
+    /// Identity of the leader; null if there is none.
     pub(super) leader: Option<String>,
-    /// Why this process can take no part in the election.
+    /// Why this process cannot take part in leader election.
     pub(super) election_problem: Option<String>,
     /// Version of `ork`.
     pub(super) runtime_version: &'static str,
@@ -66,15 +66,15 @@ pub(super) struct Summary {
     pub(super) license: Option<String>,
 }
 
-/// Whether the API server can be reached.
+/// Whether the API server is reachable.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApiServer {
-    /// False once requests and a probe of it got no answer.
+    /// False once requests and a probe got no response.
     pub(super) reachable: bool,
     /// How long it has been unreachable.
     pub(super) away_seconds: Option<u64>,
-    /// What the last probe of it ran into.
+    /// The failure of the last probe.
     pub(super) reason: Option<String>,
 }
 
@@ -100,13 +100,13 @@ pub(super) struct Katalog {
     pub(super) reason: String,
     /// Message of that condition.
     pub(super) message: String,
-    /// Name of the revision that runs; null until one was accepted.
+    /// Name of the revision in force; null until one was accepted.
     pub(super) revision: Option<String>,
     /// Entries with `enabled: false`.
     pub(super) disabled: Vec<String>,
 }
 
-/// An operator, in short.
+/// The summary of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OperatorRow {
@@ -124,9 +124,9 @@ pub(super) struct OperatorRow {
     pub(super) state: StateWord,
     /// Whether the state is `started`, `healthy` or `standby`.
     pub(super) healthy: bool,
-    /// Why it is not as it should be; null where nothing is known to be wrong.
+    /// Why it is not healthy; null if no problem is known.
     pub(super) reason: Option<String>,
-    /// Workers that run.
+    /// Running workers.
     pub(super) workers: usize,
     /// Custom resources that wait for a worker.
     pub(super) queue_depth: usize,
@@ -134,7 +134,7 @@ pub(super) struct OperatorRow {
     pub(super) resource_count: usize,
     /// Custom resources that are ready.
     pub(super) ready_count: usize,
-    /// Always true: entries that are disabled have no operator.
+    /// Always true: a disabled entry has no operator.
     pub(super) enabled: bool,
 }
 
@@ -144,13 +144,13 @@ pub(super) struct OperatorRow {
 pub(super) enum StateWord {
     /// Workers do not run yet.
     Pending,
-    /// Another version of the CRD, or another process, does the work.
+    /// Another version of the CRD, or another process, reconciles.
     Standby,
     /// Workers run; no pass has succeeded yet.
     Started,
     /// Passes succeed.
     Healthy,
-    /// Too many passes fail, or something that it needs is missing.
+    /// Too many passes fail, or a requirement is missing.
     Degraded,
 }
 
@@ -190,9 +190,9 @@ pub(super) struct Operator {
     pub(super) path: String,
     /// The kind that it reconciles.
     pub(super) gvk: Gvk,
-    /// The same as a resource.
+    /// The resource of the kind.
     pub(super) gvr: Gvr,
-    /// `Namespaced` or `Cluster`; null while it is not known.
+    /// `Namespaced` or `Cluster`; null while unknown.
     pub(super) scope: Option<&'static str>,
     /// Always `dynamic`.
     pub(super) mode: &'static str,
@@ -200,15 +200,15 @@ pub(super) struct Operator {
     pub(super) state: StateWord,
     /// Whether the state is `started`, `healthy` or `standby`.
     pub(super) healthy: bool,
-    /// Why it is not as it should be; null where nothing is known to be wrong.
+    /// Why it is not healthy; null if no problem is known.
     pub(super) reason: Option<String>,
-    /// The revision that it runs; null while it runs none.
+    /// The running revision; null if there is none.
     pub(super) revision: Option<String>,
-    /// The revision that it is to run, while that is another one.
+    /// The wanted revision, while it differs from the running one.
     pub(super) wanted_revision: Option<String>,
     /// Its workers.
     pub(super) workers: Workers,
-    /// What `autoscale` declares; null where it declares nothing.
+    /// The settings of `autoscale`; null if there are none.
     pub(super) autoscaler: Option<Autoscaler>,
     /// How often each custom resource is reconciled without a change.
     pub(super) resync: String,
@@ -220,40 +220,40 @@ pub(super) struct Operator {
     pub(super) resource_count: usize,
     /// Custom resources that are ready.
     pub(super) ready_count: usize,
-    /// Always true: entries that are disabled have no operator.
+    /// Always true: a disabled entry has no operator.
     pub(super) enabled: bool,
-    /// `started` or `healthy`, by the entry that it waits for.
+    /// The condition to wait for, `started` or `healthy`, by entry.
     pub(super) depends_on: BTreeMap<String, &'static str>,
     /// Whether custom resources get a finalizer.
     pub(super) finalizer: bool,
     /// Kinds of children that it declares.
     pub(super) children: Vec<String>,
-    /// The entry of another version that reconciles in its place.
+    /// The entry of another version that reconciles instead.
     pub(super) yields_to: Option<String>,
-    /// The Katalog that holds the kind, as `namespace/name`.
+    /// The Katalog that has claimed the kind, as `namespace/name`.
     pub(super) conflicts_with: Option<String>,
-    /// What is wrong, the gravest first.
+    /// Problems, the most severe first.
     pub(super) problems: Vec<Problem>,
     /// Counts and rates.
     pub(super) metrics: Rates,
-    /// Further pages.
+    /// Other pages.
     pub(super) endpoints: Endpoints,
 }
 
 /// Workers of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Workers {
-    /// Workers that run.
+    /// Running workers.
     pub(super) current: usize,
-    /// How many are declared, or the default.
+    /// The declared number, or the default.
     pub(super) configured: usize,
-    /// How many there may be.
+    /// The limit.
     pub(super) most: usize,
-    /// What decides: `autoscaler`, `default` or `configured`.
+    /// The source of the limit: `autoscaler`, `default` or `configured`.
     pub(super) source: &'static str,
 }
 
-/// What `autoscale` declares.
+/// The settings of `autoscale`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Autoscaler {
     /// Whether `do` is in force.
@@ -262,12 +262,12 @@ pub(super) struct Autoscaler {
     pub(super) interval: String,
     /// How long `do` stays in force after its conditions turn false.
     pub(super) cooldown: String,
-    /// What is in force while its conditions are true.
+    /// The capacity while its conditions are true.
     #[serde(rename = "do")]
     pub(super) capacity: Capacity,
 }
 
-/// What an autoscaler changes; null is left as it is.
+/// The changes of an autoscaler; null is unchanged.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Capacity {
@@ -287,16 +287,16 @@ pub(super) struct Queue {
     pub(super) depth: usize,
     /// Depth that counts as full; 0 is none.
     pub(super) max_depth: u32,
-    /// Failed passes in a row that degrade the operator.
+    /// Consecutive failed passes after which the operator is degraded.
     pub(super) failure_threshold: u64,
 }
 
-/// Something that is wrong with an operator.
+/// A problem of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Problem {
     /// One of the reasons of [reasons.md](reasons.md).
     pub(super) reason: &'static str,
-    /// A sentence.
+    /// The message.
     pub(super) message: String,
 }
 
@@ -304,27 +304,27 @@ pub(super) struct Problem {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rates {
-    /// Workers that run.
+    /// Running workers.
     pub(super) workers: usize,
     /// Custom resources that wait for a worker.
     pub(super) queue_depth: usize,
-    /// Failed passes of all since the start, from 0 to 1; null where another process leads.
+    /// Failed passes since the start as a fraction of all, from 0 to 1; null if another process leads.
     pub(super) error_rate: Option<f64>,
-    /// Successful passes of all since the start, from 0 to 1; null where another process leads.
+    /// Successful passes since the start as a fraction of all, from 0 to 1; null if another process leads.
     pub(super) success_rate: Option<f64>,
 }
 
-/// Further pages of an operator.
+/// Other pages of an operator.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Endpoints {
-    /// Path of its health.
+    /// Path of its health page.
     pub(super) health: String,
     /// Path of its custom resources.
     pub(super) cr: String,
 }
 
 /// Health of an operator.
-// Each is a field of the answer.
+// Each is a field of the response.
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -337,17 +337,17 @@ pub(super) struct Health {
     pub(super) katalog: String,
     /// Its state.
     pub(super) state: StateWord,
-    /// The answer's HTTP status: 200, or 503 when it is degraded or pending.
+    /// The HTTP status of the response: 200, or 503 if the operator is degraded or pending.
     pub(super) status: u16,
     /// Whether this process is the leader.
     pub(super) is_konductor: bool,
     /// Whether the state is `started`, `healthy` or `standby`.
     pub(super) healthy: bool,
-    /// Whether workers run; null where another process leads.
+    /// Whether workers run; null if another process leads.
     pub(super) started: Option<bool>,
     /// Whether the state is `pending`.
     pub(super) pending: bool,
-    /// Why it is not as it should be; null where nothing is known to be wrong.
+    /// Why it is not healthy; null if no problem is known.
     pub(super) reason: Option<String>,
     /// When its workers started here.
     pub(super) started_at: Option<String>,
@@ -355,21 +355,21 @@ pub(super) struct Health {
     pub(super) uptime_seconds: Option<i64>,
     /// Custom resources that wait for a worker.
     pub(super) queue_depth: usize,
-    /// Failed passes of all since the start, from 0 to 1; null where another process leads.
+    /// Failed passes since the start as a fraction of all, from 0 to 1; null if another process leads.
     pub(super) error_rate: Option<f64>,
-    /// Failed passes since the last success; null where another process leads.
+    /// Failed passes since the last success; null if another process leads.
     pub(super) consecutive_fails: Option<u64>,
     /// Since when it has been degraded by failed passes.
     pub(super) degraded_since: Option<String>,
-    /// Passes since the start; null where another process leads.
+    /// Passes since the start; null if another process leads.
     pub(super) total_reconciles: Option<u64>,
-    /// Failed passes since the start; null where another process leads.
+    /// Failed passes since the start; null if another process leads.
     pub(super) total_failed: Option<u64>,
     /// Custom resources.
     pub(super) resource_count: usize,
     /// Custom resources that are ready.
     pub(super) ready_count: usize,
-    /// Custom resources that a reconcile gate holds back; null where another process leads.
+    /// Custom resources that a reconcile gate blocks; null if another process leads.
     pub(super) gated: Option<usize>,
     /// Whether it waits for an operator that it depends on.
     pub(super) has_unhealthy_dependencies: bool,
@@ -377,6 +377,6 @@ pub(super) struct Health {
     pub(super) last_error: Option<String>,
     /// When the last pass ended.
     pub(super) last_reconcile: Option<String>,
-    /// What is wrong, the gravest first.
+    /// Problems, the most severe first.
     pub(super) problems: Vec<Problem>,
 }

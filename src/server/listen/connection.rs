@@ -1,4 +1,4 @@
-//! One connection: TLS where it is on, then HTTP/1.1, under the eyes of its [`Place`].
+//! One connection: TLS if it is enabled, then HTTP/1.1, with its progress reported to its [`Place`].
 
 use std::{
     convert::Infallible,
@@ -25,14 +25,14 @@ use tower::ServiceExt as _;
 use super::{Limits, place::Place};
 use crate::server::tls::Tls;
 
-/// Longest head of a request, in bytes.
+/// The longest head of a request, in bytes.
 const HEAD_BYTES: usize = 32 * 1024;
 
-/// Address of whoever sent a request; an extension of each request that came over a port.
+/// The address of the client; an extension of each request that came over a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 
-/// Serves a connection until it ends, one of its deadlines passes, or another one needs its place.
+/// Serves a connection until it ends, a deadline passes, or another connection needs its place.
 pub(super) async fn run(
     stream: TcpStream,
     place: Place,
@@ -51,12 +51,12 @@ pub(super) async fn run(
         };
         match tls.accept(io).await {
             Ok(io) => speak(io, &place, limits.keep_alive, router, stop).await,
-            Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
         }
     };
     tokio::select! {
         () = work => {}
-        why = place.until_closed(&limits) => tracing::debug!(peer = %place.peer, why, "a connection was closed"),
+        why = place.until_closed(&limits) => tracing::debug!(peer = %place.peer, why, "connection closed"),
     }
 }
 
@@ -96,11 +96,11 @@ async fn speak(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(%error, "connection ended early");
     }
 }
 
-/// A request is worked on, until this is dropped.
+/// Marks a request as in progress until it is dropped.
 struct Working(Arc<Place>);
 
 impl Working {
@@ -116,7 +116,7 @@ impl Drop for Working {
     }
 }
 
-/// The body of an answer; dropped once it was handed on whole.
+/// The body of a response; dropped once it was passed on completely.
 struct Answer {
     body: Body,
     _working: Working,
@@ -142,7 +142,7 @@ impl http_body::Body for Answer {
     }
 }
 
-/// A socket that tells its place what goes through it.
+/// A socket that reports its traffic to its place.
 struct Watched {
     stream: TcpStream,
     place: Arc<Place>,

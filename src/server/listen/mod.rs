@@ -1,12 +1,12 @@
-//! A port whose connections are bounded in number and in time.
+//! A port with limits on the number and duration of connections.
 //!
 //! ```text
-//!  accept ─► Room: a place? ─┬─ yes ───────────────────────────► connection: head, answer, write, each with a deadline
-//!                            └─ full: the longest-idle one of the
+//!  accept ─► Room: a place? ─┬─ yes ───────────────────────────► connection: head, response, write, each with a deadline
+//!                            └─ full: the longest idle one of the
 //!                               peer with the most is closed
 //! ```
 //!
-//! Each port has a room of its own, so that nobody who fills one port keeps another from answering.
+//! Each port has its own room, so that a client that fills one port does not block another.
 
 mod connection;
 mod place;
@@ -16,40 +16,40 @@ mod tests;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use orkestra_ground::tasks::{self, Task};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::connection::Peer;
 use self::place::Room;
 use super::tls::Tls;
-use crate::tasks::{self, Task};
 
-/// How long requests may take to end once the server stops.
+/// How long requests may take to complete once the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How long to wait after a connection could not be accepted: usually file descriptors are short.
+/// The delay after a connection could not be accepted, usually because file descriptors are exhausted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
-/// How often a full room is looked at for a connection that became idle.
+/// The interval at which a full room is checked for an idle connection.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// What the connections of a port are held to.
+/// The limits for the connections of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at a time. A further one takes the place of an idle one, or waits to be accepted while none is idle.
+    /// The most concurrent connections. A further one replaces an idle one, or waits to be accepted while none is idle.
     pub connections: usize,
-    /// From the first byte of a request, or from the start of the connection, to the end of the request's head.
+    /// From the first byte of a request, or the start of the connection, to the end of the request's head.
     pub head: Duration,
     /// Between two requests.
     pub idle: Duration,
-    /// From the end of a request's head until the last byte of its answer has been handed to the network.
+    /// From the end of a request's head until the last byte of the response was passed to the network.
     pub answer: Duration,
-    /// How long a peer may take no byte of an answer.
+    /// How long a peer may accept no byte of a response.
     pub stall: Duration,
     /// Whether a connection serves more than one request.
     pub keep_alive: bool,
 }
 
 impl Limits {
-    /// For metrics and pages. An idle connection lives longer than Prometheus' usual interval of 30 s.
+    /// For metrics and pages. An idle connection is kept longer than Prometheus' usual interval of 30 s.
     pub const PAGES: Self = Self {
         connections: 256,
         head: Duration::from_secs(10),
@@ -58,7 +58,7 @@ impl Limits {
         stall: Duration::from_secs(10),
         keep_alive: true,
     };
-    /// For probes, which the kubelet sends over a connection each.
+    /// For probes: the kubelet opens a connection for each.
     pub const PROBES: Self = Self {
         connections: 64,
         head: Duration::from_secs(5),
@@ -69,30 +69,30 @@ impl Limits {
     };
 }
 
-/// Why the server does not listen.
+/// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another process has the port.
+    /// Another process uses the port.
     #[error("cannot listen on {address}: the address is in use; choose another one with {flag}")]
     InUse {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What moves it.
+        /// The flag that sets the address.
         flag: &'static str,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("cannot listen on {address}, which {flag} sets")]
     Bind {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What moves it.
+        /// The flag that sets the address.
         flag: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Binds the port that the command-line flag `flag` sets; requests wait until [`serve`] answers them.
+/// Binds the port of the command-line flag `flag`; requests wait until [`serve`] answers them.
 ///
 /// # Errors
 /// [`Error`].
@@ -112,15 +112,15 @@ pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener
 /// A bound port.
 #[derive(Debug)]
 pub struct Port {
-    /// Where connections come in.
+    /// The listener for connections.
     pub listener: TcpListener,
-    /// What they are held to.
+    /// The limits for connections.
     pub limits: Limits,
     /// The certificate of HTTPS; plain HTTP without one.
     pub tls: Option<Tls>,
 }
 
-/// Answers requests until `stop`; then lets those under way end, for at most five seconds.
+/// Answers requests until `stop` is cancelled; then lets requests in progress complete, for at most five seconds.
 pub async fn serve(port: Port, router: Router, stop: CancellationToken) {
     let Port {
         listener,
@@ -137,7 +137,7 @@ pub async fn serve(port: Port, router: Router, stop: CancellationToken) {
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
                 continue;
             }

@@ -1,14 +1,14 @@
-//! The places of a port's connections: how far each one is, and which one gives way.
+//! The places of a port's connections: the progress of each one, and which one is closed for another.
 //!
 //! ```text
-//!            first bytes          end of the head               end of the answer
+//!            first bytes          end of the head               end of the response
 //!   Waiting ────────────► Head ────────────────────► Answering ───────────────────┐
 //!      ▲                                                                          │
 //!      └──────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A connection may give way unless its request is being worked on: also one that sends its head byte by byte, since only the
-//! end of an answer makes it young again, and one that takes no byte of its answer.
+//! Any connection can be closed for another unless its request is in progress. This includes a connection that sends its head
+//! byte by byte, since only the end of a response resets its idle time, and one whose peer accepts no byte of its response.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,29 +21,29 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// How far a connection is with its request.
+/// The phase of a connection's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing of a request has come.
+    /// No bytes of a request were received.
     Waiting,
-    /// A part of a request's head has come.
+    /// A part of a request's head was received.
     Head,
-    /// A request is worked on, or its answer is written.
+    /// A request is in progress, or its response is being written.
     Answering,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     phase: Phase,
-    /// When the phase began.
+    /// The start of the phase.
     since: Instant,
-    /// When the connection was made, or its last answer ended.
+    /// When the connection was opened, or its last response ended.
     idle_since: Instant,
-    /// Since when the peer takes no byte.
+    /// Since when the peer accepts no byte.
     stalled_since: Option<Instant>,
 }
 
-/// A connection's place in its port's [`Room`]; it is free again when this is dropped.
+/// A connection's place in its port's [`Room`]; released when it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) peer: IpAddr,
@@ -55,7 +55,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 struct State {
     progress: Mutex<Progress>,
-    /// Another connection needs the place.
+    /// Cancelled when another connection needs the place.
     closed: CancellationToken,
 }
 
@@ -64,7 +64,7 @@ impl State {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Since when it could give way; none while a request is worked on.
+    /// Since when it can be closed for another; `None` while a request is in progress.
     fn idle_since(&self) -> Option<Instant> {
         let progress = self.progress();
         let idle = (progress.phase != Phase::Answering).then_some(progress.idle_since);
@@ -90,7 +90,7 @@ struct Places {
 }
 
 impl Places {
-    /// Of the peer with the most connections, the one that has been idle for longest.
+    /// Returns the connection that has been idle for longest, of the peer with the most connections.
     fn longest_idle(&self) -> Option<u64> {
         let mut of_peer: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for (peer, _) in self.taken.values() {
@@ -105,7 +105,7 @@ impl Places {
 }
 
 impl Room {
-    /// A room with that many places.
+    /// A room with `most` places.
     pub(super) fn new(most: usize) -> Self {
         Self(Arc::new(Shared {
             most,
@@ -114,7 +114,7 @@ impl Room {
         }))
     }
 
-    /// Takes a place, that of an idle connection if it has to be; none while all are taken and none is idle.
+    /// Takes a place, if necessary that of an idle connection; `None` if all are taken and none is idle.
     pub(super) fn enter(&self, peer: IpAddr) -> Option<Place> {
         let mut places = self.0.places();
         if places.taken.len() >= self.0.most {
@@ -164,7 +164,7 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// Bytes came from the peer.
+    /// Records bytes from the peer.
     pub(super) fn received(&self) {
         let mut progress = self.state.progress();
         if progress.phase == Phase::Waiting {
@@ -172,7 +172,7 @@ impl Place {
         }
     }
 
-    /// The peer took bytes, or would not.
+    /// Records a write, and whether the peer accepted no bytes.
     pub(super) fn wrote(&self, stalled: bool) {
         let mut progress = self.state.progress();
         progress.stalled_since = match (stalled, progress.stalled_since) {
@@ -182,43 +182,46 @@ impl Place {
         };
     }
 
-    /// The head of a request is complete.
+    /// Records that the head of a request is complete.
     pub(super) fn begin(&self) {
         let mut progress = self.state.progress();
         (progress.phase, progress.since) = (Phase::Answering, Instant::now());
     }
 
-    /// The answer is complete.
+    /// Records that the response is complete.
     pub(super) fn end(&self) {
         let now = Instant::now();
         let mut progress = self.state.progress();
         (progress.phase, progress.since, progress.idle_since) = (Phase::Waiting, now, now);
     }
 
-    /// Whether another connection has taken it.
+    /// True if another connection has taken the place.
     #[cfg(test)]
     pub(super) fn is_closed(&self) -> bool {
         self.state.closed.is_cancelled()
     }
 
-    /// Which deadline has passed.
+    /// Returns the deadline that has passed.
     fn overdue(&self, limits: &Limits) -> Option<&'static str> {
         let progress = *self.state.progress();
         let (limit, what) = match progress.phase {
             Phase::Waiting => (limits.idle, "idle"),
-            Phase::Head => (limits.head, "the head of its request did not come in time"),
-            Phase::Answering => (limits.answer, "its answer took too long"),
+            Phase::Head => (
+                limits.head,
+                "the head of the request did not arrive in time",
+            ),
+            Phase::Answering => (limits.answer, "the response took too long"),
         };
         if progress.since.elapsed() >= limit {
             return Some(what);
         }
         let stalled = progress.stalled_since?;
-        (stalled.elapsed() >= limits.stall).then_some("its peer does not read the answer")
+        (stalled.elapsed() >= limits.stall).then_some("the client does not read the response")
     }
 
-    /// Waits until the connection has to end: a deadline passed, or another connection needs the place. Says why.
+    /// Waits until the connection has to end, because a deadline passed or another connection needs the place; returns the cause.
     pub(super) async fn until_closed(&self, limits: &Limits) -> &'static str {
-        // A tenth late is in time.
+        // A tenth late is acceptable.
         let shortest = [limits.head, limits.idle, limits.answer, limits.stall];
         let look = shortest.into_iter().min().unwrap_or(limits.head) / 10;
         loop {
@@ -226,7 +229,7 @@ impl Place {
                 return why;
             }
             tokio::select! {
-                () = self.state.closed.cancelled() => return "another connection needs its place",
+                () = self.state.closed.cancelled() => return "replaced by another connection",
                 () = tokio::time::sleep(look) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Connections on a real port, with limits that a test can wait for.
+//! Connections on a real port, with limits short enough for tests.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::*;
 
-/// How long anything that has to happen may take on a busy machine.
+/// How long an expected event may take on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
 const LIMITS: Limits = Limits {
@@ -29,7 +29,7 @@ struct Server {
     task: JoinHandle<()>,
 }
 
-/// A server with a page that is quick, one that never ends, and one of a gigabyte.
+/// A server with a page that is fast, one that never ends, and one of a gigabyte.
 async fn server(limits: Limits) -> Server {
     server_with(limits, None).await
 }
@@ -65,7 +65,7 @@ impl Server {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// A connection that has had an answer, and is kept.
+    /// A connection that has received a response, and is kept open.
     async fn kept(&self) -> TcpStream {
         let mut stream = self.connect().await;
         assert!(ask(&mut stream, "/quick").await);
@@ -81,7 +81,7 @@ impl Server {
     }
 }
 
-/// Whether a request over the connection is answered.
+/// True if a request over the connection is answered.
 async fn ask(stream: &mut TcpStream, path: &str) -> bool {
     let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     if stream.write_all(head.as_bytes()).await.is_err() {
@@ -97,7 +97,7 @@ async fn ask(stream: &mut TcpStream, path: &str) -> bool {
     answer.starts_with(b"HTTP/1.1 200")
 }
 
-/// Waits until the connection is closed; what came before.
+/// Waits until the connection is closed; returns the bytes received before.
 async fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
     let read = async {
@@ -173,7 +173,7 @@ async fn idle_connections_give_way_the_longest_idle_first() {
     for _ in 0..LIMITS.connections {
         streams.push(server.kept().await);
     }
-    // The first one is the youngest now.
+    // The first one is now the least idle.
     assert!(ask(&mut streams[0], "/quick").await);
     let mut more = server.kept().await;
     assert_eq!(until_closed(&mut streams[1]).await, b"");
@@ -243,15 +243,15 @@ async fn a_peer_that_does_not_read_its_answer_gives_way_and_is_cut_in_the_end() 
     let mut stream = server.sent("/gigabyte").await;
     let room = wait_until_stalled_is_cut(&server).await;
     assert!(room < SOON);
-    // What was in the network is still read; it is far from all.
+    // Bytes in the network buffers are still read; that is far from the whole body.
     let read = until_closed(&mut stream).await;
     assert!(read.len() < 64 << 20, "{}", read.len());
 }
 
-/// Waits until a stalled connection must have been cut: its limit, and as much again for a busy machine.
+/// Waits until a stalled connection must have been closed: its limit, and as much again for a busy machine.
 async fn wait_until_stalled_is_cut(server: &Server) -> Duration {
     let start = Instant::now();
-    // Each answer in between shows that the server goes on.
+    // Each response in between shows that the server continues.
     while start.elapsed() < Duration::from_secs(2) {
         server.kept().await;
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -296,7 +296,7 @@ async fn each_phase_of_a_request_has_its_deadline() {
     let mut never = answer.sent("/never").await;
     assert_eq!(until_closed(&mut never).await, b"");
 
-    // A body that never comes: the answer does not wait for it, and the connection ends.
+    // A body that never arrives: the response does not wait for it, and the connection ends.
     let mut body = server(LIMITS).await.connect().await;
     let request = b"GET /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n";
     body.write_all(request).await.unwrap();
@@ -308,7 +308,7 @@ async fn each_phase_of_a_request_has_its_deadline() {
 fn the_peer_with_the_most_connections_gives_way_first() {
     let room = Room::new(4);
     let (one, other) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
-    // The oldest connection is of the one peer that has only this.
+    // The oldest connection belongs to the peer that has only this one.
     let oldest = room.enter(one).unwrap();
     let crowd: Vec<_> = (0..3).map(|_| room.enter(other).unwrap()).collect();
     let next = room.enter(other).unwrap();

@@ -1,9 +1,10 @@
-//! What a process tells that does not lead.
+//! The pages of a process that does not lead.
 
+use orkestra_cluster::gate::Gate;
 use orkestra_core::api::OperatorStatus as Row;
 
 use super::*;
-use crate::lead::{Gate, Standing};
+use crate::lead::Standing;
 
 fn row() -> Row {
     Row {
@@ -16,7 +17,7 @@ fn row() -> Row {
     }
 }
 
-/// Pages of a follower: its own operator rests, and the leader says `told` of it.
+/// The pages of a follower: its own operator is on standby, and the leader reports `told` about it.
 fn follower(told: Option<Row>) -> (Pages, Leadership) {
     let rests = OperatorStatus {
         phase: Phase::Standby,

@@ -1,10 +1,10 @@
-//! Lists by pages, and objects that are larger or deeper than is shown.
+//! Lists with pages, and objects that are larger or deeper than is shown.
 
 use std::sync::Mutex;
 
 use super::*;
 
-/// A cluster whose ponds are `ponds`, which obeys `limit` and `continue`, and the limits that it was asked for.
+/// A cluster whose ponds are `ponds`, which supports `limit` and `continue`, and the limits of its requests.
 fn paged(ponds: Vec<String>) -> (kube::Client, Arc<Mutex<Vec<usize>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let limits = asked.clone();

@@ -1,8 +1,8 @@
-//! Answers against the `OpenAPI` document.
+//! Responses against the `OpenAPI` document.
 
 use super::*;
 
-/// Judges answers by the schema of that name in the committed document.
+/// Validates responses against the schema of that name in the committed document.
 fn validator(name: &str) -> jsonschema::Validator {
     let mut document: Value = serde_json::from_str(OPENAPI).unwrap();
     document["$ref"] = format!("#/components/schemas/{name}").into();

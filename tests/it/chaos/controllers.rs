@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use orkestra::tasks::Task;
+use orkestra_ground::tasks::Task;
 use serde_json::Value;
 use testbed::{Guarded, Proxy, Signal, free_port, spawn_guarded};
 

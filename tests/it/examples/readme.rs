@@ -47,7 +47,7 @@ pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
 pub(super) fn stays(command: &str) -> Option<&'static str> {
     let programs = [
         ("ork run ", " runs, revision "),
-        ("ork controller ", "this process leads"),
+        ("ork controller ", "this process is the leader"),
         ("kubectl proxy ", "Starting to serve on "),
     ];
     let found = programs

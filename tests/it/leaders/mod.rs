@@ -108,7 +108,7 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
     let after = until_held(&replicas, "second").await?;
     assert_eq!(transitions(&after), transitions(&before) + 1);
     ensure!(first.process.wait(END)?.success());
-    ensure!(first.log().contains("the lease is released"));
+    ensure!(first.log().contains("released the lease"));
 
     let released = *first.terms(mark)?.last().context("nothing was released")?;
     let taken = *second.terms(mark)?.first().context("nothing was taken")?;
@@ -227,7 +227,7 @@ async fn a_leader_that_stood_still_beyond_its_lease_writes_nothing_when_it_wakes
         "{page}: written since {taken}:\n{}",
         waters::lines(&late)
     );
-    ensure!(first.log().contains("the lease is lost"));
+    ensure!(first.log().contains("lost the lease"));
 
     // It is warm, and the same process: it takes over.
     second.process.signal(Signal::Term)?;
@@ -302,7 +302,7 @@ async fn without_rights_on_leases_a_process_is_not_ready_and_names_the_right() -
         "{page}"
     );
     ensure!(
-        first.log().contains("the Lease cannot be watched"),
+        first.log().contains("cannot watch the Lease"),
         "{}",
         first.log()
     );

@@ -144,7 +144,7 @@ impl Replicas {
 }
 
 impl Replica {
-    /// Has it end tasks, a line each; see `src/tasks/faults.rs`. Returns once it has read them.
+    /// Has it end tasks, a line each; see `crates/ground/src/tasks/faults.rs`. Returns once it has read them.
     pub(super) async fn strike(&self, lines: &[&str]) -> Result<()> {
         let new = self.faults.with_extension("new");
         std::fs::write(&new, lines.join("\n"))?;

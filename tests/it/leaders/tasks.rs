@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use orkestra::tasks::{AtEnd, Task};
+use orkestra_ground::tasks::{AtEnd, Task};
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -48,8 +48,10 @@ const OTHERS: [Task; 8] = [
 ];
 
 /// Tasks that do not run in this scenario, or are no tasks of tokio; how they start is that of the others, and the unit tests of
-/// `src/tasks` show what follows.
-const ELSEWHERE: [Task; 11] = [
+/// `crates/ground/src/tasks` show what follows.
+const ELSEWHERE: [Task; 13] = [
+    Task::OperatorUnderTest,
+    Task::ForwardedRequest,
     Task::ExternalCall,
     Task::ExternalConnection,
     Task::ExternalRoots,
@@ -224,6 +226,6 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     ensure!(!status.success(), "{status}");
     let log = first.log();
     ensure!(log.contains("task http-server ended"), "{log}");
-    ensure!(log.contains("the lease is released"), "{log}");
+    ensure!(log.contains("released the lease"), "{log}");
     Ok(())
 }

@@ -1,10 +1,16 @@
 //! The rights of a scenario's user: what `ork generate rbac` prints, under names of the scenario's own.
 
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
 use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -74,14 +80,12 @@ impl Scenario {
         for role in &confined {
             self.put_confined(role).await?;
         }
-        for role in &roles {
-            self.wait_for_rights(None, role.rules.as_deref()).await?;
-        }
-        for role in &confined {
-            let namespace = role.metadata.namespace.as_deref();
-            self.wait_for_rights(namespace, role.rules.as_deref())
-                .await?;
-        }
+        let scopes = (roles.iter()).map(|role| rights_of(None, role.rules.as_deref()));
+        let confined_scopes = confined
+            .iter()
+            .map(|role| rights_of(role.metadata.namespace.as_deref(), role.rules.as_deref()));
+        self.wait_for_rights(&scopes.chain(confined_scopes).collect::<Vec<_>>())
+            .await?;
         Ok((roles, confined))
     }
 
@@ -106,12 +110,10 @@ impl Scenario {
             },
             subjects: Some(vec![self.user()]),
         };
-        let how = PatchParams::apply("scenario").force();
         let roles: Api<Role> = Api::namespaced(self.client.clone(), namespace);
-        roles.patch(&name, &how, &Patch::Apply(role)).await?;
+        apply_as_scenario(&roles, role).await?;
         let bindings: Api<RoleBinding> = Api::namespaced(self.client.clone(), namespace);
-        bindings.patch(&name, &how, &Patch::Apply(&binding)).await?;
-        Ok(())
+        apply_as_scenario(&bindings, &binding).await
     }
 
     fn user(&self) -> Subject {
@@ -136,18 +138,15 @@ impl Scenario {
         });
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS } });
-        let list =
-            json!({ "apiVersion": "v1", "kind": "List", "items": [namespace, role, binding] });
-        // Each `kubectl` applies the namespace anew: of two at a time one may find that it exists already.
+        // Two tests may create the namespace at once: one of them finds that it exists already.
         eventually("the Role for claims is applied", LIMIT, async || {
-            self.cluster
-                .kubectl(
-                    &self.cluster.admin(),
-                    &["apply", "--server-side", "--force-conflicts", "-f", "-"],
-                    Some(&list.to_string()),
-                )
-                .and_then(|output| super::printed(&output, "kubectl"))
-                .map(Some)
+            let namespaces: Api<Namespace> = Api::all(self.client.clone());
+            apply_as_scenario(&namespaces, &namespace).await?;
+            let roles: Api<Role> = Api::namespaced(self.client.clone(), CLAIMS);
+            apply_as_scenario(&roles, &role).await?;
+            let bindings: Api<RoleBinding> = Api::namespaced(self.client.clone(), CLAIMS);
+            apply_as_scenario(&bindings, &binding).await?;
+            Ok(Some(()))
         })
         .await?;
         let question = json!({
@@ -170,16 +169,8 @@ impl Scenario {
 
     /// Makes a role what it says here: with a rule less, that right is taken away.
     pub(crate) async fn put_role(&self, role: &ClusterRole) -> Result<()> {
-        let name = role.metadata.name.as_deref().unwrap_or_default();
         let roles: Api<ClusterRole> = Api::all(self.client.clone());
-        roles
-            .patch(
-                name,
-                &PatchParams::apply("scenario").force(),
-                &Patch::Apply(role),
-            )
-            .await?;
-        Ok(())
+        apply_as_scenario(&roles, role).await
     }
 
     /// Gives a role to a user.
@@ -188,7 +179,7 @@ impl Scenario {
         let name = format!("{role}:{user}");
         let binding = ClusterRoleBinding {
             metadata: ObjectMeta {
-                name: Some(name.clone()),
+                name: Some(name),
                 ..ObjectMeta::default()
             },
             role_ref: RoleRef {
@@ -203,37 +194,25 @@ impl Scenario {
             }]),
         };
         let bindings: Api<ClusterRoleBinding> = Api::all(self.client.clone());
-        bindings
-            .patch(
-                &name,
-                &PatchParams::apply("scenario").force(),
-                &Patch::Apply(&binding),
-            )
-            .await?;
-        Ok(())
+        apply_as_scenario(&bindings, &binding).await
     }
 
-    /// The API server takes in roles by a watch of its own: a moment after they are written.
-    async fn wait_for_rights(
-        &self,
-        namespace: Option<&str>,
-        rules: Option<&[PolicyRule]>,
-    ) -> Result<()> {
-        // A role is taken in whole: the rules about some objects only come with the others.
-        let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
-        for rule in rules.into_iter().flatten().filter(of_all) {
-            for resource in rule.resources.iter().flatten() {
-                for verb in &rule.verbs {
-                    let group = rule
-                        .api_groups
-                        .iter()
-                        .flatten()
-                        .next()
-                        .map(String::as_str)
-                        .unwrap_or_default();
-                    self.wait_for_right_in(namespace, (verb, group, resource), true)
-                        .await?;
-                }
+    /// The API server takes in roles by a watch of its own: a moment after they are written. It takes in each whole, so of the
+    /// first roles of a user one right is enough that no other of them gives.
+    async fn wait_for_rights(&self, roles: &[Rights]) -> Result<()> {
+        for (at, role) in roles.iter().enumerate() {
+            let elsewhere = |right: &Right| {
+                let mut others = roles.iter().enumerate().filter(|(other, _)| *other != at);
+                others.any(|(_, other)| other.contains(right))
+            };
+            let own = role.iter().find(|right| !elsewhere(right));
+            let asked: Vec<&Right> = match own {
+                Some(own) if self.grants == 1 => vec![own],
+                _ => role.iter().collect(),
+            };
+            for (namespace, verb, group, resource) in asked {
+                self.wait_for_right_in(namespace.as_deref(), (verb, group, resource), true)
+                    .await?;
             }
         }
         Ok(())
@@ -283,4 +262,41 @@ impl Scenario {
         )
         .await
     }
+}
+
+/// Namespace (none is all of them), verb, group and resource.
+type Right = (Option<String>, String, String, String);
+type Rights = BTreeSet<Right>;
+
+/// What a role's rules permit, those about single objects apart.
+fn rights_of(namespace: Option<&str>, rules: Option<&[PolicyRule]>) -> Rights {
+    let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
+    let mut rights = Rights::new();
+    for rule in rules.into_iter().flatten().filter(of_all) {
+        let group = rule.api_groups.iter().flatten().next();
+        for resource in rule.resources.iter().flatten() {
+            rights.extend(rule.verbs.iter().map(|verb| {
+                let group = group.cloned().unwrap_or_default();
+                (
+                    namespace.map(str::to_owned),
+                    verb.clone(),
+                    group,
+                    resource.clone(),
+                )
+            }));
+        }
+    }
+    rights
+}
+
+/// Applies an object of those as `scenario`, whoever else has its fields.
+async fn apply_as_scenario<K>(objects: &Api<K>, object: &impl Serialize) -> Result<()>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let object = serde_json::to_value(object)?;
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let how = PatchParams::apply("scenario").force();
+    objects.patch(name, &how, &Patch::Apply(&object)).await?;
+    Ok(())
 }

@@ -189,7 +189,7 @@ const TRAPS: &[Trap] = &[
             Elsewhere("crates/core/tests/pass/report.rs", "a_long_message_is_cut"),
             Elsewhere("src/events/series.rs", "notes_are_cut_between_characters"),
             Elsewhere("src/events/name.rs", "names_are_cut_between_characters"),
-            Elsewhere("src/runtime/wire/tests.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
+            Elsewhere("crates/cluster/src/wire/tests.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
         ],
     ),
     (32, "of two certificates one wins", &[Later("webhooks")]),
@@ -245,7 +245,7 @@ const SCALING: &[(&str, &[Proof])] = &[
     ),
     (
         "a relist doubles the store",
-        &[Elsewhere("src/runtime/watch/tests/outage.rs", "a_relist_keeps_the_records_that_did_not_change")],
+        &[Elsewhere("crates/cluster/src/watch/tests/outage.rs", "a_relist_keeps_the_records_that_did_not_change")],
     ),
     (
         "resync starves what is new",
@@ -279,7 +279,7 @@ const SCALING: &[(&str, &[Proof])] = &[
         &[
             Here(outage::a_killed_api_server_pauses_everything_and_its_return_is_no_storm),
             Here(restarts::p_a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile),
-            Elsewhere("src/runtime/reach/tests.rs", "all_that_wait_come_back_one_by_one_and_the_fewer_the_sooner"),
+            Elsewhere("crates/cluster/src/reach/tests.rs", "all_that_wait_come_back_one_by_one_and_the_fewer_the_sooner"),
         ],
     ),
     (

@@ -1,9 +1,9 @@
 //! The custom resource definitions of our own kinds.
 //!
-//! They follow from the types. The schema under `spec` describes and refuses next to nothing: only words have a type,
-//! and fields of all kinds are kept. So mistakes are reported by us, all of them at once and each with
-//! a hint, instead of the API server dropping them in silence or naming a type. `kubectl explain` works
-//! all the same. What we write ourselves, `status`, is typed.
+//! They follow from the types. Maps, lists, words and numbers have a type, which `kubectl explain` shows; single values that
+//! may be written in several ways have none. Every type is nullable, and fields that are not known are kept at every
+//! level, so that most mistakes are reported by us, all of them at once and each with a hint, instead of the API server
+//! dropping them in silence. What we write ourselves, `status`, is typed throughout.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 
 use super::katalog::{Katalog, KatalogSpec};
 use super::motif::{Motif, MotifSpec};
-use super::shape::Shape;
+use super::shape::{PAIRS, RULES, Shape};
 use super::status::KatalogStatus;
-use crate::schema::PRESERVE;
+use crate::schema::{INT_OR_STRING, PRESERVE};
 
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
@@ -133,8 +133,18 @@ impl Described {
         if let Some(elsewhere) = self.elsewhere(shape, path) {
             let gap = if description.is_empty() { "" } else { " " };
             let _ = write!(description, "{gap}As `{elsewhere}`.");
+            if matches!(shape, Shape::List(_)) {
+                schema.insert("items".to_owned(), json!({ PRESERVE: true }));
+            }
         } else {
             self.parts(shape, path, &mut schema);
+        }
+        for (key, value) in type_of(shape, path) {
+            // The API server refuses the two beside each other.
+            if key == INT_OR_STRING {
+                schema.remove(PRESERVE);
+            }
+            schema.insert(key.to_owned(), value);
         }
         let words = [description.as_str(), &in_words(shape)];
         let words: Vec<&str> = words.into_iter().filter(|text| !text.is_empty()).collect();
@@ -166,9 +176,8 @@ impl Described {
         }
     }
 
-    /// The schema of what users write. Only fields that take one of some words have a type: `80` and `"80"` are the same to
-    /// us, earlier spellings have other shapes, and nulls may stand anywhere. What `kubectl explain` cannot know without a
-    /// type is in the description. The API server takes nodes without a type as structural where unknown fields are kept.
+    /// The fields, items or values of what users write. The API server takes nodes without a type as structural where unknown
+    /// fields are kept.
     fn parts(&mut self, shape: &Shape, path: &str, schema: &mut Map<String, Value>) {
         match shape {
             Shape::Object(object) => {
@@ -194,14 +203,28 @@ impl Described {
             Shape::List(item) => {
                 schema.insert("items".to_owned(), self.schema(item, path, ""));
             }
-            // Without `enum`: the words of earlier documents, and mistakes, are reported by us.
-            Shape::Enum { .. } => {
-                schema.insert("type".to_owned(), Value::from("string"));
-                schema.insert("nullable".to_owned(), Value::Bool(true));
-            }
             _ => {}
         }
     }
+}
+
+/// What the API server is told of a value's type, as far as every document that loads has it: `80` and `"80"` are the same to
+/// us, earlier spellings have other shapes, and nulls may stand anywhere. What `kubectl explain` cannot know without a type is
+/// in the description.
+fn type_of(shape: &Shape, path: &str) -> Vec<(&'static str, Value)> {
+    let field = path.rsplit('.').next().unwrap_or_default();
+    let typed = |name: &str| ("type", Value::from(name));
+    let mut schema = match shape {
+        Shape::Object(_) if PAIRS.contains(&field) || RULES.contains(&field) => return Vec::new(),
+        Shape::Object(_) => vec![typed("object")],
+        Shape::List(_) => vec![typed("array")],
+        Shape::Int { .. } | Shape::Duration => vec![(INT_OR_STRING, Value::Bool(true))],
+        // Without `enum`: the words of earlier documents, and mistakes, are reported by us.
+        Shape::Enum { .. } => vec![typed("string")],
+        _ => return Vec::new(),
+    };
+    schema.push(("nullable", Value::Bool(true)));
+    schema
 }
 
 /// What a single value may be: `Integer, 1 to 1000.`. Nothing where anything may stand, and where a template may.

@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::depends::DependsOn;
+use super::endpoints::Endpoints;
 use super::enrich::{Enrich, EnrichAll};
 use super::envelope;
 use super::later::{Ignored, Later};
+use super::lifecycle::KatalogLifecycle;
 use super::motif::{Info, MotifImport};
 use super::notes::Notes;
 use super::operator_box::OperatorBox;
@@ -24,12 +26,16 @@ use super::targets::AllowedTarget;
 
 /// Fields of `spec` that may stand beside it.
 pub(crate) const BLOCKS: &[&str] = &[
+    "crossAccess",
     "gateway",
     "imports",
+    "lifecycle",
     "notes",
     "notification",
+    "policy",
     "profiles",
     "providers",
+    "publish",
     "security",
     "sources",
 ];
@@ -73,6 +79,12 @@ pub struct KatalogSpec {
     /// their children, and nobody looks after them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
+    /// Which pages of the HTTP API operators have that say nothing else. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
+    /// How mature the Katalog is, and whether another one replaces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<KatalogLifecycle>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
@@ -139,7 +151,8 @@ pub struct CrdEntry {
     /// namespace. The resource's own namespace and namespaces that are written out are always permitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_targets: Vec<AllowedTarget>,
-    /// Labels that resources must have to be watched. One that loses them is let go: its children stay.
+    /// Labels that resources must have to be watched. One that loses them is let go: its children stay. Required for
+    /// built-in kinds such as `Deployment`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub label_selector: BTreeMap<String, String>,
     /// Fields that resources must have to be watched, as far as the API server selects by them:
@@ -149,6 +162,9 @@ pub struct CrdEntry {
     /// Labels that every resource gets; values may be templates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Text>,
+    /// Annotations that every resource gets; values may be templates.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, Text>,
     /// Finalizers that every resource gets beside ours; those of `operatorBox` count before these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
@@ -179,6 +195,12 @@ pub struct CrdEntry {
     /// Motifs that the operator is made of, beside its box.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
+    /// Whether other entries, and other Katalogs, may read the resources through `cross`. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cross_access: Option<bool>,
+    /// Which pages of the HTTP API the operator has. Default: those of `spec.endpoints`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Endpoints>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// Extension: how far the field is supported; `later`, `ignored` or `refused`, absent means it works.
 pub const SUPPORT: &str = "x-orkestra-support";
-/// Extension of a field that is refused: why.
+/// Extension of a field that is refused or has no effect: why.
 pub const REASON: &str = "x-orkestra-reason";
 /// Extension of an enum: values of the language that are not built yet.
 pub const LATER_VALUES: &str = "x-orkestra-later-values";
@@ -86,6 +86,19 @@ impl Transform for Ignored {
             schema,
             self.0,
             &json!({ SUPPORT: "ignored", "description": description }),
+        );
+    }
+}
+
+/// Adds fields that are accepted and have no effect here to an object's schema, with the reason.
+pub(crate) struct Idle(pub(crate) &'static [&'static str], pub(crate) &'static str);
+
+impl Transform for Idle {
+    fn transform(&mut self, schema: &mut Schema) {
+        insert(
+            schema,
+            self.0,
+            &json!({ SUPPORT: "ignored", REASON: self.1, "description": "Of other generations." }),
         );
     }
 }

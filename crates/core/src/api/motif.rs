@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::envelope;
-use super::later::Later;
+use super::lifecycle::Deprecation;
 use super::notes::Notes;
 use super::operator_box::{Lifecycle, StatusField};
-use super::planned::DeprecationLater;
 use super::profiles::Profiles;
 use super::rules::Admission;
 use super::shape::Shape;
@@ -213,10 +212,9 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub projects: Option<Node>,
-    /// What is not built yet.
-    #[serde(skip)]
-    #[schemars(!skip, flatten)]
-    pub(crate) later: Later<DeprecationLater>,
+    /// Why the document is deprecated, and what replaces it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deprecation: Option<Deprecation>,
 }
 
 /// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.

@@ -18,7 +18,7 @@ use super::later::{Later, Refused};
 use super::observe::Observe;
 use super::on_delete::OnDelete;
 use super::planned::BoxLater;
-use super::pre_reconcile::{PreReconcile, Requeue};
+use super::pre_reconcile::{PreReconcile, Requeues};
 use super::queue::Queue;
 use super::rules::Normalize;
 use super::scalar::{Scalar, Text};
@@ -104,9 +104,9 @@ pub struct Reconciler {
     /// The queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Queue>,
-    /// Reconciles a resource again after a while.
+    /// Reconciles a resource again after a while. Of a list the first rule whose conditions hold counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub requeue: Option<Requeue>,
+    pub requeue: Option<Requeues>,
 }
 
 /// Children by kind. Within a kind the order of declaration counts.

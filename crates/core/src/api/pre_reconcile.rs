@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::ExternalCall;
 use super::gate::Gates;
-use super::later::Refused;
+use super::later::Idle;
 use super::scalar::Text;
 
 /// What must hold before a pass. A resource that is held back is looked at again when something changes that a gate asks
@@ -13,7 +13,7 @@ use super::scalar::Text;
 /// never held back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["sentinels"], "a pass follows from what is, not from what changed: compare `metadata.generation` with `status.observedGeneration`"))]
+#[schemars(transform = Idle(&["sentinels"], "a reconcile pass follows from the state, not from what changed: compare `metadata.generation` with `status.observedGeneration`"))]
 pub struct PreReconcile {
     /// What must hold for a resource to be queued. While it doesn't, no pass runs, and the condition `Gated` of the resource says so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,8 @@ pub struct PreReconcile {
 /// What must hold before a pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["eventAware"], "changes of one resource are one item of the queue, which stands for the newest state"))]
+#[schemars(transform = Idle(&["eventAware", "sentinels"], "a reconcile pass follows from the newest state, not from what changed"))]
+#[schemars(transform = Idle(&["failPolicy"], "a gate that cannot be evaluated fails the reconcile pass, which is retried"))]
 pub struct Hold {
     /// What is asked.
     #[serde(flatten)]
@@ -39,6 +40,17 @@ pub struct Hold {
     /// fails the pass: the gate is neither open nor closed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
+}
+
+/// When a resource is reconciled again: one rule, or several of which the first that holds counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Requeues {
+    /// One rule.
+    One(Requeue),
+    /// Several: the first that holds counts.
+    Several(Vec<Requeue>),
 }
 
 /// Reconciles a resource again after a while. The resync goes on beside it.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
-use super::later::{Later, Refused};
+use super::later::{Idle, Later};
 use super::planned::QueueLater;
 use super::scalar::Scalar;
 
@@ -24,7 +24,7 @@ pub struct Queue {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub failure_threshold: Option<u32>,
-    /// `true` is refused: every operator has a queue of its own, so that none waits behind another.
+    /// `true` has no effect: every operator has a queue of its own, so that none waits behind another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
     /// How long a resource whose pass failed waits for the next. A failed pass is tried again for as long as it takes;
@@ -51,7 +51,7 @@ pub enum QueueBackoff {
 /// Waits after failed passes, each longer than the one before.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["maxAttempts"], "a pass that failed is tried again until it succeeds"))]
+#[schemars(transform = Idle(&["maxAttempts"], "a failed reconcile pass is retried until it succeeds"))]
 pub struct QueueWaits {
     /// The first wait. Default `500ms`.
     #[serde(skip_serializing_if = "Option::is_none")]

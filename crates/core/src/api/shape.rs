@@ -10,6 +10,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 
+/// Fields whose maps earlier documents write as lists of `{key, value}`.
+pub(crate) const PAIRS: [&str; 2] = ["labels", "annotations"];
+
+/// Blocks of rules that earlier documents write as the list alone.
+pub(crate) const RULES: [&str; 2] = ["validation", "mutation"];
+
 /// What a value may look like.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Shape {
@@ -89,8 +95,8 @@ pub enum Support {
     Works,
     /// The language has it, and it is not built yet.
     Later,
-    /// It is accepted and has no effect here.
-    Ignored,
+    /// It is accepted and has no effect here, for this reason; empty says nothing more.
+    Ignored(String),
     /// It is not accepted, for this reason.
     Refused(String),
 }
@@ -171,7 +177,10 @@ mod tests {
         );
         assert_eq!(*field(entry, "enabled"), Shape::Bool);
         assert_eq!(object(entry).fields["conversion"].support, Support::Later);
-        assert_eq!(object(entry).fields["mode"].support, Support::Ignored);
+        assert_eq!(
+            object(entry).fields["mode"].support,
+            Support::Ignored(String::new())
+        );
         assert!(matches!(field(entry, "setup"), Shape::OneOf(shapes) if shapes.len() == 2));
         let lifecycle = field(field(entry, "operatorBox"), "onCreate");
         let declared = object(field(entry, "operatorBox"));

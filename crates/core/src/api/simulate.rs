@@ -123,8 +123,12 @@ pub struct Change {
     #[serde(default)]
     pub crd: Option<String>,
     /// A JSON merge patch of the custom resource.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub patch: Node,
+    #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub patch: Option<Node>,
+    /// `true` requests the deletion of the custom resource, instead of a patch. Default `false`.
+    #[serde(default)]
+    pub delete: Option<bool>,
 }
 
 /// What is expected of a simulation.

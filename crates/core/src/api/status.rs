@@ -113,6 +113,9 @@ pub struct OperatedKind {
     /// Keys of the labels that accepted revisions put on the resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Keys of the annotations that accepted revisions put on the resources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub annotations: Vec<String>,
     /// Finalizers of others that accepted revisions put on the resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,

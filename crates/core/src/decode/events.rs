@@ -1,44 +1,44 @@
-//! Watch events, read from the bytes of their line into what is looked at of the object.
+//! Decodes watch events from the bytes of their lines; only the needed parts of the object are kept.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use super::splitter::{LARGEST_OBJECT, empty};
-use crate::{
-    reconcile::record::Version,
-    value::{Node, Sieve, scan},
+use super::{
+    splitter::{LARGEST_OBJECT, empty},
+    version::Version,
 };
+use crate::value::{Node, Sieve, scan};
 
-/// What a line of a watch says.
+/// The content of a line of a watch.
 #[derive(Debug, PartialEq)]
 pub enum Event {
-    /// What an object is now, as far as it was asked for and can be read ([`Sieve::decode`]).
+    /// The present state of an object, as far as it was requested and is readable ([`Sieve::decode`]).
     Put(Node),
-    /// An object that is gone, or out of what is watched, as it was last.
+    /// The last state of an object that is deleted, or no longer selected.
     Gone(Node),
-    /// The watch has told everything up to here.
+    /// The watch has reported everything up to this version.
     Bookmark(Version),
     /// The API server ends the watch: its `Status`.
     Refused(Node),
-    /// Something that is not an event: whatever it was to say is lost.
+    /// A line that is not an event: its content is lost.
     Lost,
 }
 
 const ERROR: &str = "ERROR";
 
-/// The lines of a watch on their way.
+/// The lines of a watch as they arrive.
 #[derive(Default)]
 pub struct Lines {
-    /// The beginning of a line of which the rest has not come.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// Whether that line is too long: its rest is passed over.
+    /// Whether that line is too long: its rest is skipped.
     is_large: bool,
 }
 
 impl Lines {
-    /// Takes in what has arrived, up to the end of a line. Returns how much that was, and the event of that line: none where it
-    /// has not come to its end, is empty, or is of a type that is not known.
+    /// Processes received bytes, up to the end of a line. Returns the number of bytes processed, and the event of the line:
+    /// `None` if the line is incomplete or empty, or its event type is unknown.
     pub fn feed(&mut self, part: &[u8], sieve: &Sieve) -> (usize, Option<Event>) {
         let end = memchr::memchr(b'\n', part);
         let text = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
@@ -62,13 +62,13 @@ impl Lines {
         (used, event)
     }
 
-    /// Whether a line has begun and not ended.
+    /// True if a line is incomplete.
     pub fn is_cut_off(&self) -> bool {
         !self.line.iter().all(u8::is_ascii_whitespace)
     }
 }
 
-/// Reads a line.
+/// Decodes a line.
 fn read(sieve: &Sieve, line: &[u8]) -> Option<Event> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return None;
@@ -83,7 +83,7 @@ fn read(sieve: &Sieve, line: &[u8]) -> Option<Event> {
     }
 }
 
-/// Reads a line of which something cannot be read.
+/// Decodes a line that is partly unreadable.
 fn read_parts(line: &[u8], decode: impl Fn(&[u8]) -> Node) -> Option<Event> {
     let (mut kind, mut object) = (None, None);
     for (key, value) in scan::fields(line) {
@@ -96,7 +96,7 @@ fn read_parts(line: &[u8], decode: impl Fn(&[u8]) -> Node) -> Option<Event> {
     match (kind, object) {
         (Some(kind), Some(object)) if kind != ERROR => event(&kind, decode(object)),
         (_, Some(object)) => Some(refused(object)),
-        // An error that came up before the first event is told without a type.
+        // An error before the first event has no type.
         (_, None) => Some(refused(line)),
     }
 }
@@ -123,7 +123,7 @@ fn event(kind: &str, object: Node) -> Option<Event> {
     })
 }
 
-/// One line: an event's type and its object. What an error says is kept whole.
+/// One line: an event's type and its object. The object of an error is kept completely.
 struct Line<'s>(&'s Sieve);
 
 impl<'de> DeserializeSeed<'de> for Line<'_> {
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for Line<'_> {
         while let Some(key) = map.next_key::<String>()? {
             match (&*key, &kind) {
                 ("type", _) => kind = Some(map.next_value()?),
-                // Every server tells the type first. Where one does not it may be an error.
+                // Every known server sends the type first. If it does not, the event may be an error.
                 ("object", Some(kind)) if kind != ERROR => {
                     object = Some(map.next_value_seed(self.0)?);
                 }

@@ -1,4 +1,5 @@
-//! List pages and watch events: bytes as they arrive to objects, of which no more is kept than a [`Sieve`] asks for.
+//! List pages and watch events: decodes bytes as they arrive into objects, of which only the parts that a [`Sieve`] selects are
+//! kept.
 //!
 //! ```text
 //!  page ──── Splitter ──► text of one item ─┐
@@ -6,12 +7,13 @@
 //!  watch ─── Lines ─────► text of one event ┘
 //! ```
 //!
-//! An object that cannot be read is that object's trouble: the objects beside it, before it and after it are read. Its name is
-//! read from its metadata whatever the rest is like.
+//! An unreadable object affects only itself: the other objects of its page or watch are decoded. Its name is read from its
+//! metadata, whatever the rest contains.
 
 mod events;
 mod page;
 mod splitter;
+mod version;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ pub use self::{
     events::{Event, Lines},
     page::{BadPage, Listed, Page},
     splitter::{LARGEST_OBJECT, Uncut},
+    version::Version,
 };
 #[cfg(doc)]
 use crate::value::Sieve;

@@ -1,27 +1,27 @@
-//! Pages of lists, read item by item while they arrive: a page is never held, neither as text nor as trees.
+//! List pages, decoded item by item as they arrive: a page is never held completely, neither as text nor as trees.
 
 use serde::Deserialize;
 
 use super::splitter::{Found, Splitter, Uncut};
 use crate::value::{Node, Sieve};
 
-/// What comes out of a page.
+/// A part of a page.
 #[derive(Debug, PartialEq)]
 pub enum Listed {
-    /// The state that all pages of the list show; comes in front of all objects.
+    /// The resourceVersion of all pages of the list; precedes all objects.
     Version(String),
-    /// An object, as far as it was asked for and can be read ([`Sieve::decode`]). The API server leaves `apiVersion` and
-    /// `kind` out of the items of built-in kinds.
+    /// An object, as far as it was requested and is readable ([`Sieve::decode`]). The API server omits `apiVersion` and `kind` in
+    /// the items of built-in kinds.
     Object(Node),
 }
 
 /// Why a page ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BadPage {
-    /// It cannot be taken apart.
+    /// The text cannot be split.
     #[error("the list cannot be read: {0}")]
     Uncut(#[from] Uncut),
-    /// What is around the items is not a list. The message quotes nothing of it.
+    /// The text around the items is not a list. The message does not quote it.
     #[error("the answer is not what was asked for (line {}, column {})", .0.line(), .0.column())]
     NoList(#[from] serde_json::Error),
 }
@@ -40,16 +40,16 @@ struct Metadata {
     next: Option<String>,
 }
 
-/// A page on its way.
+/// A page that is being received.
 pub struct Page<'s> {
     sieve: &'s Sieve,
     splitter: Splitter,
-    /// Objects that came in front of the version, which no server sends so.
+    /// Objects that precede the version, which no known server sends.
     early: Option<Vec<Node>>,
 }
 
 impl<'s> Page<'s> {
-    /// Nothing of it has arrived.
+    /// A page of which nothing was received.
     pub fn new(sieve: &'s Sieve) -> Self {
         Self {
             sieve,
@@ -58,10 +58,10 @@ impl<'s> Page<'s> {
         }
     }
 
-    /// Takes in what has arrived and hands out what is complete. What was handed out before an error is true all the same.
+    /// Processes received bytes and passes complete parts to `take`. Parts that were passed on before an error are still valid.
     ///
     /// # Errors
-    /// [`BadPage`]: of an item that cannot be read there is none.
+    /// [`BadPage`]; an unreadable item is not an error.
     pub fn feed(&mut self, text: &[u8], take: &mut dyn FnMut(Listed)) -> Result<(), BadPage> {
         let (sieve, early) = (self.sieve, &mut self.early);
         self.splitter.feed(text, &mut |found| {
@@ -85,10 +85,10 @@ impl<'s> Page<'s> {
         })
     }
 
-    /// Ends it; returns what asks for the next page, or none on the last.
+    /// Ends the page; returns the continue token of the next page, or `None` on the last.
     ///
     /// # Errors
-    /// [`Uncut::Short`] where its end has not come.
+    /// [`Uncut::Short`] if the end of the page is missing.
     pub fn end(self, take: &mut dyn FnMut(Listed)) -> Result<Option<String>, BadPage> {
         let Envelope { metadata } = serde_json::from_slice(&self.splitter.end()?)?;
         if let Some(early) = self.early {

@@ -1,32 +1,32 @@
-//! Cuts the text of a list into its items while it arrives, so that never more than one item is held.
+//! Splits the text of a list into its items as it arrives, so that at most one item is held.
 //!
 //! ```text
 //!  {"kind":…,"metadata":{…},"items":[ {…} , {…} ]}
 //!  └───────── envelope ────────────┘ item   item └┘ envelope
 //! ```
 
-/// The largest object that is read, in bytes: etcd takes 1.5 MiB in one request, and JSON is wordier than what it stores.
+/// The largest object that is read, in bytes: etcd accepts 1.5 MiB in one request, and JSON is longer than the stored form.
 pub const LARGEST_OBJECT: usize = 16 << 20;
-/// The longest that a list may be without its items.
+/// The largest list, not counting its items.
 const LONGEST_ENVELOPE: usize = 1 << 20;
-/// Buffers larger than this are given back once their content is used.
+/// Buffers larger than this are freed once their content is used.
 pub(super) const KEPT_BUFFER: usize = 16 << 10;
 
-/// What was found in the text.
+/// A part of the text.
 #[derive(Clone, Copy)]
 pub(super) enum Found<'t> {
-    /// The items begin. This is what came in front of them, made a whole JSON object.
+    /// The items begin. This is the text before them, completed to a JSON object.
     Items(&'t [u8]),
-    /// The text of one item, with space around it.
+    /// The text of one item, with white space around it.
     Item(&'t [u8]),
     /// The beginning of an item that is larger than [`LARGEST_OBJECT`].
     Beginning(&'t [u8]),
 }
 
-/// Why a text cannot be cut.
+/// Why a text cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Uncut {
-    /// Its end is missing.
+    /// The end is missing.
     #[error("it was cut off")]
     Short,
     /// It is too large, not counting its items.
@@ -34,7 +34,7 @@ pub enum Uncut {
     TooLarge,
 }
 
-/// A list on its way. It looks for brackets and quotes only: that the parts are JSON is for whoever reads them.
+/// A list that is being received. Only brackets and quotes are interpreted: the parts are parsed by the caller.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a state of the text, and none follows from another"
@@ -42,20 +42,20 @@ pub enum Uncut {
 #[derive(Default)]
 pub(super) struct Splitter {
     place: Place,
-    /// Brackets that are open, in the envelope or in the item.
+    /// Open brackets, in the envelope or in the item.
     depth: usize,
-    /// Inside text between quotes.
+    /// Inside a quoted text.
     quoted: bool,
-    /// Behind a backslash.
+    /// After a backslash.
     escaped: bool,
     envelope: Vec<u8>,
-    /// Where the last text between quotes of the envelope began and ended.
+    /// The start and end of the last quoted text in the envelope.
     word: (usize, usize),
     /// Whether that text is a key: a colon followed.
     is_key: bool,
-    /// The beginning of an item of which the rest has not come.
+    /// The beginning of an incomplete item.
     item: Vec<u8>,
-    /// Whether that item is too large: its rest is passed over.
+    /// Whether that item is too large: its rest is skipped.
     is_large: bool,
 }
 
@@ -67,10 +67,10 @@ enum Place {
 }
 
 impl Splitter {
-    /// Takes in what has arrived and hands out what is complete.
+    /// Processes received bytes and passes complete parts to `take`.
     ///
     /// # Errors
-    /// [`Uncut::TooLarge`]; and those of `take`, at once.
+    /// [`Uncut::TooLarge`]; errors of `take` are returned at once.
     pub(super) fn feed<E: From<Uncut>>(
         &mut self,
         mut text: &[u8],
@@ -86,10 +86,10 @@ impl Splitter {
         Ok(())
     }
 
-    /// The list without its items.
+    /// Returns the list without its items.
     ///
     /// # Errors
-    /// [`Uncut::Short`] where its end has not come.
+    /// [`Uncut::Short`] if its end is missing.
     pub(super) fn end(self) -> Result<Vec<u8>, Uncut> {
         let is_whole = self.place == Place::Envelope && self.depth == 0 && !self.quoted;
         if is_whole {
@@ -99,7 +99,7 @@ impl Splitter {
         }
     }
 
-    /// Goes on until the items begin; returns how far it came.
+    /// Processes text until the items begin; returns the number of bytes processed.
     fn feed_envelope<E: From<Uncut>>(
         &mut self,
         text: &[u8],
@@ -139,7 +139,7 @@ impl Splitter {
         Ok(text.len())
     }
 
-    /// Whether the value that begins here is that of the key `items`: nothing but a colon and space lie between.
+    /// True if the value that begins here belongs to the key `items`: only a colon and white space are between them.
     fn is_items(&self) -> bool {
         let (start, end) = self.word;
         let (word, rest) = (self.envelope.get(start..end), self.envelope.get(end..));
@@ -147,7 +147,7 @@ impl Splitter {
         self.is_key && word == Some(b"\"items\"") && rest.is_some_and(|rest| rest.iter().all(plain))
     }
 
-    /// Goes on to the end of an item or of all of them; returns how far it came.
+    /// Processes text to the end of an item or of all items; returns the number of bytes processed.
     fn feed_items<E: From<Uncut>>(
         &mut self,
         text: &[u8],
@@ -180,7 +180,7 @@ impl Splitter {
         Ok(text.len())
     }
 
-    /// Keeps a part of an item, as far as an item may go.
+    /// Keeps a part of an item, up to the limit.
     fn keep(&mut self, text: &[u8]) {
         let room = LARGEST_OBJECT - self.item.len();
         self.is_large |= text.len() > room;
@@ -213,7 +213,8 @@ impl Splitter {
         handed
     }
 
-    /// Goes on inside quotes to what is behind the next byte that means anything there; returns how far it came.
+    /// Skips quoted text up to and including the next quote, backslash or escaped character; returns the number of bytes
+    /// processed.
     fn pass_quoted(&mut self, text: &[u8]) -> usize {
         let found = if self.escaped {
             Some(0)
@@ -227,7 +228,7 @@ impl Splitter {
         at + 1
     }
 
-    /// Inside quotes only a backslash and a quote mean anything.
+    /// Inside quotes only a backslash and a quote have a meaning.
     fn in_quotes(&mut self, byte: u8) {
         if self.escaped {
             self.escaped = false;
@@ -239,7 +240,7 @@ impl Splitter {
     }
 }
 
-/// Empties a buffer, and gives a large one back: one huge object must not be paid for ever.
+/// Clears a buffer, and frees a large one: the memory for one huge object must not be kept forever.
 pub(super) fn empty(buffer: &mut Vec<u8>) {
     buffer.clear();
     buffer.shrink_to(KEPT_BUFFER);

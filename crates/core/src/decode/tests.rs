@@ -14,7 +14,7 @@ fn paths(texts: &[&str]) -> Vec<Path> {
         .collect()
 }
 
-/// What comes out of a page that arrives in parts of that size.
+/// The objects of a page that arrives in parts of that size.
 fn page(sieve: &Sieve, text: &[u8], size: usize) -> Result<Vec<Node>, BadPage> {
     let (mut page, mut objects) = (Page::new(sieve), Vec::new());
     let mut take = |listed| {
@@ -56,7 +56,7 @@ fn deep(levels: usize) -> String {
     format!("{open}1{close}")
 }
 
-/// Hostile objects, the path that cannot be read of each when `spec` is read, and why.
+/// Hostile objects, each with the path that is unreadable when `spec` is read, and the cause.
 fn hostile() -> Vec<(String, String, &'static str, Cause)> {
     let spec = |name: &str, value: &str| {
         (
@@ -211,7 +211,7 @@ fn an_object_that_is_too_large_is_named_from_its_beginning() {
     assert_eq!(CrRecord::read(found, &[]).unwrap(), records[0]);
 }
 
-/// Objects that are large in ways that the API server lets in.
+/// Objects that are as large as the API server accepts, in several ways.
 #[test]
 fn objects_as_large_as_the_api_server_lets_in_are_read() {
     let names = ["a".repeat(253), "a".to_owned()];

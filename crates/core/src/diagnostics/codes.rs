@@ -1,10 +1,10 @@
 //! The kinds of problems, each with a stable code.
 //!
-//! A code is never given to another kind of problem, and the number of one that is gone is not used again: people
-//! search for it, and scripts compare with it.
+//! A code is never reused for another kind of problem, also after it is removed, because people search for codes and scripts
+//! compare them.
 //!
-//! Each has its file in `samples/`, called after it: its cause in prose, a document that has the problem and one that
-//! has not. A code without that file does not compile, and a test executes the documents.
+//! Each code has a file of its name in `samples/`: the cause in prose, a document with the problem and one without. A code
+//! without that file does not compile, and a test runs the documents.
 
 use std::fmt;
 
@@ -22,14 +22,14 @@ macro_rules! codes {
             /// All codes, by number.
             pub const ALL: &[Code] = &[$(Code::$code,)*];
 
-            /// What the problem is, in a few words.
+            /// Returns the problem in a few words.
             pub fn title(self) -> &'static str {
                 match self {
                     $(Code::$code => $title,)*
                 }
             }
 
-            /// The file with its cause and samples.
+            /// Returns the file with its cause and samples.
             pub(super) fn file(self) -> &'static str {
                 match self {
                     $(Code::$code => include_str!(concat!("samples/", stringify!($code), ".md")),)*
@@ -41,52 +41,54 @@ macro_rules! codes {
 
 codes! {
     // Documents.
-    /// The text is no YAML.
+    /// The text is not valid YAML.
     Syntax = 1, "the YAML cannot be read";
-    /// A limit that protects the reader.
+    /// The document exceeds a limit that protects the reader.
     TooLarge = 2, "the document is too large";
     /// A file without any document.
     NoDocument = 3, "there is no document";
-    /// `apiVersion` is missing, old or not ours.
+    /// `apiVersion` is missing, old or not Orkestra's.
     ApiVersion = 4, "the `apiVersion` is not the present one";
-    /// `kind` is missing, unknown or not built yet.
+    /// `kind` is missing, unknown or not implemented yet.
     DocumentKind = 5, "the `kind` is not one that can be read";
-    /// Fields stand too far left.
+    /// Fields have too little indentation.
     LostIndentation = 6, "the indentation is lost";
-    /// A file that a document names is missing or no text.
+    /// A file that a document names is missing or not text.
     Unreadable = 7, "the file cannot be read";
-    /// Two documents of one name.
+    /// Two documents with the same name.
     SameNameTwice = 8, "two documents have one name";
     /// A field that the language does not have.
     UnknownField = 10, "the field is not known";
-    /// A field or a word of the language that is not built yet.
+    /// A field or a word of the language that is not implemented yet.
     NotSupportedYet = 11, "this is not supported yet";
-    /// A declaration that changes nothing.
+    /// A declaration without effect.
     NoEffect = 12, "this has no effect";
-    /// A list where a map belongs, and the like.
+    /// A value of the wrong shape, such as a list in place of a map.
     WrongShape = 13, "the value has the wrong shape";
-    /// A field that must be there.
+    /// A required field.
     Missing = 14, "a field is missing";
-    /// A number beyond its bounds.
+    /// A number outside its range.
     OutOfRange = 15, "the number is out of range";
-    /// None of the words that are possible.
+    /// A word that is not one of the possible values.
     UnknownWord = 16, "the word is not known";
-    /// Text that is no duration.
+    /// Text that is not a duration.
     BadDuration = 17, "this is no duration";
-    /// An earlier or another spelling.
+    /// An earlier or alternative spelling.
     OtherSpelling = 18, "there is a present spelling for this";
-    /// One thing in two spellings.
+    /// The same setting in two spellings.
     TwoSpellings = 19, "one thing is declared in two spellings";
-    /// A name that Kubernetes does not allow.
+    /// A name that Kubernetes rejects.
     BadName = 20, "the name is not legal";
-    /// A key of data or an environment variable that Kubernetes does not allow.
+    /// A key of data or an environment variable that Kubernetes rejects.
     BadKey = 21, "the key is not legal";
-    /// Nothing where something is needed.
+    /// An empty value where one is required.
     Empty = 22, "this is empty";
-    /// One thing set in two places.
+    /// The same setting in two places.
     SetTwice = 23, "this is set twice";
-    /// Fields that cannot stand beside each other, or of which one is needed.
+    /// Fields that are mutually exclusive, or of which one is required.
     Exclusive = 24, "these exclude each other";
+    /// A document that its author has deprecated.
+    Deprecated = 25, "the document is deprecated";
 
     // Templates.
     /// A template that cannot be parsed.
@@ -101,25 +103,25 @@ codes! {
     UnknownVariable = 104, "the variable is not declared";
     /// A path without its leading dot.
     MissingDot = 105, "the path lacks its leading dot";
-    /// Data that no template of this place can read.
+    /// Data that templates cannot read in this position.
     UnknownData = 106, "there is no such data";
-    /// A template where none can be.
+    /// A template in a field that does not accept one.
     NotATemplate = 107, "a template is not possible here";
-    /// A template that gives what the field cannot take.
+    /// A template whose result is not valid for the field.
     WrongValue = 108, "the value does not fit the field";
-    /// A function of others that templates here cannot call.
+    /// A function of another engine that templates here cannot call.
     RefusedNote = 109, "the note is refused";
-    /// A random note where its value is not kept.
+    /// A random note whose value is not stored.
     RandomValue = 110, "a random value is not kept here";
-    /// A note of the user that no template can call.
+    /// A user's note that no template can call.
     NoteName = 111, "the note has no legal name";
-    /// A note of the user that has the name of a built-in one.
+    /// A user's note with the name of a built-in one.
     HiddenNote = 112, "a built-in note is hidden";
-    /// Notes of the user that need their own results.
+    /// User's notes that depend on their own results.
     NoteCircle = 113, "notes call each other in a circle";
     /// A `default` with its value before its fallback.
     FallbackFirst = 114, "the fallback comes first";
-    /// Two Motifs with a note of one name.
+    /// Two Motifs with a note of the same name.
     NoteTwice = 115, "two Motifs declare one note";
     /// A child that the operatorBox does not declare.
     UnknownChild = 116, "there is no such child";
@@ -127,90 +129,90 @@ codes! {
     UnknownCross = 117, "there is no such entry of `cross`";
     /// Arguments in the order of another template language.
     ArgumentOrder = 118, "the arguments are in another order";
-    /// An expression of another template language, which stays text.
+    /// An expression of another template language, which is treated as text.
     OtherLanguage = 119, "this is an expression of another language";
 
     // Operators.
-    /// Neither `apiTypes` nor a definition.
+    /// Neither `apiTypes` nor a CRD.
     NoApiTypes = 200, "the operator has no API types";
-    /// What is declared differs from the definition.
+    /// The declaration differs from the CRD.
     KindMismatch = 201, "the declaration differs from the definition";
-    /// A kind that nobody may operate or make.
+    /// A kind that must not be operated or created.
     ReservedKind = 202, "the kind cannot be used for this";
-    /// Two operators for one kind and version.
+    /// Two operators for the same kind and version.
     SameKindTwice = 203, "two operators have one kind";
     /// `default: false`.
     CustomReconciler = 205, "reconcilers of your own are not supported";
-    /// Finalizers other than ours.
+    /// Finalizers other than Orkestra's.
     Finalizers = 206, "finalizers of your own are not supported";
-    /// A `crdFile` that is no definition.
+    /// A `crdFile` that is not a CRD.
     CrdFile = 207, "the definition cannot be used";
     /// `dependsOn` names an operator that the Katalog does not have.
     UnknownOperator = 208, "there is no such operator";
     /// Operators that wait for each other.
     DependencyCircle = 209, "operators wait for each other in a circle";
-    /// A condition of an autoscaler on something that no operator measures.
+    /// A condition of an autoscaler on a metric that no operator has.
     UnknownMetric = 210, "there is no such metric";
-    /// A share of a queue that has no depth.
+    /// A share of the queue's depth, without a declared depth.
     NoDepth = 211, "the queue has no depth";
 
     // Children.
-    /// Text that is no API version.
+    /// Text that is not an API version.
     BadApiVersion = 300, "this is no API version";
     /// A kind that Kubernetes does not have.
     UnknownKind = 301, "Kubernetes has no such kind";
-    /// A kind of which nothing is known.
+    /// A kind that is not known, so that its plural is a guess.
     GuessedPlural = 302, "the kind is not known here";
-    /// Two children of one kind and name.
+    /// Two children of the same kind and name.
     SameChildTwice = 303, "two children are the same object";
-    /// A custom resource that makes another of its kind.
+    /// A custom resource that creates another of its own kind.
     EndlessChildren = 304, "the children would make children without end";
-    /// A child that nothing removes.
+    /// A child that is never removed.
     LeftBehind = 305, "the child outlives its custom resource";
-    /// A label or annotation under our prefix.
+    /// A label or annotation under Orkestra's prefix.
     ReservedLabel = 306, "the key is Orkestra's own";
-    /// A Service, or another object that is about pods, without a workload, or with several.
+    /// A Service, or another object that selects Pods, without a workload, or with several.
     ServiceSelector = 307, "there is nothing to select";
     /// A Service or a probe without a port.
     NoPort = 308, "there is no port";
-    /// Text that is no capability.
+    /// Text that is not a capability.
     Capability = 309, "this is no capability";
-    /// One text where a list of words belongs.
+    /// A text in place of a list of words.
     Words = 310, "a list of words is needed";
-    /// A copy of what a custom resource names in another namespace, or a custom resource that is read there.
+    /// A copy of an object in another namespace that the custom resource names, or a custom resource that is read there.
     OpenSource = 311, "anything could be read from another namespace";
     /// A binding whose role the custom resource chooses.
     UnknownRole = 312, "the right to give the role cannot be derived";
     /// A child in a namespace that a custom resource chooses.
     OpenTarget = 313, "the custom resource chooses the namespace of a child";
 
-    /// A patch of what identifies an object, or of what is not kept.
+    /// A patch of fields that identify an object, or that are not stored.
     PatchRefused = 320, "the patch touches what is not patched";
-    /// Text that is no cron expression.
+    /// Text that is not a cron expression.
     BadSchedule = 321, "this is no schedule";
-    /// `onImmutable: recreate` of what holds data.
+    /// `onImmutable: recreate` on an object that holds data.
     LosesData = 322, "data would be lost";
-    /// A reference to a child that the operator does not declare, but nearly.
+    /// A reference to a child that the operator does not declare, with a similar name to one that it does.
     NotDeclared = 323, "no child is called this";
     /// A reference to a key that a declared Secret or `ConfigMap` does not have.
     NoSuchKey = 324, "the child has no such key";
-    /// A mount of a volume that the pod does not have.
+    /// A mount of a volume that the Pod does not have.
     NoVolume = 325, "the pod has no such volume";
     /// A port that no container of the workload listens on.
     PortMismatch = 326, "no container listens on this port";
-    /// A selector that matches the pods of no workload.
+    /// A selector that matches no workload's Pods.
     SelectsNothing = 327, "the selector matches no pods";
     /// A namespaced child of a cluster-scoped custom resource, without a namespace.
     NoNamespace = 328, "the child has no namespace";
-    /// Text that is no image reference.
+    /// Text that is not an image reference.
     BadImage = 329, "the image reference is not valid";
-    /// An amount that is legal and of another order of magnitude than usual.
+    /// A valid amount of an unusual order of magnitude.
     OddAmount = 330, "the amount is unlikely";
 
     // Conditions and status.
-    /// A condition that names no field.
+    /// A condition without a field.
     ConditionWithoutField = 400, "the condition has no field";
-    /// Text that is no path.
+    /// Text that is not a path.
     BadPath = 401, "this is no path";
     /// `operator` without `value`.
     OperatorWithoutValue = 402, "the operator needs a value";
@@ -218,78 +220,78 @@ codes! {
     ValueWithoutOperator = 403, "the value needs an operator";
     /// A condition without a test.
     AsksNothing = 404, "the condition asks nothing";
-    /// Text that is no regular expression.
+    /// Text that is not a regular expression.
     BadRegex = 405, "this is no regular expression";
-    /// Two numbers of which the first is greater, or not two.
+    /// Bounds that are not two numbers in ascending order.
     BadBounds = 406, "these are no bounds";
-    /// A time, a day or a schedule that is none, or that never comes.
+    /// An invalid time, day or schedule, or one that never occurs.
     TimeCondition = 407, "the time of the condition is wrong";
-    /// `unique` of something that is no path of the custom resource.
+    /// `unique` on something other than a path of the custom resource.
     UniqueOperand = 408, "`unique` takes a path of the custom resource";
-    /// Two status fields of which one lies below the other.
+    /// Two status fields, one of which is below the other.
     StatusOverlap = 410, "one status field lies below another";
     /// A status field that Orkestra writes.
     StatusReserved = 411, "Orkestra writes this itself";
-    /// A status field that the definition lacks.
+    /// A status field that the CRD lacks.
     StatusUnknown = 412, "the definition has no such status field";
     /// `status.` at the start of a status path.
     StatusPrefix = 413, "status paths are relative";
 
     /// A condition waits for a value that no status field writes.
     NeverWritten = 414, "no status field writes this";
-    /// A key that `enrich` adds to children, and that is not listed there.
+    /// A key that `enrich` could add to children, but that is not listed there.
     NotAdded = 415, "nothing adds this to children";
-    /// A value of a Secret where more people read it.
+    /// A value of a Secret in a place that more people can read.
     SecretTold = 416, "the value of a Secret would be shown";
     // Rules.
-    /// A field of the spec that the definition lacks.
+    /// A field of the spec that the CRD lacks.
     SpecUnknown = 420, "the definition has no such field of the spec";
     /// A field that no rule can set.
     NotSettable = 421, "rules cannot set this";
 
     // Schemas and types.
-    /// A path that the schema cannot have.
+    /// A path that cannot exist in the schema.
     NoSuchField = 500, "the schema has no such field";
-    /// Values of two types that are never equal.
+    /// A comparison of types that are never equal.
     ComparedTypes = 501, "values of two types are compared";
-    /// A word that the schema's list does not have.
+    /// A word that is not in the schema's enum.
     NotInEnum = 502, "the word is none that the schema lists";
-    /// Text that need not be what the field takes.
+    /// Text that may be invalid for the field.
     MayNotFit = 503, "the text may not fit the field";
 
-    // What is taken from elsewhere.
-    /// A Motif or an included file that is not there.
+    // Imports and includes.
+    /// A Motif or an included file that does not exist.
     NotFound = 600, "what is referred to is not there";
     /// Motifs that import each other.
     ImportCycle = 601, "the imports go in a circle";
-    /// An input that an import must give.
+    /// A required input of an import.
     MissingInput = 602, "a required input is not given";
     /// An input that the Motif does not have.
     UnknownInput = 603, "the Motif has no such input";
-    /// An input of another type.
+    /// An input of the wrong type.
     InputType = 604, "the input takes another type";
     /// `.inputs` outside of Motifs.
     InputsOutside = 605, "inputs can only be read inside of Motifs";
-    /// A profile that nobody declares.
+    /// A profile that is not declared.
     UnknownProfile = 606, "there is no such profile";
     /// A profile that two documents declare.
     ProfileTwice = 607, "two profiles have one name";
-    /// A profile in the place of a built-in one.
+    /// A profile that hides a built-in one.
     ProfileShadows = 608, "a built-in profile is hidden";
-    /// A child in the place of a Motif's.
+    /// A child that replaces one of a Motif.
     Override = 609, "a child takes the place of a Motif's";
-    /// Parts of Motifs that nobody makes.
+    /// Parts of Motifs that are not used.
     UnusedParts = 610, "the import takes only a part of the Motif";
 
-    // Custom resources, where they are rendered.
+    // Rendered custom resources.
     /// A custom resource of a kind or version that no Katalog operates.
     NotOperated = 900, "nobody operates the custom resource";
-    /// A template that fails over a custom resource, or gives what the field cannot take.
+    /// A template that fails for a custom resource, or whose result is not valid for the field.
     CannotRender = 901, "it cannot be rendered";
 }
 
 impl Code {
-    /// The code that `text` names, in any case: `ORK0012`.
+    /// Parses a code, in any case: `ORK0012`.
     pub fn parse(text: &str) -> Option<Code> {
         let is_it = |code: &&Code| code.to_string().eq_ignore_ascii_case(text);
         Code::ALL.iter().find(is_it).copied()

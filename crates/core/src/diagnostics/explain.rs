@@ -1,33 +1,33 @@
-//! What users are told about a kind of problem: one source for `ork explain` and for the reference document.
+//! Explanations of codes: one source for `ork explain` and for the reference document.
 
 use super::Code;
 
-/// What users are told about a kind of problem.
+/// The explanation of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Explanation {
-    /// The kind of problem.
+    /// The code.
     pub code: Code,
-    /// What it is, in a few words.
+    /// The problem, in a few words.
     pub title: &'static str,
-    /// Why a document is refused or warned of for it: prose, in lines of at most 120 characters.
+    /// The reason for the error or warning: prose, in lines of at most 120 characters.
     pub cause: &'static str,
-    /// YAML that has the problem and no other. What a document needs beside it, such as definitions, stands in further
-    /// documents of the stream.
+    /// YAML with this problem and no other. Other documents that it needs, such as CRDs, are further documents of the
+    /// stream.
     pub wrong: &'static str,
-    /// The same YAML, mended.
+    /// The same YAML, corrected.
     pub right: &'static str,
 }
 
-/// What opens and what closes a sample in a code's file.
+/// The start and the end of a sample in a code's file.
 const FENCES: [&str; 2] = ["```yaml\n", "```\n"];
 
 impl Code {
-    /// Its cause, and samples that a test executes.
+    /// Returns its cause, and samples that a test runs.
     pub fn explain(self) -> Explanation {
         let [open, close] = FENCES;
         let mut parts = self.file().split(open);
         let cause = parts.next().unwrap_or_default().trim_end();
-        // Tests see to it that both are there.
+        // Tests check that both exist.
         let mut sample = || parts.next()?.split(close).next();
         Explanation {
             code: self,
@@ -39,7 +39,7 @@ impl Code {
     }
 }
 
-/// The reference of all codes in Markdown, by number.
+/// Returns the reference of all codes in Markdown, by number.
 pub fn markdown() -> String {
     let mut out = "<!-- Generated from crates/core/src/diagnostics: UPDATE=1 cargo test -p orkestra-core --lib diagnostics -->\n\
          # Diagnostics\n\n\

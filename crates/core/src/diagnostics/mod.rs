@@ -1,12 +1,11 @@
-//! What is wrong with a document, and where.
+//! Problems of documents and their positions.
 //!
-//! Checks collect every problem they find as a [`Diagnostic`]: a path always, a position when the
-//! document came from a file. The command line, the Katalog's status and the tests show the same.
+//! Checks collect every problem they find as a [`Diagnostic`]: always with a path, and with a position if the document is
+//! from a file. The command line, the Katalog's status and the tests show the same diagnostics.
 
 mod codes;
 mod explain;
 mod nearest;
-mod path;
 
 use std::fmt;
 
@@ -16,21 +15,21 @@ pub use codes::Code;
 pub use explain::{Explanation, markdown};
 pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest;
-pub use path::{FieldPath, Segment};
 
-use crate::document::Tree;
+pub use crate::tree::{FieldPath, Segment};
+use crate::tree::{Span, Tree};
 
-/// So many errors are told of one document, and so many warnings: nobody reads more, and each takes time to find and to
+/// The maximum number of errors, and of warnings, reported per document. Nobody reads more, and each takes time to find and
 /// locate.
 pub(crate) const MOST_PROBLEMS: usize = 250;
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The document is refused.
+    /// The document is rejected.
     Error,
-    /// The document is accepted; the author should know.
+    /// The document is accepted, but probably has a mistake.
     Warning,
 }
 
@@ -47,9 +46,9 @@ impl fmt::Display for Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Which kind of problem it is.
+    /// The kind of problem.
     pub code: Code,
     /// The file, as the user named it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,16 +62,15 @@ pub struct Diagnostic {
     /// The field: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
     #[serde(serialize_with = "path_as_text")]
     pub path: FieldPath,
-    /// Byte in the field's text that the problem is at, for errors inside templates. Turned into line
-    /// and column by [`Diagnostics::locate`].
+    /// The byte in the field's text, for errors inside templates. [`Diagnostics::locate`] turns it into a line and a column.
     #[serde(skip)]
     pub text_offset: Option<usize>,
-    /// Whether the problem is the field's key, not its value. Counts in [`Diagnostics::locate`].
+    /// True if the problem is the field's key, not its value. [`Diagnostics::locate`] uses it.
     #[serde(skip)]
     pub at_key: bool,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to do about it.
+    /// The fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -82,7 +80,7 @@ fn path_as_text<S: Serializer>(path: &FieldPath, serializer: S) -> Result<S::Ok,
 }
 
 impl Diagnostic {
-    /// A problem that refuses the document.
+    /// Creates an error, which rejects the document.
     pub fn error(code: Code, path: FieldPath, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
@@ -98,7 +96,7 @@ impl Diagnostic {
         }
     }
 
-    /// A problem that the author should know of.
+    /// Creates a warning.
     pub fn warning(code: Code, path: FieldPath, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Warning,
@@ -106,21 +104,21 @@ impl Diagnostic {
         }
     }
 
-    /// The same problem with what to do about it.
+    /// Adds a hint with the fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same problem at byte `offset` of the field's text.
+    /// Sets the byte in the field's text.
     #[must_use]
     pub fn at_text(mut self, offset: usize) -> Self {
         self.text_offset = Some(offset);
         self
     }
 
-    /// Gives the problem `file` and the position in `tree` where it has none.
+    /// Sets `file` and the position in `tree` if they are missing.
     pub(crate) fn locate(&mut self, tree: &Tree, file: Option<&str>) {
         if self.file.is_none() {
             self.file = file.map(str::to_owned);
@@ -138,7 +136,7 @@ impl Diagnostic {
         }
     }
 
-    /// What stands for this problem and all that are left out as it is.
+    /// Returns a problem that represents this one and all that are omitted.
     pub(crate) fn left_out(self) -> Self {
         Diagnostic {
             code: Code::TooLarge,
@@ -148,9 +146,9 @@ impl Diagnostic {
         }
     }
 
-    /// The same problem at a position.
+    /// Sets the position.
     #[must_use]
-    pub fn at(mut self, span: Option<crate::document::Span>) -> Self {
+    pub fn at(mut self, span: Option<Span>) -> Self {
         if let Some(span) = span {
             self.line = Some(span.line);
             self.column = Some(span.column);
@@ -179,7 +177,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Problems, in the order they were found. As an error: at least one of them refuses the document.
+/// Problems, in the order they were found. As an error type, it contains at least one error.
 ///
 /// Displays as one line each: `file:line:column: error[ORK0012]: path: message (hint: ...)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -196,25 +194,25 @@ impl Diagnostics {
         self.0.extend(diagnostics);
     }
 
-    /// Whether a problem refuses the document.
+    /// True if a problem is an error.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Whether there is no problem at all.
+    /// True if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The problems, in order.
+    /// Iterates over the problems, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()
     }
 
-    /// Gives `file` and the position in `tree` to every problem that has none, and sorts by position: those of other
-    /// files come last.
+    /// Sets `file` and the position in `tree` for every problem without them, and sorts by position. Problems in other files
+    /// come last.
     ///
-    /// A path that the document doesn't have gets the position of its nearest ancestor.
+    /// A path that the document does not have gets the position of its nearest ancestor.
     pub fn locate(&mut self, tree: &Tree, file: Option<&str>) {
         for diagnostic in &mut self.0 {
             diagnostic.locate(tree, file);
@@ -225,7 +223,7 @@ impl Diagnostics {
         });
     }
 
-    /// Leaves out the errors and the warnings that are too many, with a last problem in their place.
+    /// Removes excess errors and warnings, and adds a final problem in their place.
     pub(crate) fn cap(&mut self) {
         let (mut errors, mut warnings) = (0, 0);
         let mut left_out = None;
@@ -244,10 +242,10 @@ impl Diagnostics {
         self.0.extend(left_out);
     }
 
-    /// `Ok` with the warnings when nothing refuses the document.
+    /// Returns `Ok` with the warnings if there are no errors.
     ///
     /// # Errors
-    /// All problems, warnings included, when one is an error.
+    /// All problems, including warnings, if one is an error.
     pub fn into_result(self) -> Result<Vec<Diagnostic>, Diagnostics> {
         if self.has_errors() {
             Err(self)

@@ -1,17 +1,16 @@
-//! The nearest known word to a misspelt one.
+//! Finds the nearest known word to a misspelled one.
 
-/// The candidate that is nearest to `word`, when one is near enough to be meant.
+/// Returns the candidate nearest to `word`, if it is near enough.
 ///
-/// Case doesn't count. Near enough is at most one edit for words of up to three letters and at most a
-/// third of the longer word otherwise; a swap of two neighbours is one edit. Of equally near ones the
-/// first wins.
+/// The comparison ignores case. Near enough is at most one edit for words of up to three letters, and at most a third of the
+/// longer word otherwise; a swap of two neighbors is one edit. Of equally near candidates, the first wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = Letters::of(word);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let letters = Letters::of(candidate);
         let limit = (word.count.max(letters.count) / 3).max(1);
-        // Only what is nearer than the best so far is of interest.
+        // Only a candidate nearer than the best so far matters.
         let limit = best.map_or(limit, |(distance, _)| limit.min(distance.saturating_sub(1)));
         if word.differ(&letters) > 2 * limit {
             continue;
@@ -26,7 +25,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// The hint that names the candidate which is [`nearest`].
+/// Returns a hint with the [`nearest`] candidate.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -34,14 +33,14 @@ pub(crate) fn did_you_mean<'a>(
     nearest(word, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// Letters compared: no field of ours is longer.
+/// The number of letters that are compared: no field of the language is longer.
 const LONGEST: usize = 64;
 
 /// The first letters of a word, in lower case.
 struct Letters {
     all: [char; LONGEST],
     count: usize,
-    /// Which letters there are: a bit each, which rare letters share with others.
+    /// The set of letters: one bit each; rare letters share a bit with others.
     set: u64,
 }
 
@@ -68,7 +67,7 @@ impl Letters {
         }
     }
 
-    /// Letters that only one of the words has, or fewer. An edit takes away at most one of each.
+    /// Returns a lower bound for the number of letters that only one of the words has. An edit removes at most one of each.
     fn differ(&self, other: &Letters) -> usize {
         (self.set ^ other.set).count_ones() as usize
     }
@@ -78,8 +77,8 @@ impl Letters {
     }
 }
 
-/// Edits between two words: insertions, deletions, substitutions and swaps of neighbours. Nothing if there are more than
-/// `limit`, which is mostly seen early: an unknown word is compared with hundreds.
+/// Returns the number of edits between two words: insertions, deletions, substitutions and swaps of neighbors. `None` if
+/// there are more than `limit`, which is usually detected early, because an unknown word is compared with hundreds.
 ///
 /// Source: optimal string alignment, the restricted form of Damerau-Levenshtein.
 fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
@@ -98,7 +97,7 @@ fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
                 row[j + 1] = row[j + 1].min(before[j - 1] + 1);
             }
         }
-        // A swap looks two rows back.
+        // A swap refers two rows back.
         let near = |row: &[usize]| row[..=b.len()].iter().any(|edits| *edits <= limit);
         if !near(row) && !near(last) {
             return None;

@@ -1,16 +1,16 @@
-//! What the YAML parser says, in our words, with the mend.
+//! Rewrites errors of the YAML parser, with the fix.
 //!
-//! The parser stops where it can go on no further, which is often a line behind the mistake. The mistakes that people
-//! make most are looked for in the text, and told where they stand.
+//! The parser stops where it cannot continue, which is often a line after the mistake. The most frequent mistakes are
+//! searched for in the text and reported at their position.
 
 mod said;
 
-use super::tree::Span;
 use super::yaml::{self, Chunk, SyntaxError};
 use crate::diagnostics::Code;
+use crate::tree::Span;
 use said::{TABS, say};
 
-/// An error in our words, at its place in the file.
+/// Rewrites an error and finds its position in the file.
 ///
 /// `message` and `span` are the parser's; the span counts from the start of `chunk`.
 pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
@@ -45,7 +45,7 @@ pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> Syn
     }
 }
 
-/// A mistake that the text shows.
+/// A mistake found in the text.
 struct Found {
     code: Code,
     /// The line, from 0.
@@ -56,7 +56,7 @@ struct Found {
     hint: String,
 }
 
-/// A text without any indentation that has keys with something below them.
+/// Finds a text without indentation although keys in it have nested content.
 fn flat(lines: &[&str]) -> Option<Found> {
     let written = || {
         let lines = lines.iter().enumerate();
@@ -78,7 +78,7 @@ fn flat(lines: &[&str]) -> Option<Found> {
     })
 }
 
-/// A plain mistake on the line where the parser stopped, or shortly before it.
+/// Finds an obvious mistake on the line where the parser stopped, or shortly before it.
 fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Option<Found> {
     let last = stopped.min(lines.len().checked_sub(1)?);
     let near = || (last.saturating_sub(1)..=last).rev();
@@ -89,7 +89,7 @@ fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Op
         return open.filter(|_| !message.contains("trailing") && !message.contains("escape"));
     }
     if message.starts_with("tabs") || message.contains("found a tab") {
-        // The parser names the line where the value began that a tab indents further on.
+        // A tab that indents a later line makes the parser report the line where the value began.
         let is_indented = |line: &str| {
             let indent = line.len() - line.trim_start().len();
             line[..indent].contains('\t')
@@ -116,7 +116,7 @@ fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Op
         .or_else(|| near().find_map(|line| no_space(lines[line], line)))
 }
 
-/// Where the value of a line begins: behind `- ` and `key: `.
+/// Returns the offset of the value in a line, after `- ` and `key: `.
 fn value_at(line: &str) -> usize {
     let mut at = line.len() - line.trim_start().len();
     while let Some(rest) = line[at..].strip_prefix("- ") {
@@ -131,7 +131,7 @@ fn value_at(line: &str) -> usize {
     }
 }
 
-/// A value that begins with a quote and does not end with one.
+/// Finds a value that begins with a quote and does not end with one.
 fn open_quote(line: &str, number: usize) -> Option<Found> {
     let byte = value_at(line);
     let quote = line[byte..]
@@ -156,7 +156,7 @@ fn open_quote(line: &str, number: usize) -> Option<Found> {
     })
 }
 
-/// A value that begins with a template and stands in no quotes: YAML takes the braces for maps.
+/// Finds an unquoted value that begins with a template. YAML parses the braces as maps.
 fn bare_template(line: &str, number: usize) -> Option<Found> {
     let byte = value_at(line);
     let value = line[byte..].trim_end();
@@ -181,10 +181,10 @@ fn bare_template(line: &str, number: usize) -> Option<Found> {
     })
 }
 
-/// What is said of templates that YAML takes for maps.
+/// The message for templates that YAML parses as maps.
 const NEEDS_QUOTES: &str = "a template that begins a value needs quotes around the value";
 
-/// A template inside of a map in braces: the parser stops at its second brace, the character `column` (from 0).
+/// Finds a template inside a map in braces. The parser stops at its second brace, the character `column` (from 0).
 fn braces_at(line: &str, number: usize, column: usize) -> Option<Found> {
     let (byte, _) = line.char_indices().nth(column.checked_sub(1)?)?;
     let value = line[byte..].strip_prefix("{{")?;
@@ -200,7 +200,7 @@ fn braces_at(line: &str, number: usize, column: usize) -> Option<Found> {
     })
 }
 
-/// A `:` or a `-` that lacks the space behind it.
+/// Finds a `:` or a `-` without the space after it.
 fn no_space(line: &str, number: usize) -> Option<Found> {
     let indent = line.len() - line.trim_start().len();
     let is_key = |key: &str| {

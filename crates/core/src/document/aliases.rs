@@ -1,31 +1,31 @@
-//! The one table of other spellings: earlier ones, later ones, and those that mean the same.
+//! The table of other spellings: earlier ones, later ones, and synonyms.
 
-/// A key, or keys one inside the other, that stands for another.
+/// A key, or a path of keys, that stands for another.
 #[derive(Debug)]
 pub struct Alias {
-    /// The type of the map that both are in, as [`crate::api::shape::ObjectShape::name`]; empty is every map that has
+    /// The type of the map that contains both, as [`crate::api::shape::ObjectShape::name`]. Empty means every map that has
     /// the present spelling and not the other.
     pub of: &'static str,
     /// The other spelling.
     pub from: &'static [&'static str],
     /// The present spelling.
     pub to: &'static [&'static str],
-    /// Whether the author is told. Spellings that are as good as the present one pass without a word.
+    /// True if the other spelling causes a warning. Equivalent spellings are accepted silently.
     pub warns: bool,
 }
 
-/// A value that stands for another; of a list an item, alone or as the only key of a map.
+/// A value that stands for another. In a list it is an item, either alone or as the only key of a map.
 #[derive(Debug)]
 pub struct WordAlias {
-    /// The type of the map; empty is every one.
+    /// The type of the map; empty means every map.
     pub of: &'static str,
-    /// The fields that take it.
+    /// The fields with this value.
     pub fields: &'static [&'static str],
     /// The other spelling.
     pub from: &'static str,
     /// The present spelling.
     pub to: &'static str,
-    /// Whether the author is told.
+    /// True if the other spelling causes a warning.
     pub warns: bool,
 }
 
@@ -44,9 +44,11 @@ macro_rules! aliases {
 
 /// Other spellings of keys, in the order in which they are moved.
 pub const ALIASES: &[Alias] = aliases! {
+    "KatalogSpecDocument": metadata.deprecation => spec.lifecycle.deprecation;
+    "MotifSpecDocument": metadata.deprecation => spec.info.deprecation;
     "CrdEntry": queue => operatorBox.reconciler.queue;
     "CrdEntry": resync => operatorBox.reconciler.resync;
-    // The earliest layout: the reconciler beside `apiTypes`.
+    // The earliest layout: the reconciler is next to `apiTypes`.
     "CrdEntry": reconciler.onCreate => operatorBox.onCreate;
     "CrdEntry": reconciler.onReconcile => operatorBox.onReconcile;
     "CrdEntry": reconciler.onDelete => operatorBox.onDelete;
@@ -98,10 +100,11 @@ pub const ALIASES: &[Alias] = aliases! {
     "OperatorBox": runtime.autoscale => autoscale;
     "OperatorBox": runtime.finalizers => finalizers;
     "OperatorBox": runtime.rollBackOnError => rollBackOnError;
+    "OperatorBox": runtime.rollback => rollback;
     "OperatorBox": emit.status => status;
     "OperatorBox": observe.cross => cross;
     "OperatorBox": watch => observe.watch;
-    // YAML 1.1, which kubectl reads, takes the key `on` for a boolean.
+    // YAML 1.1, which kubectl reads, parses the key `on` as a boolean.
     "Watch": true => on, quiet;
     "EventFilter": true => on, quiet;
     "Queue": maxQueueDepth => maxDepth;

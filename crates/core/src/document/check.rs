@@ -1,21 +1,21 @@
-//! The check of a tree against the shape of the API types.
+//! Checks a tree against the shape of the API types.
 //!
-//! Everything that is wrong is found in one walk: unknown fields, wrong shapes, what is missing and
-//! what is not built yet. The walk also gives the value as JSON that the types read without fail:
-//! fields that hold nothing are left out and `"3"` becomes 3 where a number is asked for.
+//! One walk finds all problems: unknown fields, wrong shapes, missing fields and fields that are not implemented yet. The
+//! walk also returns the value as JSON that always deserializes: empty fields are omitted, and `"3"` becomes 3 where a
+//! number is expected.
 
 use serde_json::{Map, Value};
 
 use super::hints::{self, Around};
-use super::tree::{Key, Span, Tree, TreeValue};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape, Support};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, did_you_mean};
+use crate::tree::{Key, Span, Tree, TreeValue};
 use crate::value::Node;
 
-/// Checks `tree`, which stands at `path`, against `shape`.
+/// Checks `tree`, at `path`, against `shape`.
 ///
-/// Gives the value as JSON; it is of use only when no error was added to `found`.
+/// Returns the value as JSON. It is valid only if no error was added to `found`.
 pub(crate) fn check<'a>(
     tree: &Tree,
     shape: &'a Shape,
@@ -25,7 +25,8 @@ pub(crate) fn check<'a>(
     walk(tree, shape, path, false, found)
 }
 
-/// Checks a whole document of a kind that is not built yet: what is in it, and nothing about what is supported.
+/// Checks a whole document of a kind that is not implemented yet. It reports problems in the contents but no unsupported
+/// fields.
 pub(crate) fn check_later(tree: &Tree, shape: &Shape, found: &mut Diagnostics) {
     walk(tree, shape, &FieldPath::root(), true, found);
 }
@@ -49,18 +50,18 @@ fn walk<'a>(
     checker.value(tree, shape, &place)
 }
 
-/// Where the walk is.
+/// The position of the walk.
 struct Place {
     path: FieldPath,
-    /// The key that led here, or the list item itself.
+    /// The key of this value, or the list item itself.
     key: Option<Span>,
 }
 
 struct Checker<'a> {
     found: &'a mut Diagnostics,
-    /// Whether the walk is inside a field that is not built yet.
+    /// True if the walk is inside a field that is not implemented yet.
     is_later: bool,
-    /// The maps that the walk is inside of, from the document's own.
+    /// The maps around the current value, outermost first.
     around: Vec<Around<'a>>,
 }
 
@@ -84,7 +85,7 @@ impl<'a> Checker<'a> {
             TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null => place.key,
             _ => tree.span,
         };
-        // What stands where a map or a list belongs may be a secret.
+        // A value in the place of a map or a list may be a secret.
         let found = match shape {
             Shape::Object(_) | Shape::List(_) | Shape::OneOf(_) => tree.describe().to_owned(),
             _ => describe(tree),
@@ -266,7 +267,7 @@ impl<'a> Checker<'a> {
                 }
                 (None, None) => {
                     is_partial = true;
-                    // Of so many, those that are found last are not told.
+                    // With too many problems the last ones are dropped, so they need no hint.
                     let is_told = self.found.0.len() <= MOST_PROBLEMS;
                     let hint = || hints::unknown(&key.name, &self.around);
                     let hint = is_told.then(hint).flatten();
@@ -287,8 +288,8 @@ impl<'a> Checker<'a> {
         Value::Object(checked)
     }
 
-    /// Tells of a field that does nothing here. False when the document is refused for it. Of fields that are not built
-    /// yet, only the outermost is told of.
+    /// Reports a field that has no effect here. Returns false if the field is an error. Of fields that are not implemented
+    /// yet, only the outermost is reported.
     fn is_supported(&mut self, key: &Key, value: &Tree, field: &Field, place: &Place) -> bool {
         let name = &key.name;
         match &field.support {
@@ -299,9 +300,10 @@ impl<'a> Checker<'a> {
                 self.error(Code::NotSupportedYet, place, key.span, message);
                 false
             }
-            Support::Ignored => {
+            Support::Ignored(why) => {
                 let message = format!("`{name}` has no effect here");
-                let warning = Diagnostic::warning(Code::NoEffect, place.path.clone(), message);
+                let mut warning = Diagnostic::warning(Code::NoEffect, place.path.clone(), message);
+                warning.hint = (!why.is_empty()).then(|| why.clone());
                 self.found.push(warning.at(key.span.or(value.span)));
                 true
             }
@@ -314,7 +316,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A key of the user's own: nothing is an empty map where a map is asked for, else empty text.
+    /// Reads a key of the user's own. An empty value is an empty map where a map is expected, else empty text.
     fn rest(&mut self, value: &Tree, shape: &'a Shape, place: &Place) -> Value {
         match (value.is_null(), shape) {
             (true, Shape::Object(_)) => Value::Object(Map::new()),
@@ -324,8 +326,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What must be there. Not asked of a map that has an unknown or unsupported field, which may well
-    /// be what stands in for it.
+    /// Reports missing fields. Skipped for a map with an unknown or unsupported field, which may be a misspelling of the
+    /// missing one.
     fn missing(
         &mut self,
         checked: &Map<String, Value>,
@@ -338,7 +340,7 @@ impl<'a> Checker<'a> {
             .iter()
             .filter(|(name, field)| field.required && !checked.contains_key(*name));
         for (name, _) in missing {
-            // What holds nothing counts as missing, and stands somewhere.
+            // An empty value counts as missing, and has a position.
             let empty = entries.iter().find(|(key, _)| key.name == *name);
             let message = match empty {
                 Some(_) => format!("`{name}` has no value"),
@@ -350,7 +352,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Text stays text and numbers stay numbers, but for a field that is text.
+/// Text stays text and numbers stay numbers, except in a text field.
 fn leaf(tree: &Tree, shape: &Shape) -> Value {
     match (tree.to_json(), shape) {
         (Value::String(text), _) => Value::String(text),
@@ -359,7 +361,7 @@ fn leaf(tree: &Tree, shape: &Shape) -> Value {
     }
 }
 
-/// A value for messages; short text is quoted, so that the reader recognises it.
+/// Describes a value in messages. Short text is quoted, so that the reader recognizes it.
 fn describe(tree: &Tree) -> String {
     match &tree.value {
         TreeValue::Str(text) if text.len() <= 60 && !text.contains('\n') => format!("`{text}`"),
@@ -370,7 +372,7 @@ fn describe(tree: &Tree) -> String {
     }
 }
 
-/// Whether a value may be of the shape, of several, as far as being a map, a list or neither tells.
+/// True if a value may be of the shape, or of one of several, judged only by being a map, a list or neither.
 pub(crate) fn suits(shape: &Shape, tree: &Tree) -> bool {
     match tree.value {
         TreeValue::Map(_) => matches!(shape, Shape::Object(_) | Shape::Free),

@@ -1,11 +1,11 @@
-//! The order of operators: `dependsOn` names others of the same Katalog, and no circle.
+//! Checks the order of operators: `dependsOn` must name operators of the same Katalog, without circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tree::{Span, Tree, TreeValue};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::tree::{Span, Tree, TreeValue};
 
-/// Most circles that are told of: in a tangle one leads to the next.
+/// The maximum number of reported circles. In a tangle, one leads to the next.
 const MOST_CIRCLES: usize = 10;
 
 /// One name in a `dependsOn`.
@@ -15,7 +15,7 @@ struct Dependency<'a> {
     span: Option<Span>,
 }
 
-/// Reports names of operators that the Katalog does not have, and circles, each at the name that closes it.
+/// Reports names of operators that the Katalog does not have, and circles. A circle is reported at the name that closes it.
 pub(crate) fn check(root: &Tree, found: &mut Diagnostics) {
     let crds = root
         .below(&["spec", "crds"])
@@ -54,10 +54,11 @@ pub(crate) fn check(root: &Tree, found: &mut Diagnostics) {
     }
 }
 
-/// What every operator waits for.
+/// The dependencies of every operator.
 type Declared<'a> = BTreeMap<&'a str, Vec<Dependency<'a>>>;
 
-/// The circles, each once: the operators in it, and the dependency that closes it. One walk in depth over everything.
+/// Finds the circles, each once: the operators in it, and the dependency that closes it. One depth-first walk over all
+/// operators.
 fn circles<'a, 'd>(declared: &'d Declared<'a>) -> Vec<(Vec<&'a str>, &'d Dependency<'a>)> {
     let mut circles = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
@@ -97,7 +98,7 @@ fn circles<'a, 'd>(declared: &'d Declared<'a>) -> Vec<(Vec<&'a str>, &'d Depende
     circles
 }
 
-/// The names of a list, or the keys of a map.
+/// Returns the names of a list, or the keys of a map.
 fn dependencies<'a>(tree: &'a Tree, path: &FieldPath) -> Vec<Dependency<'a>> {
     match &tree.value {
         TreeValue::List(items) => items

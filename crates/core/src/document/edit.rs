@@ -1,9 +1,9 @@
-//! Moving keys about in a tree.
+//! Moves keys in a tree.
 
-use super::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 impl Tree {
-    /// The entries, when this is a map.
+    /// Returns the entries, if this is a map.
     pub(crate) fn as_map_mut(&mut self) -> Option<&mut Vec<(Key, Tree)>> {
         match &mut self.value {
             TreeValue::Map(entries) => Some(entries),
@@ -11,7 +11,7 @@ impl Tree {
         }
     }
 
-    /// The items, when this is a list.
+    /// Returns the items, if this is a list.
     pub(crate) fn as_list_mut(&mut self) -> Option<&mut Vec<Tree>> {
         match &mut self.value {
             TreeValue::List(items) => Some(items),
@@ -19,24 +19,24 @@ impl Tree {
         }
     }
 
-    /// The value of a key, when this is a map that has it.
+    /// Returns the value of a key, if this is a map that has it.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Tree> {
         let entries = self.as_map_mut()?;
         let entry = entries.iter_mut().find(|(key, _)| key.name == name);
         entry.map(|(_, value)| value)
     }
 
-    /// The value below the keys, one after the other.
+    /// Returns the value at a path of keys.
     pub(crate) fn below(&self, names: &[&str]) -> Option<&Tree> {
         names.iter().try_fold(self, |tree, name| tree.get(name))
     }
 
-    /// The same, to be changed.
+    /// Returns the value at a path of keys, mutable.
     pub(crate) fn below_mut(&mut self, names: &[&str]) -> Option<&mut Tree> {
         names.iter().try_fold(self, |tree, name| tree.get_mut(name))
     }
 
-    /// Takes the entry below the keys out, and every map that is empty after that.
+    /// Removes the entry at a path of keys, and every map that becomes empty.
     pub(crate) fn take(&mut self, names: &[&str]) -> Option<(Key, Tree)> {
         let (first, rest) = names.split_first()?;
         let entries = self.as_map_mut()?;
@@ -52,8 +52,8 @@ impl Tree {
         taken
     }
 
-    /// Puts a value below the keys, making maps on the way. Gives the value back where something other
-    /// than a map is in the way.
+    /// Inserts a value at a path of keys and creates maps as needed. Returns the value if something other than a map is on
+    /// the path.
     pub(crate) fn put(&mut self, names: &[&str], key: Key, value: Tree) -> Result<(), Tree> {
         let Some((first, rest)) = names.split_first() else {
             return Err(value);

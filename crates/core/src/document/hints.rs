@@ -1,24 +1,24 @@
-//! What to do about fields that do not belong where they stand.
+//! Hints for fields that are not valid in their position.
 
 mod conditions;
 mod elsewhere;
 
-use super::tree::{Tree, TreeValue};
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::diagnostics::{FieldPath, Segment, did_you_mean};
+use crate::tree::{Tree, TreeValue};
 
-/// Longest list of fields that a hint names.
+/// The maximum number of fields that a hint lists.
 const FIELDS_NAMED: usize = 10;
 
-/// A map that the walk is inside of.
+/// A map around the current value.
 pub(super) struct Around<'a> {
-    /// Where it stands.
+    /// Its path.
     pub(super) path: FieldPath,
-    /// What it may hold.
+    /// Its fields.
     pub(super) object: &'a ObjectShape,
 }
 
-/// What is meant by the field `name`, which the last map of `around` does not have.
+/// Returns a hint for the field `name`, which the last map of `around` does not have.
 pub(super) fn unknown(name: &str, around: &[Around<'_>]) -> Option<String> {
     let (here, outer) = around.split_last()?;
     let fields = &here.object.fields;
@@ -32,7 +32,7 @@ pub(super) fn unknown(name: &str, around: &[Around<'_>]) -> Option<String> {
         .or_else(|| listed(here.object).map(|fields| format!("known are {fields}")))
 }
 
-/// The field belongs one level further in, into the only map there that has it.
+/// The field belongs one level deeper, in the only map there that has it.
 fn below(name: &str, object: &ObjectShape) -> Option<String> {
     let mut having = object.fields.iter().filter(|(_, field)| {
         let inner = map(&field.shape).and_then(|map| map.fields.get(name));
@@ -45,7 +45,7 @@ fn below(name: &str, object: &ObjectShape) -> Option<String> {
         .then(|| format!("it belongs under `{only}`"))
 }
 
-/// The field belongs further out, beside a map that leads here.
+/// The field belongs further out, next to one of the enclosing maps.
 fn beside(name: &str, outer: &[Around<'_>], here: &FieldPath) -> Option<String> {
     let owner = outer
         .iter()
@@ -65,14 +65,14 @@ fn map(shape: &Shape) -> Option<&ObjectShape> {
     }
 }
 
-/// The fields of a map, if they are few.
+/// Lists the fields of a map, if they are few.
 fn listed(object: &ObjectShape) -> Option<String> {
     let fields = object.fields.iter().filter(|(_, field)| field.works());
     let named: Vec<String> = fields.map(|(name, _)| format!("`{name}`")).collect();
     (!named.is_empty() && named.len() <= FIELDS_NAMED).then(|| named.join(", "))
 }
 
-/// What to write where `shape` is wanted and `tree`, text, a number or a boolean, stands.
+/// Returns a hint for a text, a number or a boolean in the place of `shape`.
 pub(super) fn instead_of_scalar(shape: &Shape, tree: &Tree) -> Option<String> {
     if let Some(hint) = tree
         .as_str()
@@ -89,7 +89,7 @@ pub(super) fn instead_of_scalar(shape: &Shape, tree: &Tree) -> Option<String> {
     }
 }
 
-/// What a word or a number says that stands for a boolean elsewhere.
+/// Returns the boolean that a word or a number means in other tools.
 fn truth(tree: &Tree) -> Option<bool> {
     match &tree.value {
         TreeValue::Int(number) => [false, true].get(usize::try_from(*number).ok()?).copied(),
@@ -102,7 +102,7 @@ fn truth(tree: &Tree) -> Option<bool> {
     }
 }
 
-/// What to write where a map or a list is wanted, and a text stands that says the same elsewhere.
+/// Returns a hint for a text in the place of a map or a list that other tools accept there.
 fn instead_of_text(shape: &Shape, text: &str) -> Option<String> {
     let object = match shape {
         Shape::Object(object) => object,

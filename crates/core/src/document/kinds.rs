@@ -1,25 +1,25 @@
-//! The kinds of documents, and how each is read.
+//! The kinds of documents and how to read each.
 
 use std::sync::LazyLock;
 
 use serde::de::DeserializeOwned;
 
 use super::source::Source;
-use super::tree::Tree;
-use super::{depends, lists, normalise, rules, simulate};
+use super::{depends, e2e, lists, normalise, rules, simulate};
 use crate::api::planned::komposer;
 use crate::api::shape::Shape;
-use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
+use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
 use crate::diagnostics::Diagnostics;
+use crate::tree::Tree;
 
 /// A kind of document of the language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DocumentKind {
     /// Operators.
     Katalog,
-    /// A part of operators.
+    /// A reusable part of a Katalog.
     Motif,
-    /// Katalogs put together.
+    /// A composition of Katalogs.
     Komposer,
     /// Tests against a cluster.
     E2e,
@@ -28,7 +28,7 @@ pub enum DocumentKind {
 }
 
 impl DocumentKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [DocumentKind; 5] = [
         DocumentKind::Katalog,
         DocumentKind::Motif,
@@ -37,7 +37,7 @@ impl DocumentKind {
         DocumentKind::Simulate,
     ];
 
-    /// What documents write as their `kind`.
+    /// Returns the `kind` in documents.
     pub fn name(self) -> &'static str {
         match self {
             DocumentKind::Katalog => "Katalog",
@@ -48,20 +48,23 @@ impl DocumentKind {
         }
     }
 
-    /// Whether documents of the kind do something.
+    /// True if documents of the kind have an effect.
     pub fn is_supported(self) -> bool {
         matches!(
             self,
-            DocumentKind::Katalog | DocumentKind::Motif | DocumentKind::Simulate
+            DocumentKind::Katalog
+                | DocumentKind::Motif
+                | DocumentKind::E2e
+                | DocumentKind::Simulate
         )
     }
 
-    /// The kind of that name.
+    /// Returns the kind of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The shape of whole documents of the kind; none of kinds that are not even checked.
+    /// Returns the shape of whole documents of the kind; `None` for kinds that are not checked.
     pub fn shape(self) -> Option<&'static Shape> {
         static KOMPOSER: LazyLock<Shape> = LazyLock::new(komposer::document_shape);
         match self {
@@ -69,18 +72,18 @@ impl DocumentKind {
             DocumentKind::Motif => Some(MotifSpec::shape()),
             DocumentKind::Komposer => Some(&KOMPOSER),
             DocumentKind::Simulate => Some(SimulateSpec::shape()),
-            DocumentKind::E2e => None,
+            DocumentKind::E2e => Some(E2eSpec::shape()),
         }
     }
 
-    /// The kind that a document says it is.
+    /// Returns the kind that a document declares.
     pub fn of(source: &Source) -> Option<Self> {
         Self::parse(source.tree.get("kind")?.as_str()?)
     }
 }
 
-/// Moves everything in a document of a kind to its present spelling and place; gives the blocks that may stand beside
-/// `spec`. None for kinds that are not even checked.
+/// Moves everything in a document of a kind to its present spelling and place; returns the blocks that are permitted next to
+/// `spec`. `None` for kinds that are not checked.
 pub(crate) fn normalise_as(
     kind: DocumentKind,
     tree: &mut Tree,
@@ -101,11 +104,18 @@ pub(crate) fn normalise_as(
             normalise::normalise(tree, kind.shape()?, found);
             Some(komposer::BLOCKS)
         }
-        DocumentKind::E2e | DocumentKind::Simulate => None,
+        DocumentKind::E2e => {
+            E2eSpec::normalise(tree, found);
+            Some(crate::api::e2e::BLOCKS)
+        }
+        DocumentKind::Simulate => {
+            SimulateSpec::normalise(tree, found);
+            Some(crate::api::simulate::BLOCKS)
+        }
     }
 }
 
-/// What a document of some kind declares.
+/// The contents of a document of some kind.
 pub(crate) trait Readable: DeserializeOwned {
     /// The kind.
     const KIND: DocumentKind;
@@ -113,9 +123,9 @@ pub(crate) trait Readable: DeserializeOwned {
     fn shape() -> &'static Shape;
     /// Moves everything to its present spelling and place.
     fn normalise(tree: &mut Tree, found: &mut Diagnostics);
-    /// Rules that a shape cannot say, on what is written.
+    /// Rules that a shape cannot express, on the tree.
     fn check_tree(_: &Tree, _: &mut Diagnostics) {}
-    /// Rules that a shape cannot say, on what was read.
+    /// Rules that a shape cannot express, on the typed value.
     fn check(&self, _: &mut Diagnostics) {}
 }
 
@@ -178,5 +188,24 @@ impl Readable for SimulateSpec {
 
     fn check(&self, found: &mut Diagnostics) {
         simulate::check(self, found);
+    }
+}
+
+impl Readable for E2eSpec {
+    const KIND: DocumentKind = DocumentKind::E2e;
+
+    fn shape() -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(crate::api::e2e::document_shape);
+        &SHAPE
+    }
+
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
+        normalise::blocks(tree, crate::api::e2e::BLOCKS, found);
+        e2e::old_spellings(tree, found);
+        normalise::normalise(tree, Self::shape(), found);
+    }
+
+    fn check(&self, found: &mut Diagnostics) {
+        e2e::check(self, found);
     }
 }

@@ -1,11 +1,12 @@
-//! Lists of earlier documents that are written otherwise today: operators, and the files of definitions.
+//! Lists of earlier documents that have another form today: operators, and the files of definitions.
 
-use super::tree::{Key, Tree, TreeValue};
+use crate::api::shape::RULES;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// Turns `spec.crds` as a list of named entries into a map by name, with a warning.
 ///
-/// An entry without a name and a second one of the same name are errors, and are left out.
+/// An entry without a name and a duplicate name are errors, and are omitted.
 pub(crate) fn operators(root: &mut Tree, found: &mut Diagnostics) {
     let Some(crds) = root.get_mut("spec").and_then(|spec| spec.get_mut("crds")) else {
         return;
@@ -13,7 +14,7 @@ pub(crate) fn operators(root: &mut Tree, found: &mut Diagnostics) {
     let TreeValue::List(items) = &mut crds.value else {
         return;
     };
-    // A list of something else is a mistake of another kind, which the check of the shape reports.
+    // A list of other values is a different mistake, which the check of the shape reports.
     if items.is_empty() || items.iter().any(|item| item.as_map().is_none()) {
         return;
     }
@@ -50,7 +51,7 @@ pub(crate) fn operators(root: &mut Tree, found: &mut Diagnostics) {
     crds.value = TreeValue::Map(entries);
 }
 
-/// Turns `crdFiles` of entries into `crdFile`, the first of them, and manifests of `setup`, with a warning.
+/// Turns an entry's `crdFiles` into `crdFile`, with the first file, and manifests of `setup`, with a warning.
 pub(crate) fn definitions(root: &mut Tree, found: &mut Diagnostics) {
     let crds = root.get_mut("spec").and_then(|spec| spec.get_mut("crds"));
     let path = FieldPath::root().field("spec").field("crds");
@@ -86,19 +87,19 @@ pub(crate) fn definitions(root: &mut Tree, found: &mut Diagnostics) {
         };
         found.push(warning.hint(hint).at(key.span));
         let own = files.remove(0);
-        // Cannot fail: the field is not there.
+        // Cannot fail: the field does not exist.
         let _ = entry.put(&["crdFile"], key, own);
         before_setup(entry, files);
     }
 }
 
-/// Turns rules that are a bare list into `rules`, with a warning.
+/// Turns rules given as a bare list into `rules`, with a warning.
 pub(crate) fn rules(root: &mut Tree, found: &mut Diagnostics) {
     let crds = root.get_mut("spec").and_then(|spec| spec.get_mut("crds"));
     let path = FieldPath::root().field("spec").field("crds");
     for (key, entry) in crds.and_then(Tree::as_map_mut).into_iter().flatten() {
         let path = path.field(&key.name);
-        for block in ["validation", "mutation"] {
+        for block in RULES {
             let Some(block_of) = entry.get_mut(block) else {
                 continue;
             };
@@ -120,7 +121,7 @@ pub(crate) fn rules(root: &mut Tree, found: &mut Diagnostics) {
     }
 }
 
-/// Lists `files` before the manifests of an entry's `setup`.
+/// Inserts `files` before the manifests of an entry's `setup`.
 fn before_setup(entry: &mut Tree, mut files: Vec<Tree>) {
     let Some(first) = files.first() else {
         return;
@@ -146,7 +147,7 @@ fn before_setup(entry: &mut Tree, mut files: Vec<Tree>) {
             }
         }
         None => {
-            // Cannot fail: there is no such value, and only maps are on the way.
+            // Cannot fail: the value does not exist, and only maps are on the path.
             let _ = entry.put(place, key, Tree::new(TreeValue::List(files)));
         }
     }

@@ -1,23 +1,23 @@
-//! Mistakes that the YAML parser reports badly, told with the mend.
+//! Finds mistakes that the YAML parser reports badly, with the fix.
 
-use super::tree::Span;
 use super::yaml::{self, Chunk};
+use crate::tree::Span;
 
-/// A double-quoted text that ends early, at a quote inside a template.
+/// A double-quoted text that ends too early, at a quote inside a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BrokenQuotes {
-    /// Where the inner quote stands.
+    /// The position of the inner quote.
     pub(crate) span: Span,
-    /// The text as it should be written.
+    /// The corrected text.
     pub(crate) mended: String,
-    /// First byte of the text in the chunk: its opening quote.
+    /// The first byte of the text in the chunk: its opening quote.
     pub(crate) start: usize,
-    /// Byte after its closing quote.
+    /// The byte after its closing quote.
     pub(crate) end: usize,
 }
 
-/// Finds texts such as `"{{ get .children.job "status" }}"`: the quotes inside the template end the
-/// text. A mended one has single quotes outside, or `\"` inside when it holds single quotes itself.
+/// Finds texts such as `"{{ get .children.job "status" }}"`: the quotes inside the template end the text. The corrected text
+/// has single quotes outside, or `\"` inside if it contains single quotes itself.
 pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -49,8 +49,8 @@ pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
     found
 }
 
-/// The chunk's text with every broken text in its mended form, where that takes the same number of
-/// bytes; the others stay. Positions stay true.
+/// Returns the chunk's text with every broken text corrected if that takes the same number of bytes; the others stay
+/// unchanged. Positions stay valid.
 pub(crate) fn mend(text: &str, broken: &[BrokenQuotes]) -> Option<String> {
     let mut mended = text.to_owned();
     for one in broken {
@@ -62,7 +62,7 @@ pub(crate) fn mend(text: &str, broken: &[BrokenQuotes]) -> Option<String> {
     Some(mended)
 }
 
-/// Bytes of the opening quote, the first inner quote, and after the closing quote.
+/// Returns the offsets of the opening quote, of the first inner quote, and after the closing quote.
 fn broken_in(line: &str) -> Option<(usize, usize, usize)> {
     let line = line.trim_end();
     let value = line

@@ -1,17 +1,18 @@
-//! Files and streams to typed documents.
+//! Reads files and streams into typed documents.
 //!
 //! ```text
-//! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in today's spelling
-//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its place
+//! text ─ split, parse ─► Tree (values with positions) ─ normalise ─► Tree in the present spelling
+//!      ─ check against the shape of the API types ─► KatalogSpec or MotifSpec, or every problem with its position
 //! ```
 //!
-//! Objects from a cluster take the same way without positions: [`Source::from_object`].
+//! Objects from a cluster follow the same steps without positions: [`Source::from_object`].
 
 mod advice;
 pub mod aliases;
 mod check;
 mod convert;
 mod depends;
+mod e2e;
 mod edit;
 mod hints;
 mod kinds;
@@ -22,16 +23,15 @@ mod read;
 mod rules;
 mod simulate;
 mod source;
-mod tree;
 mod verbatim;
 mod yaml;
 
+pub use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
 pub use convert::{Converted, convert};
 pub use kinds::DocumentKind;
 pub(crate) use read::read_included;
 pub use read::{
-    Document, KatalogDocument, MotifDocument, SimulateDocument, read_katalog, read_motif, read_ops,
-    read_simulate, read_what_can_be,
+    Document, E2eDocument, Expected, KatalogDocument, MotifDocument, SimulateDocument, read_e2e,
+    read_expectations, read_katalog, read_motif, read_ops, read_simulate, read_what_can_be,
 };
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};
-pub use tree::{Key, Span, Tree, TreeValue, Verbatim};

@@ -1,16 +1,15 @@
-//! Other spellings of the language, moved to where they stand today.
+//! Moves other spellings of the language to their present place.
 //!
-//! Each move warns with the place and the spelling to use, so that the same document reads without
-//! warnings once it is changed. A value that is written in both spellings is an error: neither may
-//! win in silence.
+//! Each move warns with the position and the present spelling, so that the corrected document reads without warnings. A
+//! value in both spellings is an error: neither may override the other silently.
 
 use super::aliases::{ALIASES, Alias, WORD_ALIASES, WordAlias};
 use super::check::suits;
-use super::tree::{Key, Tree, TreeValue};
-use crate::api::shape::{ObjectShape, Shape};
+use crate::api::shape::{ObjectShape, PAIRS, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Key, Tree, TreeValue};
 
-/// Moves blocks that stand beside `spec` into it. Both places are right, so there is no warning.
+/// Moves blocks next to `spec` into it. Both places are valid, so there is no warning.
 pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {
     for name in names {
         let (from, to) = ([*name], ["spec", name]);
@@ -24,7 +23,7 @@ pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {
             .is_none_or(|spec| spec.is_null() || spec.as_map().is_some())
             && let Some((key, value)) = root.take(&from)
         {
-            // Cannot fail: nothing is there, and only a map is on the way.
+            // Cannot fail: the key does not exist, and only a map is on the path.
             let _ = root.put(&to, key, value);
         }
     }
@@ -46,7 +45,7 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
                     continue;
                 };
                 let path = path.field(&key.name);
-                if ["labels", "annotations"].contains(&key.name.as_str()) {
+                if PAIRS.contains(&key.name.as_str()) {
                     pairs_as_map(value, &path, found);
                 }
                 walk(value, shape, &path, found);
@@ -66,8 +65,8 @@ fn walk(tree: &mut Tree, shape: &Shape, path: &FieldPath, found: &mut Diagnostic
     }
 }
 
-/// Moves everything in a part that a file of its own holds under `key` to its present spelling. A file of status fields may
-/// hold the list alone, and one of what is observed its two parts.
+/// Moves everything in an included file, which holds its part under `key`, to its present spelling. A file of status fields
+/// may consist of the list alone, and a file of observed objects of its two parts.
 pub(crate) fn included(root: &mut Tree, key: &str, shape: &Shape, found: &mut Diagnostics) {
     let parts: &[&str] = match key {
         "status" => &["fields"],
@@ -124,7 +123,7 @@ fn applies(alias: &Alias, object: &ObjectShape) -> bool {
     }
 }
 
-/// The kinds of children that a map may hold, when it is a block of children. Their case doesn't count.
+/// Returns the kinds of children that a map may hold, if it is a block of children. Their case is ignored.
 fn kinds_of(object: &ObjectShape) -> Vec<&str> {
     let is_block = ["deployments", "custom"]
         .iter()
@@ -168,7 +167,7 @@ fn change_words(tree: &mut Tree, object: &ObjectShape, path: &FieldPath, found: 
     }
 }
 
-/// Whether the value, or an item of the list that it is, was the other spelling; now it is the present one.
+/// Replaces the other spelling in a value or in an item of a list; returns whether it did.
 fn change_word(value: &mut Tree, word: &WordAlias) -> bool {
     match &mut value.value {
         TreeValue::Str(text) if text == word.from => word.to.clone_into(text),
@@ -187,7 +186,7 @@ fn change_word(value: &mut Tree, word: &WordAlias) -> bool {
     true
 }
 
-/// Labels or annotations as a list of `{key, value}` become a map.
+/// Turns labels or annotations in the form of a list of `{key, value}` into a map.
 fn pairs_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     let TreeValue::List(items) = &labels.value else {
         return;
@@ -220,7 +219,7 @@ fn pairs_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     }
 }
 
-/// Changes the case of a key. No warning: case doesn't count in kinds.
+/// Changes the case of a key, without a warning, because the case of kinds is ignored.
 fn rename(tree: &mut Tree, from: &str, to: &str, path: &FieldPath, found: &mut Diagnostics) {
     if from == to {
         return;
@@ -262,17 +261,17 @@ fn relocate(
     if let Some(present) = tree.below_mut(to) {
         merge(present, (key, value), (&names.0, &names.1), &path, found);
     } else {
-        // Cannot fail: there is no value yet, and only maps are on the way.
+        // Cannot fail: the value does not exist, and only maps are on the path.
         let _ = tree.put(to, key, value);
     }
-    // Beside an error, the warning would say the same twice.
+    // After an error, the warning would be redundant.
     if warns && found.0.len() == before {
         found.push(warning);
     }
 }
 
-/// Merges a value that was written in another spelling, at `path`, into the one in the present spelling: maps key by key.
-/// Other values must be equal. `from` and `to` are the spellings, with dots.
+/// Merges a value in another spelling, at `path`, into the one in the present spelling: maps key by key. Other values must
+/// be equal. `from` and `to` are the spellings, with dots.
 fn merge(
     present: &mut Tree,
     (key, other): (Key, Tree),
@@ -303,7 +302,7 @@ fn merge(
     }
 }
 
-/// Whether two values are equal wherever they stand.
+/// True if two values are equal, regardless of their positions.
 fn same(one: &TreeValue, other: &TreeValue) -> bool {
     let json = |value: &TreeValue| Tree::new(value.clone()).to_json();
     json(one) == json(other)

@@ -1,4 +1,4 @@
-//! One parsed document to a typed one.
+//! Reads one parsed document into a typed one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,45 +10,46 @@ use serde_json::Value;
 use super::check::{check, check_later};
 use super::kinds::{DocumentKind, Readable, normalise_as};
 use super::source::Source;
-use super::tree::Tree;
 use super::{normalise, rules};
 use crate::api::shape::Shape;
 use crate::api::simulate::OpRule;
-use crate::api::{KatalogSpec, MotifSpec, SimulateSpec, Text, names};
+use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, Text, e2e::Expectation, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
+use crate::tree::Tree;
 
 /// A document, read from a file or an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document<S> {
-    /// Its name; without metadata, the name of the file or its folder.
+    /// The name; without metadata, the name of the file or its folder.
     pub name: String,
-    /// Its namespace, when it names one.
+    /// The namespace, if given.
     pub namespace: Option<String>,
-    /// Its labels.
+    /// The labels.
     pub labels: BTreeMap<String, String>,
-    /// Its annotations.
+    /// The annotations.
     pub annotations: BTreeMap<String, String>,
-    /// What it declares.
+    /// The contents.
     pub spec: S,
-    /// The document in today's spelling, for positions: see [`Diagnostics::locate`].
+    /// The document in the present spelling, for positions: see [`Diagnostics::locate`].
     pub tree: Tree,
-    /// The file it came from.
+    /// The file.
     pub file: Option<String>,
 }
 
 /// A Katalog, read from a file or an object.
 pub type KatalogDocument = Document<KatalogSpec>;
-/// A Simulate, read from a file. What stood beside `spec` is in it.
+/// A Simulate, read from a file. Blocks next to `spec` are part of it.
 pub type SimulateDocument = Document<SimulateSpec>;
-/// A Motif, read from a file or an object. What stood beside `spec` is in it.
+/// An E2E, read from a file. Blocks next to `spec` are part of it.
+pub type E2eDocument = Document<E2eSpec>;
+/// A Motif, read from a file or an object. Blocks next to `spec` are part of it.
 pub type MotifDocument = Document<MotifSpec>;
 
 /// Reads a Katalog, with warnings.
 ///
 /// # Errors
-/// Every problem of the document, each with its path, and its position when it came from a file:
-/// envelope, unknown fields with the nearest known one, wrong shapes, missing fields, fields that are
-/// not supported yet. Warnings are among them.
+/// Every problem of the document with its path, and its position if it is from a file: envelope, unknown fields with the
+/// nearest known one, wrong shapes, missing fields, fields that are not supported yet. Warnings are included.
 pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
 }
@@ -56,7 +57,7 @@ pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>
 /// Reads a Motif, with warnings.
 ///
 /// # Errors
-/// As those of [`read_katalog`].
+/// The errors of [`read_katalog`].
 pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
 }
@@ -64,15 +65,44 @@ pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), D
 /// Reads a Simulate, with warnings.
 ///
 /// # Errors
-/// As those of [`read_katalog`].
+/// The errors of [`read_katalog`].
 pub fn read_simulate(source: &Source) -> Result<(SimulateDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
 }
 
-/// Reads a file of expected operations, which a Simulate includes: a list under `ops`.
+/// Reads an E2E, with warnings.
 ///
 /// # Errors
-/// Every problem of the file, as of a document.
+/// The errors of [`read_katalog`].
+pub fn read_e2e(source: &Source) -> Result<(E2eDocument, Vec<Diagnostic>), Diagnostics> {
+    read_whole(source)
+}
+
+/// The expectations of a file, and warnings.
+pub type Expected = (Vec<Expectation>, Vec<Diagnostic>);
+
+/// Reads a file of expectations that an E2E includes: a list under `expect`.
+///
+/// # Errors
+/// Every problem of the file, as for a document.
+pub fn read_expectations(source: &Source) -> Result<Expected, Diagnostics> {
+    let mut source = source.clone();
+    let mut old = Diagnostics::default();
+    super::e2e::old_calls(&mut source.tree, &FieldPath::root(), &mut old);
+    old.locate(&source.tree, source.file.as_deref());
+    let (expect, tree, mut warnings) = read_included::<Vec<Expectation>>(&source, "expect")?;
+    warnings.extend(old.into_result()?);
+    let mut found = Diagnostics::default();
+    super::e2e::check_expectations(&expect, &FieldPath::root().field("expect"), &mut found);
+    found.locate(&tree, source.file.as_deref());
+    found.into_result()?;
+    Ok((expect, warnings))
+}
+
+/// Reads a file of expected operations that a Simulate includes: a list under `ops`.
+///
+/// # Errors
+/// Every problem of the file, as for a document.
 pub fn read_ops(source: &Source) -> Result<(Vec<OpRule>, Vec<Diagnostic>), Diagnostics> {
     let (rules, tree, warnings) = read_included::<Vec<OpRule>>(source, "ops")?;
     let mut found = Diagnostics::default();
@@ -82,7 +112,7 @@ pub fn read_ops(source: &Source) -> Result<(Vec<OpRule>, Vec<Diagnostic>), Diagn
     Ok((rules, warnings))
 }
 
-/// What is wrong with a Komposer: everything in it that the language does not have, and that its kind is not supported
+/// Returns the problems of a Komposer: everything in it that the language does not have, and that its kind is not supported
 /// yet.
 pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
     let mut found = Diagnostics::default();
@@ -98,19 +128,19 @@ pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
     found
 }
 
-/// Reads what can be read of a Katalog, whatever is wrong with the rest: for further checks, never to be run.
+/// Reads the valid parts of a Katalog, regardless of other errors: for further checks, never to be run.
 ///
 /// The problems are those of [`read_katalog`].
 pub fn read_what_can_be(source: &Source) -> (Option<KatalogDocument>, Diagnostics) {
     read_partly(source)
 }
 
-/// Reads the part of a document that a file of its own holds: the file has one key, `key`, and no envelope.
+/// Reads a part of a document from its own file, which has one key, `key`, and no envelope.
 ///
-/// Gives the value, the tree it stands in, for positions, and warnings.
+/// Returns the value, the tree that contains it, for positions, and warnings.
 ///
 /// # Errors
-/// Every problem of the file, as of a document.
+/// Every problem of the file, as for a document.
 pub(crate) fn read_included<T: JsonSchema + DeserializeOwned>(
     source: &Source,
     key: &str,
@@ -161,7 +191,7 @@ fn read_partly<S: Readable>(source: &Source) -> (Option<Document<S>>, Diagnostic
     (document, found)
 }
 
-/// None when the document is of another kind, or so wrong that its spec has no type.
+/// Returns `None` if the document is of another kind, or its spec cannot be deserialized.
 fn read<S: Readable>(tree: &mut Tree, found: &mut Diagnostics) -> Option<S> {
     if tree.as_map().is_none() {
         let message = format!("expected a {}, found {}", S::KIND.name(), tree.describe());
@@ -191,7 +221,7 @@ fn read<S: Readable>(tree: &mut Tree, found: &mut Diagnostics) -> Option<S> {
             }
             Some(spec)
         }
-        // What is wrong has been told, with its place.
+        // The problem is reported already, with its position.
         Err(_) if found.has_errors() => None,
         Err(error) => {
             found.extend(mistyped(error));
@@ -200,14 +230,14 @@ fn read<S: Readable>(tree: &mut Tree, found: &mut Diagnostics) -> Option<S> {
     }
 }
 
-/// The shape and the type disagree. A mistake of ours, told all the same.
+/// The shape and the type disagree. This is a bug in Orkestra, reported nevertheless.
 #[expect(clippy::needless_pass_by_value, reason = "handed to map_err")]
 fn mistyped(error: serde_json::Error) -> Diagnostics {
     let path = FieldPath::root().field("spec");
     Diagnostic::error(Code::WrongShape, path, error.to_string()).into()
 }
 
-/// `apiVersion` and `kind`. False when the document is of another kind, and nothing more can be said.
+/// Checks `apiVersion` and `kind`. Returns false if the document is of another kind, so that no further check is possible.
 fn check_envelope(tree: &Tree, wanted: DocumentKind, found: &mut Diagnostics) -> bool {
     check_version(tree, found);
     let path = FieldPath::root().field("kind");
@@ -245,7 +275,7 @@ fn check_envelope(tree: &Tree, wanted: DocumentKind, found: &mut Diagnostics) ->
     false
 }
 
-/// What to do with a document of another system.
+/// Returns a hint for a document of another system.
 fn other_kind(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "ResourceGraphDefinition" => {
@@ -303,7 +333,7 @@ fn texts(metadata: Option<&Tree>, name: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The file's name without its ending; for `katalog.yaml` and standard input the folder's.
+/// Returns the file's name without its extension; for `katalog.yaml` and standard input, the folder's.
 fn default_name(file: Option<&str>, kind: DocumentKind) -> String {
     let path = Path::new(file.unwrap_or_default());
     let stem = path.file_stem().and_then(|stem| stem.to_str());

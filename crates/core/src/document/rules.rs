@@ -1,19 +1,23 @@
-//! Rules that a schema cannot say.
+//! Rules that a schema cannot express.
 
 use std::sync::LazyLock;
 
-use super::tree::{Key, Tree};
+use jiff::civil::Date;
+
+use crate::api::lifecycle::{Deprecation, Timeline};
+use crate::api::motif::Info;
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Key, Tree};
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
     Shape::Object(object) => object.fields.keys().cloned().collect(),
     _ => Vec::new(),
 });
 
-/// Whether fields stand too far left, as in a sample that lost its indentation on the way. Nothing else
-/// is worth reporting then.
+/// Detects fields with too little indentation, as in a sample whose indentation was lost. No other problem is worth
+/// reporting then.
 pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
     let spec = root.get("spec");
     let beside =
@@ -34,7 +38,7 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
         .unwrap_or_default();
     let has_bare = crds.iter().any(|(_, entry)| entry.is_null());
     let stray = crds.iter().filter(|(key, entry)| {
-        // No operator's name has capitals.
+        // No operator's name contains capitals.
         let is_field = key.name.contains(|c: char| c.is_ascii_uppercase());
         let is_value = !entry.is_null() && (has_bare || is_field || entry.as_map().is_none());
         is_value && ENTRY_FIELDS.contains(&key.name)
@@ -65,7 +69,7 @@ fn key_of<'a>(tree: &'a Tree, name: &str) -> Option<&'a Key> {
         .find(|key| key.name == name)
 }
 
-/// The document's own name.
+/// Checks the document's own name.
 pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
     for name in ["name", "namespace"] {
         let text = root.below(&["metadata", name]).and_then(Tree::as_str);
@@ -81,11 +85,57 @@ pub(crate) fn check_metadata(root: &Tree, found: &mut Diagnostics) {
     }
 }
 
-/// The names of a Katalog's operators.
+/// Checks the information that a document declares about itself.
+fn check_info(info: Option<&Info>, path: &FieldPath, found: &mut Diagnostics) {
+    let deprecation = info.and_then(|info| info.deprecation.as_ref());
+    check_deprecation(deprecation, &path.field("info"), found);
+}
+
+/// Checks the message and the dates of a deprecation.
+fn check_deprecation(deprecation: Option<&Deprecation>, path: &FieldPath, found: &mut Diagnostics) {
+    let Some(deprecation) = deprecation else {
+        return;
+    };
+    let path = path.field("deprecation");
+    if deprecation.message.trim().is_empty() {
+        let at = path.field("message");
+        found.push(Diagnostic::error(Code::Empty, at, "`message` is empty"));
+    }
+    let Some(Timeline { from, to }) = &deprecation.timeline else {
+        return;
+    };
+    let path = path.field("timeline");
+    let mut day = |name: &str, text: &Option<String>| {
+        let text = text.as_ref()?;
+        let day = text
+            .parse::<Date>()
+            .ok()
+            .filter(|day| day.to_string() == *text);
+        if day.is_none() {
+            let message = format!("`{text}` is not a day");
+            let error = Diagnostic::error(Code::WrongShape, path.field(name), message);
+            found.push(error.hint("write year, month and day, as in 2026-03-31"));
+        }
+        day
+    };
+    let (from, to) = (day("from", from), day("to", to));
+    if let (Some(from), Some(to)) = (from, to)
+        && from >= to
+    {
+        let message = "`to` must be later than `from`";
+        found.push(Diagnostic::error(
+            Code::OutOfRange,
+            path.field("to"),
+            message,
+        ));
+    }
+}
+
+/// Checks the names of a Katalog's operators.
 pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
     let lacks = |spec: &Tree| spec.as_map().is_some() && spec.get("crds").is_none_or(Tree::is_null);
-    // An unknown field beside it is likely to be what stands in for it.
+    // An unknown field next to it is probably a misspelling of it.
     let stands_in = |problem: &Diagnostic| {
         problem.code == Code::UnknownField && problem.path.parent().as_ref() == Some(&path)
     };
@@ -101,7 +151,7 @@ pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
         .and_then(Tree::as_map)
         .unwrap_or_default();
     for (key, _) in crds {
-        // A label of the children holds it, too.
+        // A label of the children contains it, too.
         let check: fn(&str) -> Result<(), String> = |name| {
             names::check_dns1123_subdomain(name).and_then(|()| names::check_label_value(name))
         };
@@ -114,9 +164,10 @@ pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
     }
 }
 
-/// What is refused for its value in a Motif.
+/// Checks the values in a Motif.
 pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
+    check_info(spec.info.as_ref(), &path, found);
     let inputs = path.field("inputs");
     let names = spec.inputs.iter().map(|input| input.name.as_str());
     check_list(names, &inputs, true, found);
@@ -131,7 +182,7 @@ pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
 }
 
-/// Notes and profiles: their names.
+/// Checks the names of notes and profiles.
 fn check_shared(
     notes: Option<&Notes>,
     profiles: Option<&Profiles>,
@@ -152,7 +203,7 @@ fn check_shared(
     }
 }
 
-/// The names of a list's items: there once each, and words that templates can call where they must.
+/// Checks the names of a list's items: unique, and words that templates can call where required.
 fn check_list<'a>(
     names: impl Iterator<Item = &'a str>,
     path: &FieldPath,
@@ -173,7 +224,7 @@ fn check_list<'a>(
             let error = Diagnostic::error(Code::NoteName, at.clone(), message);
             found.push(error.hint("a letter, then letters, digits and `_`"));
         }
-        // Only of profiles case doesn't count.
+        // Only the names of profiles ignore case.
         let key = if are_words {
             name.to_owned()
         } else {
@@ -187,9 +238,13 @@ fn check_list<'a>(
     }
 }
 
-/// What is refused for its value in a Katalog.
+/// Checks the values in a Katalog.
 pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
+    check_info(spec.info.as_ref(), &path, found);
+    let lifecycle = spec.lifecycle.as_ref();
+    let deprecation = lifecycle.and_then(|one| one.deprecation.as_ref());
+    check_deprecation(deprecation, &path.field("lifecycle"), found);
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
     let crds = path.field("crds");
     for (name, entry) in &spec.crds {

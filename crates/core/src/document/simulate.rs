@@ -1,20 +1,20 @@
-//! Rules of a Simulate that a schema cannot say.
+//! Rules for a Simulate that a schema cannot express.
 
 use jiff::Timestamp;
 
+use super::e2e::check_resources;
 use crate::api::SimulateSpec;
-use crate::api::simulate::{DEFAULT_CYCLES, Expectations, OpRule, Outcome, OutcomeResult};
+use crate::api::simulate::{DEFAULT_CYCLES, OpRule, Outcome, OutcomeResult};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::value::Path;
 
-/// Kinds that can fail for good.
+/// Kinds that can fail permanently.
 const FAILING: [&str; 3] = ["Deployment", "Job", "Pod"];
 
 fn error(found: &mut Diagnostics, code: Code, at: &FieldPath, message: impl Into<String>) {
     found.push(Diagnostic::error(code, at.clone(), message));
 }
 
-/// What is wrong with what a Simulate declares.
+/// Reports problems in the spec of a Simulate.
 pub(super) fn check(spec: &SimulateSpec, found: &mut Diagnostics) {
     let at = FieldPath::root().field("spec");
     check_inputs(spec, &at, found);
@@ -35,6 +35,14 @@ pub(super) fn check(spec: &SimulateSpec, found: &mut Diagnostics) {
     for (index, change) in spec.changes.iter().enumerate() {
         let at = at.field("changes").index(index);
         late(Some(change.after), &at.field("after"), found);
+        match (&change.patch, change.delete == Some(true)) {
+            (None, false) => error(found, Code::Missing, &at, "`patch` is missing"),
+            (Some(_), true) => {
+                let message = "`patch` and `delete` exclude each other";
+                error(found, Code::Exclusive, &at.field("delete"), message);
+            }
+            _ => {}
+        }
     }
     let Some(expect) = &spec.expect else { return };
     let at = at.field("expect");
@@ -49,7 +57,7 @@ pub(super) fn check(spec: &SimulateSpec, found: &mut Diagnostics) {
             }
             check_ops(rules, &at, name == "ops", found);
         }
-        check_fields(expected, &at, found);
+        check_resources(&expected.resources, &at.field("resources"), found);
     }
 }
 
@@ -87,7 +95,7 @@ fn check_outcome(outcome: &Outcome, at: &FieldPath, found: &mut Diagnostics) {
     }
 }
 
-/// What is wrong with operations that are expected, or not.
+/// Reports problems in operations that are expected, or not expected.
 pub(super) fn check_ops(rules: &[OpRule], at: &FieldPath, is_seen: bool, found: &mut Diagnostics) {
     for (index, rule) in rules.iter().enumerate() {
         let at = at.index(index);
@@ -111,29 +119,6 @@ pub(super) fn check_ops(rules: &[OpRule], at: &FieldPath, is_seen: bool, found: 
         }
         if !is_seen && rule.count.is_some() {
             let message = "operations that are not seen have no `count`";
-            error(found, Code::Exclusive, &at.field("count"), message);
-        }
-    }
-}
-
-/// Paths of fields, and what excludes each other.
-fn check_fields(expected: &Expectations, at: &FieldPath, found: &mut Diagnostics) {
-    for (index, resource) in expected.resources.iter().enumerate() {
-        let at = at.field("resources").index(index);
-        for name in resource.fields.keys() {
-            if let Err(why) = Path::parse(name) {
-                let message = format!("`{name}` is not a path: {why}");
-                error(
-                    found,
-                    Code::BadName,
-                    &at.field("fields").field(name),
-                    message,
-                );
-            }
-        }
-        let asks = resource.ready.is_some() || !resource.fields.is_empty();
-        if resource.count == Some(0) && asks {
-            let message = "`count: 0` expects no object, so nothing else can be expected of it";
             error(found, Code::Exclusive, &at.field("count"), message);
         }
     }

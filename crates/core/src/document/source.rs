@@ -1,35 +1,36 @@
-//! Files, streams and objects to documents that are not typed yet.
+//! Reads files, streams and objects into untyped documents.
 
 use serde_json::Value;
 
 use super::kinds::DocumentKind;
 use super::mend;
 use super::read::{
-    KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif, read_simulate,
+    KatalogDocument, MotifDocument, check_komposer, read_e2e, read_katalog, read_motif,
+    read_simulate,
 };
-use super::tree::Tree;
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::Tree;
 
-/// Longest text that is read: several times what a cluster would store.
+/// The maximum length of a text: several times the limit of a cluster's storage.
 const MAX_BYTES: usize = 4 << 20;
-/// Most documents in a text.
+/// The maximum number of documents in a text.
 const MAX_DOCUMENTS: usize = 1000;
 
-/// One document that is not typed yet.
+/// One untyped document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// The file it came from, as the user named it.
+    /// The file, as the user named it.
     pub file: Option<String>,
     /// Its values.
     pub tree: Tree,
 }
 
 impl Source {
-    /// A document from an object as the API server gives it.
+    /// Creates a document from an object of the API server.
     ///
     /// # Errors
-    /// One diagnostic when values are nested too deeply to walk.
+    /// One diagnostic if values are nested too deeply to walk.
     pub fn from_object(object: &Value) -> Result<Self, Diagnostics> {
         if exceeds(object, MAX_DEPTH) {
             let message = format!("values are nested more than {MAX_DEPTH} deep");
@@ -51,19 +52,19 @@ fn exceeds(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// What a text holds.
+/// The contents of a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stream {
-    /// Documents that could be parsed, in order. Empty ones are left out.
+    /// The documents that could be parsed, in order. Empty ones are omitted.
     pub sources: Vec<Source>,
-    /// Why others could not. A document whose mistake is plain is among `sources` all the same, mended,
-    /// so that its further problems are found; the mistake is here.
+    /// The errors of the others. A document with an obvious mistake is in `sources` in spite of it, corrected, so that its
+    /// further problems are found; the mistake is listed here.
     pub problems: Diagnostics,
 }
 
 /// Parses a YAML or JSON stream of any number of documents.
 ///
-/// `file` is how messages call the text. A document that cannot be parsed doesn't hide the others.
+/// Messages refer to the text as `file`. A document that cannot be parsed does not hide the others.
 pub fn parse_stream(file: &str, text: &str) -> Stream {
     let mut stream = Stream::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -86,7 +87,7 @@ pub fn parse_stream(file: &str, text: &str) -> Stream {
     stream
 }
 
-/// The documents of a text as they stand in it, unless it has more than is read.
+/// Returns the documents of a text, unless it has too many.
 fn limited<'t>(file: &str, text: &'t str) -> Result<Vec<Chunk<'t>>, Box<Diagnostic>> {
     let refused = |message: String| {
         let problem = Diagnostic::error(Code::TooLarge, FieldPath::root(), message);
@@ -108,10 +109,10 @@ fn limited<'t>(file: &str, text: &'t str) -> Result<Vec<Chunk<'t>>, Box<Diagnost
     Ok(chunks)
 }
 
-/// Parses every document of a text; each has no values where it is empty.
+/// Parses every document of a text. An empty one has no values.
 ///
 /// # Errors
-/// Every problem of every document, each with its place.
+/// Every problem of every document, with its position.
 pub(super) fn parse_chunks<'t>(
     file: &str,
     text: &'t str,
@@ -128,7 +129,7 @@ pub(super) fn parse_chunks<'t>(
     }
 }
 
-/// Parses one document; none when it is empty or cannot be parsed.
+/// Parses one document; `None` if it is empty or cannot be parsed.
 pub(super) fn parse_alone(chunk: Chunk<'_>) -> Option<Tree> {
     let parsed = with_room(|| vec![parse_chunk(chunk)]);
     let (tree, problems) = parsed.into_iter().next()?;
@@ -147,7 +148,7 @@ pub struct Documents {
 /// Reads every document of a stream, with warnings.
 ///
 /// # Errors
-/// Every problem of every document, in order; also when there is no document at all.
+/// Every problem of every document, in order; also if there is no document at all.
 pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>), Diagnostics> {
     let Stream { sources, problems } = parse_stream(file, text);
     let mut found = problems;
@@ -156,8 +157,9 @@ pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>
         let warnings = match DocumentKind::of(source) {
             Some(DocumentKind::Motif) => keep(read_motif(source), &mut documents.motifs),
             Some(DocumentKind::Komposer) => Err(check_komposer(source)),
-            // A test of Katalogs is no part of what runs.
+            // Tests of Katalogs are not part of the running configuration.
             Some(DocumentKind::Simulate) => read_simulate(source).map(|(_, warnings)| warnings),
+            Some(DocumentKind::E2e) => read_e2e(source).map(|(_, warnings)| warnings),
             _ => keep(read_katalog(source), &mut documents.katalogs),
         };
         found.extend(warnings.unwrap_or_else(|problems| problems.0));
@@ -190,14 +192,14 @@ fn in_file(file: &str, mut diagnostic: Diagnostic) -> Diagnostic {
     diagnostic
 }
 
-/// What parsing a document gives.
+/// The result of parsing a document.
 type Parsed = (Option<Tree>, Vec<Diagnostic>);
 
-/// The parser's stack, in bytes. It takes about 35 kB a level in a debug build, and the depth limit would
-/// be no limit on the 2 MiB that most threads have.
+/// The parser's stack, in bytes. Each level takes about 35 kB in a debug build, so on the 2 MiB that most threads have the
+/// stack would overflow before the depth limit is reached.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Runs the parser where its depth limit comes before the end of the stack.
+/// Runs the parser on a thread whose stack is large enough for its depth limit.
 fn with_room(parse: impl FnOnce() -> Vec<Parsed> + Send) -> Vec<Parsed> {
     let failed = |message: String| {
         vec![(

@@ -1,15 +1,15 @@
-//! Which parts of a text stand in the file letter by letter: so that a mistake inside a text of several lines has a place.
+//! Finds the parts of a text that appear unchanged in the file, so that an error inside a multi-line text has a position.
 
-use super::tree::{Span, Verbatim};
 use super::yaml;
+use crate::tree::{Span, Verbatim};
 
-/// Most parts of one text: one that consists of escapes would have as many as characters.
+/// The maximum number of parts of one text. A text of escapes has as many parts as characters.
 const MOST_PARTS: usize = 1000;
 
-/// The parts of a text that stand in the document letter by letter, a line each, up to the first that does not.
+/// Returns the parts of a text that appear unchanged in the document, one per line, up to the first that does not.
 ///
-/// White space at both ends of a line is skipped: it is indentation, or folded. No more of the document is looked at than
-/// what the text takes: in flow style, one line holds thousands of texts.
+/// White space at both ends of a line is skipped: it is indentation, or folded. The walk reads no more of the document than
+/// the text takes: in flow style, one line holds thousands of texts.
 pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim> {
     let source = usize::try_from(span.offset).ok();
     let source = source.and_then(|at| document.get(at..)).unwrap_or_default();
@@ -21,21 +21,21 @@ pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim>
         quote: source.chars().next(),
         parts: Vec::new(),
     };
-    // A place beyond what a span holds ends the walk.
+    // A position beyond the range of a span ends the walk.
     let _ = walk.lines();
     walk.parts
 }
 
 /// A walk over a document and a text side by side.
 struct Walk<'a> {
-    /// The document from here on.
+    /// The rest of the document.
     source: &'a str,
-    /// Where that is.
+    /// Its position.
     place: Span,
     value: &'a str,
-    /// Bytes of the text that were found.
+    /// The number of bytes of the text found so far.
     done: usize,
-    /// What the text begins with, which may be a quote.
+    /// The first character of the text, which may be a quote.
     quote: Option<char>,
     parts: Vec<Verbatim>,
 }
@@ -45,7 +45,7 @@ impl Walk<'_> {
         if self.source.starts_with(['"', '\'']) {
             self.skip(1)?;
         }
-        // A block begins at its first line that is not empty.
+        // A block begins at its first non-empty line.
         let empty = self.value.trim_start_matches('\n');
         self.done = self.value.len() - empty.len();
         loop {
@@ -60,7 +60,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The parts of a line that the text has next. A character that is written as two, such as `\"`, is a part of its own.
+    /// Finds the parts of a line that come next in the text. A character that is written as two, such as `\"`, is a separate
+    /// part.
     fn line(&mut self) -> Option<()> {
         loop {
             let (text, rest) = (self.source, self.rest());
@@ -85,7 +86,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What of the text is left.
+    /// Returns the rest of the text.
     fn rest(&self) -> &str {
         &self.value[self.done..]
     }
@@ -102,7 +103,7 @@ impl Walk<'_> {
         (self.parts.len() < MOST_PARTS).then_some(())
     }
 
-    /// Goes on by bytes of this line.
+    /// Advances by bytes of this line.
     fn skip(&mut self, bytes: usize) -> Option<()> {
         let (skipped, source) = self.source.split_at_checked(bytes)?;
         let characters = u32::try_from(skipped.chars().count()).ok()?;
@@ -112,7 +113,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Goes on behind the break that ends this line; nothing if it goes on otherwise.
+    /// Advances past the break that ends this line; `None` if the line continues.
     fn below(&mut self) -> Option<()> {
         let bytes = yaml::line_break(self.source)?;
         self.skip(bytes)?;
@@ -122,13 +123,13 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of white space at the start of a text, on its first line.
+/// Returns the number of bytes of white space at the start of a text, on its first line.
 fn blank(text: &str) -> usize {
     let is_blank = |c: char| c.is_whitespace() && !['\n', '\r'].contains(&c);
     text.len() - text.trim_start_matches(is_blank).len()
 }
 
-/// Whether `text` begins with two characters that stand for the one that `value` begins with.
+/// True if `text` begins with two characters that are the escape of the first character of `value`.
 fn escaped(text: &str, value: &str, quote: Option<char>) -> bool {
     let pairs: &[(&str, char)] = match quote {
         Some('"') => &[("\\\"", '"'), ("\\\\", '\\')],
@@ -139,7 +140,7 @@ fn escaped(text: &str, value: &str, quote: Option<char>) -> bool {
     pairs.iter().any(is_it)
 }
 
-/// Bytes at the start of both that are the same, up to the end of the line or to what begins an escape.
+/// Returns the length of the common prefix, in bytes, up to the end of the line or the start of an escape.
 fn same(line: &str, value: &str, quote: Option<char>) -> usize {
     let escape = match quote {
         Some('"') => '\\',
@@ -156,7 +157,7 @@ fn same(line: &str, value: &str, quote: Option<char>) -> usize {
 mod tests {
     use crate::{diagnostics::FieldPath, document::parse_stream};
 
-    /// What stands in `source` at byte `offset` of the text of its key `a`.
+    /// Returns the position in `source` of byte `offset` of the text of its key `a`.
     fn stands(source: &str, word: &str) -> Option<(u32, u32)> {
         let stream = parse_stream("f", source);
         let tree = &stream.sources.last()?.tree;

@@ -1,4 +1,4 @@
-//! YAML text to [`Tree`]s, one document at a time.
+//! Parses YAML to [`Tree`]s, one document at a time.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_saphyr::{Location, Options, Spanned};
 
 use super::advice::advise;
-use super::tree::{Key, Span, Tree, TreeValue, Verbatim};
 use super::verbatim::verbatim;
 use crate::diagnostics::Code;
+use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
 
-/// Nested lists and maps allowed. Katalogs need about fifteen.
+/// The maximum nesting of lists and maps. Katalogs need about fifteen.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// Values that a document may have, aliases expanded.
+/// The maximum number of values in a document, with aliases expanded.
 const MAX_VALUES: usize = 100_000;
 
-/// Values that aliases may stand for, all together.
+/// The maximum number of values that aliases expand to, in total.
 const MAX_REPLAYED: usize = 10_000;
 
-/// Part of a file that holds one document.
+/// The part of a file that contains one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk<'a> {
     /// Its text.
     pub(crate) text: &'a str,
-    /// Lines of the file before it.
+    /// The number of lines of the file before it.
     pub(crate) lines: u32,
-    /// Bytes of the file before it.
+    /// The number of bytes of the file before it.
     pub(crate) bytes: u32,
 }
 
-/// Why a text is no YAML document.
+/// The reason why a text is not valid YAML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     /// [`Code::Syntax`], or [`Code::TooLarge`] for a text beyond a limit.
     pub(crate) code: Code,
-    /// What is wrong.
+    /// The message.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The fix.
     pub(crate) hint: Option<String>,
-    /// Where it stopped, when it says so.
+    /// The position of the error, if known.
     pub(crate) span: Option<Span>,
 }
 
-/// Cuts a stream at its document markers.
+/// Splits a stream at its document markers.
 ///
-/// A line that starts with `---` or `...`, alone or before white space, is a marker wherever it
-/// stands, so no parser is needed. Comments and directives belong to the document after them.
+/// A line that starts with `---` or `...`, alone or before white space, is always a marker, so no parser is needed. Comments
+/// and directives belong to the document after them.
 ///
 /// Source: YAML 1.2.2, section 9.1.4 (Explicit Documents).
 pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
@@ -72,7 +72,8 @@ pub(crate) fn split(text: &str) -> Vec<Chunk<'_>> {
     chunks
 }
 
-/// The lines of a text with their ends, as the parser counts them: a carriage return alone ends one, too.
+/// Iterates over the lines of a text with their line breaks, as the parser counts them: a single carriage return is also a
+/// line break.
 ///
 /// Source: YAML 1.2.2, section 5.4 (Line Break Characters).
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
@@ -87,7 +88,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Bytes of the line break that a text begins with.
+/// Returns the length of the line break at the start of a text, in bytes.
 pub(super) fn line_break(text: &str) -> Option<usize> {
     match text.as_bytes() {
         [b'\r', b'\n', ..] => Some(2),
@@ -109,12 +110,12 @@ fn chunk(text: &str, start: usize, end: usize, lines: u32) -> Chunk<'_> {
     }
 }
 
-/// Parses one document; `Ok(None)` when it is empty.
+/// Parses one document; `Ok(None)` if it is empty.
 ///
-/// Positions count from the start of the file that `chunk` is a part of.
+/// Positions are relative to the start of the file that contains `chunk`.
 ///
 /// # Errors
-/// The first thing the parser cannot read: syntax, an equal key, too deep, too many values.
+/// The first error of the parser: syntax, a duplicate key, nesting too deep, too many values.
 pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
     let parsed = serde_saphyr::from_str_with_options::<Option<Raw>>(chunk.text, options());
     match parsed {
@@ -172,7 +173,7 @@ fn moved(span: Span, chunk: Chunk<'_>) -> Span {
     }
 }
 
-/// Moves positions from the document's to the file's, and finds what stands in it letter by letter.
+/// Moves positions from the document to the file, and finds the texts that appear unchanged in it.
 fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     if let (Some(span), TreeValue::Str(value)) = (tree.span, &tree.value) {
         let parts = verbatim(chunk.text, span, value).into_iter();
@@ -199,7 +200,7 @@ fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     }
 }
 
-/// A tree as it comes from the parser: positions are the document's own.
+/// A tree from the parser, with positions in the document.
 struct Raw(Tree);
 
 impl<'de> Deserialize<'de> for Raw {

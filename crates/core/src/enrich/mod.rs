@@ -1,7 +1,7 @@
-//! What `enrich` adds to children: the one table of it, and what is made of the objects that are read for it.
+//! The additions that `enrich` makes to children, in one table, and their computation from the objects that are read.
 //!
 //! ```text
-//!  Addition: a key, of which children, out of what
+//!  Addition: a key, the kinds of children, a source
 //!      ├── the child's own fields ───────────────────────────────┐
 //!      └── Relation: a kind that is watched ─► views ─ found ─►──┴── shape ──► the value under the key
 //! ```
@@ -17,45 +17,45 @@ pub use table::ADDITIONS;
 
 use crate::{
     api::EnrichTarget,
-    plan::GroupKind,
+    api::keys::GroupKind,
     value::{Node, Path},
 };
 
 /// One key that `enrich` adds to children.
 #[derive(Debug)]
 pub struct Addition {
-    /// What adds it.
+    /// The word in a Katalog that enables it.
     pub target: EnrichTarget,
-    /// The key; it starts with `_`, as no field of Kubernetes does.
+    /// The key. It starts with `_`, as no field of Kubernetes does.
     pub key: &'static str,
-    /// Group and kind of the children that get it; none is all.
+    /// Group and kind of the children that get it; empty means all.
     on: &'static [(&'static str, &'static str)],
-    /// Where it comes from.
+    /// The source of the value.
     pub source: Source,
-    /// What it is made of the child, where that is the source, or else of the views of the objects that were found; none
-    /// adds nothing.
+    /// Computes the value from the child, if the child is the source, or else from the views of the objects that were found.
+    /// `None` adds nothing.
     pub shape: fn(&[Node]) -> Option<Node>,
-    /// The shape in words, for the reference.
+    /// A description of the value, for the reference.
     pub doc: &'static str,
 }
 
-/// Where an addition comes from.
+/// The source of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// These paths of the child itself.
     Itself(&'static [&'static str]),
-    /// Objects that carry the label of the workload that the child is.
+    /// Objects with the label of the workload that the child is.
     Workload(Relation),
-    /// Objects that the child controls, or that are about it: they name its uid.
+    /// Objects that the child controls, or that refer to it: they contain its uid.
     Uid(Relation),
-    /// Objects that name the child's namespace and name.
+    /// Objects that contain the child's namespace and name.
     Key(Relation),
-    /// The one object that a field of the child names: by a name, or by a map with `namespace` and `name`.
+    /// The one object that a field of the child refers to: by a name, or by a map with `namespace` and `name`.
     Field(Relation, &'static str),
 }
 
 impl Source {
-    /// What is watched for it.
+    /// Returns the relation that is watched for it.
     pub fn relation(self) -> Option<Relation> {
         match self {
             Self::Itself(_) => None,
@@ -66,7 +66,7 @@ impl Source {
         }
     }
 
-    /// The paths of the child that it needs.
+    /// Returns the paths of the child that it needs.
     pub fn paths(self) -> impl Iterator<Item = Path> {
         let (many, one) = match self {
             Self::Itself(paths) => (paths, None),
@@ -77,32 +77,32 @@ impl Source {
     }
 }
 
-/// A path of the table: fields with dots between them.
+/// Parses a path of the table: fields separated by dots.
 pub(crate) fn path(text: &str) -> Path {
     Path::of_fields(text.split('.'))
 }
 
 impl Addition {
-    /// The addition of that key to children of that kind.
+    /// Finds the addition of that key to children of that kind.
     pub fn find(key: &str, kind: &GroupKind) -> Option<&'static Self> {
         ADDITIONS
             .iter()
             .find(|addition| addition.key == key && addition.is_of(kind))
     }
 
-    /// Whether children of that kind get it.
+    /// True if children of that kind get it.
     pub fn is_of(&self, kind: &GroupKind) -> bool {
         self.on.is_empty() || self.on.contains(&(&*kind.group, &*kind.kind))
     }
 
-    /// The kinds of children that get it; none is all.
+    /// Returns the kinds of children that get it; empty means all.
     pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
         self.on.iter().map(|(_, kind)| *kind)
     }
 }
 
 impl EnrichTarget {
-    /// All of them.
+    /// All targets.
     pub const ALL: [Self; 14] = [
         Self::Pods,
         Self::Events,
@@ -120,7 +120,7 @@ impl EnrichTarget {
         Self::Ingress,
     ];
 
-    /// The word for it in a Katalog.
+    /// Returns its word in a Katalog.
     pub fn word(self) -> &'static str {
         match self {
             Self::Pods => "pods",
@@ -140,7 +140,7 @@ impl EnrichTarget {
         }
     }
 
-    /// What it adds.
+    /// Returns its additions.
     pub fn additions(self) -> impl Iterator<Item = &'static Addition> {
         ADDITIONS
             .iter()

@@ -1,22 +1,25 @@
-//! What is watched for additions.
+//! The objects that are watched for additions.
 
 use super::view;
-use crate::{api::names, plan::GroupKind, value::Node};
+use crate::{
+    api::{keys::GroupKind, names},
+    value::Node,
+};
 
-/// Objects that are watched because additions are made of them: a kind, and which of its objects. One watch each.
+/// Objects that are watched as the source of additions: a kind and a selection of its objects. Each has one watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// Pods of workloads that select theirs by our label.
+    /// Pods of workloads whose selector has Orkestra's label.
     Pods,
     /// Pods of Jobs.
     JobPods,
     /// `ReplicaSets` of such workloads.
     ReplicaSets,
-    /// Where Services of ours lead: their labels are copied to their slices.
+    /// Endpoint slices of Orkestra's Services, whose labels are copied to their slices.
     EndpointSlices,
     /// Warning Events about anything.
     Warnings,
-    /// Claims of such workloads: they have the labels of the selector.
+    /// Claims of such workloads, which have the labels of the selector.
     Claims,
     /// All claims.
     ClaimsByName,
@@ -30,26 +33,26 @@ pub enum Relation {
     Jobs,
 }
 
-/// The kind and the objects of a relation.
+/// The kind and selection of a relation.
 #[derive(Debug)]
 pub struct Objects {
     /// The kind.
     pub kind: GroupKind,
     /// The version that is read.
     pub version: &'static str,
-    /// Which of them, by labels.
+    /// The label selector.
     pub labels: Option<&'static str>,
-    /// Which of them, by fields.
+    /// The field selector.
     pub fields: Option<&'static str>,
 }
 
-/// The label that pods of Jobs have, since Kubernetes 1.27. Source: Kubernetes, "Labels, Annotations and Taints".
+/// The label of Pods of Jobs, since Kubernetes 1.27. Source: Kubernetes, "Labels, Annotations and Taints".
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// The label that names the Service of a slice. Source: Kubernetes, "`EndpointSlices`".
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 impl Relation {
-    /// Which objects it is about.
+    /// Returns the kind and selection.
     pub fn objects(self) -> Objects {
         let of = |group: &str, kind: &str| Objects {
             kind: GroupKind {
@@ -85,7 +88,7 @@ impl Relation {
         }
     }
 
-    /// Whether its objects are found by their names; else by what they belong to.
+    /// True if its objects are found by name, otherwise by their owner.
     pub fn is_by_name(self) -> bool {
         match self {
             Self::ClaimsByName | Self::Volumes | Self::StorageClasses | Self::Nodes => true,
@@ -100,12 +103,12 @@ impl Relation {
     }
 }
 
-/// What an object of that kind belongs to, as the [`Source`](super::Source) of what is made of it says, and what is kept
-/// of it.
+/// Returns the key of the owner of an object of that kind, in the form that the [`Source`](super::Source) of the addition
+/// uses, and the view that is stored.
 pub(crate) fn read(kind: &GroupKind, object: &Node) -> (Option<String>, Node) {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     match &*kind.kind {
-        // Pods of Jobs are told by their uid: their labels are the user's own.
+        // Pods of Jobs are identified by uid, because their labels are the user's own.
         "Pod" => {
             let of = match view::label(object, JOB_NAME) {
                 Some(_) => view::controller(object),
@@ -131,7 +134,7 @@ pub(crate) fn read(kind: &GroupKind, object: &Node) -> (Option<String>, Node) {
     }
 }
 
-/// `namespace/name` of the Service that a slice belongs to.
+/// Returns `namespace/name` of the Service that a slice belongs to.
 fn service(object: &Node) -> Option<String> {
     let namespace = view::text(object, &["metadata", "namespace"])?;
     let name = view::label(object, SERVICE_NAME)?;

@@ -1,23 +1,23 @@
-//! What is made of views, or of the child itself: the value under a key.
+//! Computes the value under a key, from views or from the child itself.
 
 use super::view::{ACTIVE, COMPLETE, at, controller_reference, items, map, text, text_at};
 use crate::value::Node;
 
-/// All that were found.
+/// All objects that were found.
 #[expect(clippy::unnecessary_wraps, reason = "one of several in a table")]
 pub(super) fn list(found: &[Node]) -> Option<Node> {
     Some(Node::from(found.to_vec()))
 }
 
-/// The only one.
+/// The only object.
 pub(super) fn one(found: &[Node]) -> Option<Node> {
     found.first().cloned()
 }
 
-/// All, the latest first.
+/// All objects, latest first.
 pub(super) fn latest_first(found: &[Node]) -> Option<Node> {
     let mut all = found.to_vec();
-    // Both forms of moments, with fractions and without, sort as text.
+    // Both forms of timestamps, with fractions and without, sort as text.
     all.sort_by(|a, b| text(b, &["lastTimestamp"]).cmp(&text(a, &["lastTimestamp"])));
     list(&all)
 }
@@ -27,12 +27,12 @@ pub(super) fn owner(child: &[Node]) -> Option<Node> {
     Some(fields(owner, ["name", "kind", "uid"]))
 }
 
-/// Some fields of an object, empty where they are not there.
+/// Some fields of an object; missing ones are empty.
 fn fields<const N: usize>(object: &Node, names: [&'static str; N]) -> Node {
     map(names.map(|name| (name, text_at(object, &[name]))))
 }
 
-/// One for each address and port of the slices.
+/// One item for each address and port of the slices.
 pub(super) fn endpoints(slices: &[Node]) -> Option<Node> {
     let mut all = Vec::new();
     for slice in slices {
@@ -55,7 +55,7 @@ pub(super) fn endpoints(slices: &[Node]) -> Option<Node> {
     list(&all)
 }
 
-/// The pods that slices name, each once: slices of two address families name the same ones.
+/// The Pods in slices, without duplicates: slices of two address families contain the same ones.
 pub(super) fn backing_pods(slices: &[Node]) -> Option<Node> {
     let mut pods: Vec<Node> = Vec::new();
     for endpoint in slices.iter().flat_map(|slice| items(slice, &["endpoints"])) {
@@ -76,7 +76,7 @@ pub(super) fn backing_pods(slices: &[Node]) -> Option<Node> {
     list(&pods)
 }
 
-/// What an autoscaler measures, flat whatever it is of.
+/// The current metrics of an autoscaler, flattened for all types of metrics.
 ///
 /// Source: Kubernetes API reference, `MetricStatus v2 autoscaling`.
 pub(super) fn current_metrics(child: &[Node]) -> Option<Node> {
@@ -120,7 +120,7 @@ pub(super) fn active_jobs(jobs: &[Node]) -> Option<Node> {
     list(&active.cloned().collect::<Vec<_>>())
 }
 
-/// The one that was made last.
+/// The most recently created one.
 fn last<'a>(jobs: impl Iterator<Item = &'a Node>) -> Option<Node> {
     let age = |job: &&Node| {
         let part = |field| text(job, &[field]).unwrap_or_default().to_owned();
@@ -147,7 +147,7 @@ pub(super) fn load_balancers(child: &[Node]) -> Option<Node> {
     list(&addresses.collect::<Vec<_>>())
 }
 
-/// Names alone: what is in Secrets is nobody's to see here.
+/// Names only: the contents of Secrets must not be visible here.
 pub(super) fn tls_secrets(child: &[Node]) -> Option<Node> {
     let entries = items(child.first()?, &["spec", "tls"]).iter();
     let mut names: Vec<Node> = Vec::new();

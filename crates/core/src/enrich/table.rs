@@ -1,4 +1,4 @@
-//! Everything that `enrich` adds.
+//! The table of all additions.
 
 use super::{
     Addition,
@@ -17,7 +17,7 @@ const AUTOSCALER: &[(&str, &str)] = &[("autoscaling", "HorizontalPodAutoscaler")
 const CRON_JOB: &[(&str, &str)] = &[("batch", "CronJob")];
 const INGRESS: &[(&str, &str)] = &[("networking.k8s.io", "Ingress")];
 
-/// Everything that `enrich` adds, in the order in which the reference lists it.
+/// All additions, in the order of the reference.
 pub static ADDITIONS: &[Addition] = &[
     Addition {
         target: EnrichTarget::Pods,

@@ -2,12 +2,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What is kept of the object: what it belongs to, and the view.
+/// Returns the stored parts of an object: its owner and the view.
 fn kept(relation: Relation, object: &Value) -> (Option<String>, Node) {
     read(&relation.objects().kind, &Node::from(object))
 }
 
-/// The value of `key` on a child of `kind`, made of the views of `objects`, or of the child that they hold.
+/// Returns the value of `key` on a child of `kind`, computed from the views of `objects`, or from the child in it.
 fn added(kind: &str, key: &str, objects: &[Value]) -> Option<Value> {
     let addition = Addition::find(key, &GroupKind::parse(kind)).unwrap();
     let views: Vec<Node> = match addition.source.relation() {
@@ -350,7 +350,7 @@ fn the_table_is_whole() {
     }
     for addition in ADDITIONS {
         assert!(addition.key.starts_with('_'), "{}", addition.key);
-        // Of one kind one key has one source.
+        // A key has one source per kind.
         for (group, kind) in addition.on {
             let kind = GroupKind {
                 group: (*group).into(),

@@ -1,4 +1,4 @@
-//! What is kept of objects that additions are made of: no more than templates can see.
+//! The views of objects that additions are computed from: only the parts that templates can see.
 
 use crate::value::{Key, Map, Node};
 
@@ -22,7 +22,7 @@ pub(super) fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
     text(object, &["metadata", "labels", name])
 }
 
-/// The owner reference of the controller.
+/// Returns the owner reference of the controller.
 pub(super) fn controller_reference(object: &Node) -> Option<&Node> {
     let mut owners = items(object, &["metadata", "ownerReferences"]).iter();
     owners.find(|owner| owner.get("controller").and_then(Node::as_bool) == Some(true))
@@ -37,7 +37,7 @@ pub(super) fn map(fields: impl IntoIterator<Item = (&'static str, Node)>) -> Nod
     Node::Map(fields.collect::<Map>())
 }
 
-/// The text there, or an empty one.
+/// Returns the text there, or an empty one.
 pub(super) fn text_at(object: &Node, fields: &[&str]) -> Node {
     Node::from(text(object, fields).unwrap_or_default())
 }
@@ -50,14 +50,14 @@ fn name(object: &Node) -> (&'static str, Node) {
     ("name", text_at(object, &["metadata", "name"]))
 }
 
-/// Whether the condition of that type holds.
+/// True if the condition of that type is true.
 fn is_true(object: &Node, wanted: &str) -> bool {
     let mut conditions = items(object, &["status", "conditions"]).iter();
     let found = conditions.find(|one| text(one, &["type"]) == Some(wanted));
     found.and_then(|one| text(one, &["status"])) == Some("True")
 }
 
-/// A pod as the notes about pods read it.
+/// A Pod in the form that the notes about Pods read.
 pub(super) fn pod(object: &Node) -> Node {
     let statuses = items(object, &["status", "containerStatuses"]);
     let restarts: i64 = statuses
@@ -121,7 +121,7 @@ pub(super) fn replica_set(object: &Node) -> Node {
     ])
 }
 
-/// A slice of endpoints: its ports, and of each endpoint the addresses and the pod.
+/// A slice of endpoints: its ports, and the addresses and the Pod of each endpoint.
 pub(super) fn slice(object: &Node) -> Node {
     let ports = items(object, &["ports"]).iter();
     let ports: Vec<Node> = ports
@@ -136,7 +136,7 @@ pub(super) fn slice(object: &Node) -> Node {
 }
 
 fn endpoint(endpoint: &Node) -> Node {
-    // Unknown counts as ready. Source: Kubernetes API reference, EndpointConditions.
+    // An unknown state counts as ready. Source: Kubernetes API reference, EndpointConditions.
     let ready = at(endpoint, &["conditions", "ready"]).and_then(Node::as_bool) != Some(false);
     let is_pod = text(endpoint, &["targetRef", "kind"]) == Some("Pod");
     let fields = [
@@ -155,7 +155,7 @@ fn endpoint(endpoint: &Node) -> Node {
     map(fields.into_iter().chain(pod.into_iter().flatten()))
 }
 
-/// An Event of either kind of reporter: those of the newer one count in `series`, and tell one moment alone.
+/// An Event from either API. Events of the newer one count in `series` and have a single timestamp.
 ///
 /// Source: Kubernetes API reference, `Event v1` and `Event v1 events.k8s.io`.
 pub(super) fn event(object: &Node) -> Node {
@@ -196,7 +196,7 @@ pub(super) fn claim(object: &Node) -> Node {
     ])
 }
 
-/// Who made a volume. Source: Kubernetes, annotation of the `PersistentVolume` controller.
+/// The provisioner of a volume. Source: Kubernetes, annotation of the `PersistentVolume` controller.
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 
 pub(super) fn volume(object: &Node) -> Node {

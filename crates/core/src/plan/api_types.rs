@@ -1,4 +1,4 @@
-//! Which kind an entry operates.
+//! Resolves the kind that an entry operates.
 
 use super::{CrdShape, GroupKind, ResourceType, Schemas, kinds};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 const NO_API_TYPES: &str =
     "neither `apiTypes` nor a `crdFile` that can be read here say which kind this operates";
 
-/// Whether every error is that an entry names no kind: a Katalog in the cluster whose `crdFile` is a file elsewhere.
+/// True if every error is an entry without a kind: a Katalog in the cluster whose `crdFile` is a file elsewhere.
 pub fn lacks_api_types(diagnostics: &Diagnostics) -> bool {
     let is = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
     diagnostics.has_errors()
@@ -21,8 +21,8 @@ pub fn lacks_api_types(diagnostics: &Diagnostics) -> bool {
             .all(|diagnostic| diagnostic.code == Code::NoApiTypes)
 }
 
-/// Warns of the entries whose kind only a `crdFile` tells: they run from files, and as a custom resource in a cluster they
-/// cannot, since nobody reads the file there.
+/// Warns about entries whose kind is known only from a `crdFile`: they run from files, but not as a custom resource in a
+/// cluster, where the file is not read.
 pub fn only_from_files(spec: &KatalogSpec, schemas: &Schemas) -> Diagnostics {
     let mut found = Diagnostics::default();
     for (name, entry) in &spec.crds {
@@ -44,7 +44,7 @@ pub fn only_from_files(spec: &KatalogSpec, schemas: &Schemas) -> Diagnostics {
     found
 }
 
-/// The custom resource of the entry `name`; nothing if it is wrong, which is reported at `at`.
+/// Returns the resource type of the entry `name`; `None` after an error, which is reported at `at`.
 pub(crate) fn resolve(
     at: &At<'_>,
     name: &str,
@@ -80,7 +80,9 @@ pub(crate) fn resolve(
         place.error(Code::ReservedKind, format!("{kind} is Orkestra's own"));
         return None;
     }
+    let built_in = kinds::built_in(&kind);
     let known = schemas.kind(&kind).map(|shape| shape.namespaced);
+    let known = known.or(built_in.map(|(_, namespaced)| namespaced));
     if let (Some(declared), Some(known)) = (entry.namespaced, known)
         && declared != known
     {
@@ -98,33 +100,26 @@ pub(crate) fn resolve(
     }
     let resource = ResourceType {
         namespaced: known.or(entry.namespaced),
+        plural: built_in.map_or(resource.plural, |(plural, _)| Some(Key::from(plural))),
         ..resource
     };
     if let Some(why) = why_stopped(&resource, entry) {
-        let hint = "declare a custom resource for it, or remove the entry; the other entries run";
+        let hint = "add `labelSelector: {LABEL: VALUE}` for the objects that this entry operates; the other entries run";
         place.warn_hint(Code::ReservedKind, why, hint);
-        let scope = kinds::built_in(&kind).map(|(_, namespaced)| namespaced);
-        return Some(ResourceType {
-            namespaced: scope,
-            ..resource
-        });
     }
     Some(resource)
 }
 
-/// Why an entry for `resource` is accepted and does not run, if so: Kubernetes' own objects carry marks of operators that made
-/// them, and a release could not tell those from the marks of an operator of the kind.
+/// Returns why an entry for `resource` is accepted but does not run, if so.
 pub(crate) fn why_stopped(resource: &ResourceType, entry: &CrdEntry) -> Option<String> {
     let kind = resource.group_kind();
     kinds::built_in(&kind)?;
-    let all = if entry.label_selector.is_empty() {
-        "; without `labelSelector` it would take every one in the cluster"
-    } else {
-        ""
-    };
-    Some(format!(
-        "{kind} is a kind of Kubernetes itself: operators of such kinds do not run yet, so this entry stays stopped{all}"
-    ))
+    entry.label_selector.is_empty().then(|| {
+        format!(
+            "{kind} is a built-in kind: without `labelSelector` this entry would operate every {} of the cluster, so it stays stopped",
+            kind.kind
+        )
+    })
 }
 
 fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {
@@ -144,7 +139,7 @@ fn from_file(at: &At<'_>, shape: &CrdShape) -> Option<ResourceType> {
     })
 }
 
-/// What `apiTypes` says, with what is left out filled in.
+/// `apiTypes` with omitted fields filled in.
 struct Filled {
     group: String,
     version: String,
@@ -152,7 +147,7 @@ struct Filled {
     plural: String,
 }
 
-/// The kind that `apiTypes` names, as far as that can be said without definitions.
+/// Returns the kind that `apiTypes` names, as far as it is known without definitions.
 pub fn kind_named(types: &ApiTypes) -> Option<GroupKind> {
     if let Some(built_in) = built_in(types) {
         return Some(built_in.group_kind());
@@ -163,7 +158,7 @@ pub fn kind_named(types: &ApiTypes) -> Option<GroupKind> {
     })
 }
 
-/// The kind of Kubernetes itself that `apiTypes` names: by its kind alone, or with its group.
+/// Returns the built-in kind that `apiTypes` names, by its kind alone or with its group.
 fn built_in(types: &ApiTypes) -> Option<ResourceType> {
     let found = kinds::named(types.kind.as_deref()?)?;
     let group = types.group.as_deref().map(str::trim);
@@ -172,7 +167,7 @@ fn built_in(types: &ApiTypes) -> Option<ResourceType> {
         .then_some(found)
 }
 
-/// Fills in what `types` leaves out: from the kinds of Kubernetes itself, or from a definition.
+/// Fills in the fields that `types` omits, from the built-in kinds or from a definition.
 fn fill(
     at: &At<'_>,
     types: &ApiTypes,
@@ -257,7 +252,7 @@ fn declared(
     })
 }
 
-/// Whether all of it can be names; what cannot is reported.
+/// True if all of them are valid names; invalid ones are reported.
 fn are_legal(at: &At<'_>, filled: &Filled) -> bool {
     let Filled {
         group,

@@ -1,4 +1,4 @@
-//! `autoscale`: when an operator gets another capacity, and which.
+//! `autoscale`: the conditions for another capacity, and that capacity.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,27 +9,76 @@ use crate::{
         autoscale::{Autoscale, Capacity},
     },
     diagnostics::{Code, did_you_mean},
-    reconcile::autoscale::Metric,
     resources::scope::At,
     value::{Key, Path, Step},
 };
 
-/// How often conditions are looked at, where nothing is declared.
+/// Default interval of evaluating conditions.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(15);
-/// How long conditions must not hold before the baseline returns, where nothing is declared.
+/// Default time that conditions must not hold before the baseline returns.
 const DEFAULT_COOLDOWN: Duration = Duration::from_mins(2);
-/// Shortest interval: measuring is cheap, and not free.
+/// Shortest interval: measuring is cheap, but not free.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What names in conditions stand for.
+/// A metric that conditions compare, by its name below `metrics`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Keys waiting for a worker.
+    QueueDepth,
+    /// Running workers.
+    Workers,
+    /// Whether the `do` of an autoscaler applies.
+    AutoscaleActive,
+    /// The share of workers that are running a pass.
+    WorkersBusyPercent,
+    /// The share of workers that are idle.
+    WorkersIdlePercent,
+    /// The 95th percentile of the duration of recent passes, in milliseconds.
+    ReconcileDurationP95Ms,
+    /// The share of recent passes that failed.
+    ErrorRatePercent,
+}
+
+impl Metric {
+    /// All metrics.
+    pub const ALL: [Self; 7] = [
+        Self::QueueDepth,
+        Self::Workers,
+        Self::AutoscaleActive,
+        Self::WorkersBusyPercent,
+        Self::WorkersIdlePercent,
+        Self::ReconcileDurationP95Ms,
+        Self::ErrorRatePercent,
+    ];
+
+    /// Returns the name below `metrics`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::QueueDepth => "queueDepth",
+            Self::Workers => "workers",
+            Self::AutoscaleActive => "autoscaleActive",
+            Self::WorkersBusyPercent => "workersBusyPercent",
+            Self::WorkersIdlePercent => "workersIdlePercent",
+            Self::ReconcileDurationP95Ms => "reconcileDurationP95Ms",
+            Self::ErrorRatePercent => "errorRatePercent",
+        }
+    }
+
+    /// Returns the metric with that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}
+
+/// The names that conditions can use.
 pub(crate) struct Names<'a> {
-    /// The aliases of the box's `cross`, with the entry that each reads.
+    /// The aliases of the operatorBox's `cross`, with the entry that each reads.
     pub(crate) cross: BTreeMap<&'a str, &'a str>,
     /// The entries of the Katalog.
     pub(crate) entries: Vec<&'a str>,
 }
 
-/// The autoscaler declared at `at`, for an operator of that pace.
+/// Compiles the autoscaler declared at `at`, for an operator with that pace.
 pub(crate) fn autoscale(
     at: &At<'_>,
     declared: &Autoscale,
@@ -88,7 +137,7 @@ pub(crate) fn autoscale(
     Some(plan)
 }
 
-/// Reports the fields beside a profile.
+/// Reports the fields set beside a profile.
 fn exclusive(at: &At<'_>, declared: &Autoscale) {
     let Autoscale {
         interval,
@@ -121,7 +170,7 @@ fn gate(at: &At<'_>, gates: &Gates) -> Gate {
     conditions::gate(at, when, or)
 }
 
-/// The operators whose metrics the gate reads, by alias; what else it reads is reported.
+/// Returns the operators whose metrics the gate reads, by alias; other reads are reported.
 fn reads(at: &At<'_>, gate: &Gate, names: &Names<'_>) -> Box<[(Key, Box<str>)]> {
     let mut cross = BTreeMap::new();
     for condition in gate.iter() {
@@ -136,7 +185,7 @@ fn reads(at: &At<'_>, gate: &Gate, names: &Names<'_>) -> Box<[(Key, Box<str>)]> 
     cross.into_iter().collect()
 }
 
-/// The alias of a metric of another operator; what is no metric is reported.
+/// Returns the alias of another operator's metric; a path that is not a metric is reported.
 fn metric(at: &At<'_>, path: &Path) -> Option<Key> {
     let fields: Vec<&str> = path
         .steps()
@@ -171,12 +220,12 @@ fn metric(at: &At<'_>, path: &Path) -> Option<Key> {
     alias
 }
 
-/// The entry that an alias stands for: that of the box's `cross`, else the entry of that name.
+/// Returns the entry of an alias: from the operatorBox's `cross`, else the entry with that name.
 fn entry(at: &At<'_>, alias: &Key, names: &Names<'_>) -> Box<str> {
     if let Some(entry) = names.cross.get(alias.as_str()) {
         return (*entry).into();
     }
-    // Another Katalog may have it; while none has, the condition does not hold.
+    // Another Katalog may have the entry; until one does, the condition is false.
     let entries = || names.entries.iter().copied();
     if entries().all(|entry| entry != alias.as_str())
         && let Some(hint) = did_you_mean(alias, entries())

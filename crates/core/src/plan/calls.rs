@@ -1,15 +1,17 @@
-//! `external`: calls to the outside.
+//! `external`: calls to external services.
 //!
 //! ```text
-//!  preReconcile ──► enqueueGate ──► reconcileGate ──► mutation ──► validation ──► the box and its blocks
+//!  preReconcile ──► enqueueGate ──► reconcileGate ──► mutation ──► validation ──► the operatorBox and its blocks
 //! ```
 //!
-//! Calls are made in this order; in each place those of the Katalog before those of its Motifs.
+//! Calls are made in this order; at each stage the calls of the Katalog come before those of its Motifs.
 
 mod fields;
+mod token;
 
 use std::time::Duration;
 
+pub use self::token::{Piece, Retry};
 use super::{Coerce, Gate, Leaf, OperatorPlan, children::Declared, conditions, walk::Expression};
 use crate::{
     api::{
@@ -18,81 +20,80 @@ use crate::{
         rules::Fires,
     },
     diagnostics::Code,
-    reconcile::calls::{Piece, Retry},
     resources::scope::At,
     value::Key,
 };
 
-/// Most calls of one operator.
+/// Maximum number of calls of one operator.
 const MOST_CALLS: usize = 50;
-/// When a call is made. Those of a stage come before what the stage is called after.
+/// The stage at which a call is made. The calls of a stage run before the step that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Before the gates of a pass.
     PreReconcile,
-    /// The gate that lets a custom resource be queued.
+    /// The gate for enqueueing a custom resource.
     EnqueueGate,
-    /// The gate that lets a queued one be reconciled.
+    /// The gate for reconciling a queued custom resource.
     ReconcileGate,
-    /// The rules that complete.
+    /// The mutation rules.
     Mutation,
-    /// The rules that refuse.
+    /// The validation rules.
     Validation,
-    /// Children: the calls of the box, then those of its blocks.
+    /// Children: the calls of the operatorBox, then those of its blocks.
     Box,
 }
 
 /// One call of an operator.
 #[derive(Debug)]
 pub struct CallPlan {
-    /// The key under `.external`, which calls of one import do not share.
+    /// The key under `.external`, unique among the calls of one import.
     pub name: Key,
-    /// Where it stands in the Katalog, or in the Motif of `import`.
+    /// Its path in the Katalog, or in the Motif of `import`.
     pub path: Box<str>,
-    /// The import that it comes from, by its place in [`OperatorPlan::imports`](super::OperatorPlan::imports); none is the
-    /// Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
+    /// the Katalog.
     pub import: Option<usize>,
-    /// When it is made.
+    /// The stage at which it is made.
     pub stage: Stage,
-    /// The block that it stands in, by its place in [`OperatorPlan::blocks`](super::OperatorPlan::blocks); none is before all
-    /// of them.
+    /// The block that declares it, as an index into [`OperatorPlan::blocks`](super::OperatorPlan::blocks); `None` runs
+    /// before all blocks.
     pub block: Option<usize>,
-    /// Whether it is made at admission only, and in no pass.
+    /// True if it is made at admission only, never in a pass.
     pub at_admission: bool,
-    /// What must hold for it to be made.
+    /// The gate of the call.
     pub gate: Gate,
-    /// The HTTP method, in capitals.
+    /// The HTTP method, in upper case.
     pub method: &'static str,
-    /// Where it goes.
+    /// The URL.
     pub url: Leaf,
-    /// Names and values of headers, sorted.
+    /// Header names and values, sorted.
     pub headers: Box<[(Box<str>, Leaf)]>,
-    /// What is sent.
+    /// The request body.
     pub body: Option<Leaf>,
-    /// What it shows as a bearer token.
+    /// The bearer token.
     pub token: Option<Token>,
-    /// The only status that counts as success; none for all but 4xx and 5xx.
+    /// The only status that counts as success; `None` accepts all but 4xx and 5xx.
     pub expected_status: Option<u16>,
-    /// Whether the pass goes on when it fails.
+    /// True if the pass continues when the call fails.
     pub continue_on_error: bool,
-    /// How long one try may take.
+    /// The timeout of one attempt.
     pub timeout: Duration,
-    /// How it is tried again.
+    /// The retry policy.
     pub retry: Retry,
-    /// How long a good answer is used again.
+    /// How long a successful response is cached.
     pub cache_for: Option<Duration>,
 }
 
 /// A bearer token.
 #[derive(Debug)]
 pub enum Token {
-    /// A template gives it.
+    /// A template.
     Template(Leaf),
-    /// Text and variables of the runtime's environment.
+    /// Text and environment variables of the runtime.
     Literal(Box<[Piece]>),
-    /// A Secret holds it.
+    /// A key of a Secret.
     Secret {
-        /// Its namespace; none is the custom resource's.
+        /// Its namespace; `None` is the custom resource's.
         namespace: Option<Box<str>>,
         /// Its name.
         name: Box<str>,
@@ -102,12 +103,12 @@ pub enum Token {
 }
 
 impl OperatorPlan {
-    /// How many of the calls are made once those of `stage` are.
+    /// Returns the number of calls made once those of `stage` are.
     pub(crate) fn calls_until(&self, stage: Stage) -> usize {
         self.calls.partition_point(|call| call.stage <= stage)
     }
 
-    /// Whether calls are made for the gates of a pass.
+    /// True if calls are made for the gates of a pass.
     pub fn gates_ask_outside(&self) -> bool {
         let before = &self.calls[..self.calls_until(Stage::ReconcileGate)];
         before.iter().any(|call| !call.at_admission)
@@ -132,19 +133,19 @@ impl CallPlan {
     }
 }
 
-/// The calls that are declared in one place.
+/// The calls declared in one place.
 pub(crate) struct DeclaredCalls<'a> {
-    /// The place.
+    /// Their path.
     pub(crate) at: At<'a>,
-    /// The calls, in order.
+    /// The calls, in order of declaration.
     pub(crate) calls: &'a [ExternalCall],
-    /// When they are made.
+    /// The stage at which they are made.
     pub(crate) stage: Stage,
-    /// The import that they come from.
+    /// The import that declares them.
     pub(crate) import: Option<usize>,
 }
 
-/// The calls of the box and of its blocks, and those of `other` places, in the order in which they are made.
+/// Compiles the calls of the operatorBox, of its blocks and of `other` places, in the order in which they are made.
 pub(crate) fn compile<'a>(
     other: impl IntoIterator<Item = DeclaredCalls<'a>>,
     of_box: DeclaredCalls<'a>,
@@ -164,7 +165,7 @@ pub(crate) fn compile<'a>(
     for (declared, block) in other.map(|declared| (declared, None)).chain(of_blocks) {
         list(&declared, block, &mut calls);
     }
-    // The order of declaration stays within an import.
+    // Stable sort: keeps the order of declaration within an import.
     calls.sort_by_key(|call| (call.stage, call.import));
     calls.into()
 }
@@ -189,7 +190,7 @@ fn list(place: &DeclaredCalls<'_>, block: Option<usize>, calls: &mut Vec<CallPla
     }
 }
 
-/// Whether the call is made at admission only. Nothing asks there yet, so that it is never made.
+/// True if the call is made at admission only. Admission makes no calls yet, so such a call is never made.
 fn at_admission(at: &At<'_>, fires: Option<&Fires>, stage: Stage) -> bool {
     if fires.and_then(|fires| fires.reconcile) != Some(false) {
         return false;

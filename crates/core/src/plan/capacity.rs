@@ -1,4 +1,4 @@
-//! The built-in profiles of `autoscale`: each a share of what the operator has without.
+//! The built-in profiles of `autoscale`: each is relative to the operator's declared capacity.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ const NAMES: [&str; 5] = [
     "steady",
 ];
 
-/// The autoscaler that the profile of that name, of the field at `at`, stands for; one that is unknown is reported.
+/// Returns the autoscaler of the profile `name`, for the field at `at`; an unknown profile is reported.
 ///
-/// Source: language reference, built-in profile values. Shares of the queue are of the depth that counts while the profile
-/// does.
+/// Source: language reference, built-in profile values. Shares of the queue refer to the queue depth that applies while the
+/// profile is active.
 pub(crate) fn profile(at: &At<'_>, name: &str, pace: &Pace) -> Option<Autoscale> {
     let name = name.trim().to_lowercase();
     let (workers, depth) = (pace.workers, pace.queue.max_depth);
@@ -105,7 +105,7 @@ fn unknown(at: &At<'_>, name: &str) {
     at.error_hint(Code::UnknownProfile, message, hint);
 }
 
-/// More keys wait than that share of a full queue, in percent.
+/// A condition: more keys wait than that percentage of a full queue.
 fn fuller(depth: u32, percent: i64) -> GateCondition {
     above("metrics.queueDepth", i64::from(depth) * percent / 100)
 }
@@ -118,7 +118,7 @@ fn above(field: &str, number: i64) -> GateCondition {
     }
 }
 
-/// From 23:00 UTC for three hours.
+/// A condition: three hours from 23:00 UTC.
 fn nightly() -> GateCondition {
     GateCondition {
         cron: Some("0 23 * * *".into()),

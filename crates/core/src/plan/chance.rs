@@ -1,7 +1,7 @@
-//! Random values only where they are kept.
+//! Permits random values only where they are kept.
 //!
-//! A pass renders everything again and again; what is drawn anew each time would be written for ever. Only the body of a
-//! child that is made once is rendered once.
+//! A pass renders everything again, so a value drawn in each pass would cause a write in each pass. Only the body of a
+//! child that is created once is rendered once.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{diagnostics::Code, resources::scope::At, template::Template};
 
-/// Where a random value would not last, and what to do about it.
+/// Where a random value would not be kept, and the hint for a fix.
 const CHILD: (&str, &str) = (
     "the value is another one in each pass, and so is the child",
     "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
@@ -51,7 +51,7 @@ const CALL: (&str, &str) = (
     "send what the custom resource has, such as `.metadata.uid`",
 );
 
-/// Reports the templates of an operator that draw random values and do not keep them. `at` is any place of the Katalog.
+/// Reports the templates of an operator that draw random values and do not keep them. `at` is any place in the Katalog.
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
         at,
@@ -74,7 +74,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
         match expression {
             Expression::Leaf(leaf) => check.leaf(leaf, why),
             Expression::Condition(condition) => check.condition(condition, why),
-            // A path draws nothing.
+            // A path draws no random values.
             Expression::ForEach(_) => {}
         }
     });
@@ -87,7 +87,7 @@ const LABEL: (&str, &str) = (
 
 struct Check<'a> {
     at: &'a At<'a>,
-    /// A body may hold the name that is told already.
+    /// A body may contain the name, which is already reported.
     told: BTreeSet<(Box<str>, usize)>,
 }
 

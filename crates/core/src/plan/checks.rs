@@ -1,4 +1,4 @@
-//! Checks of children against each other.
+//! Checks children against each other.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::{
     value::{self, Map, Node, Path, Step},
 };
 
-/// Tells what imports of a whole Katalog do not take from their Motifs: only entries have custom resources to make
-/// children for.
+/// Warns about parts of Motifs that imports of a whole Katalog ignore: only entries have custom resources and therefore
+/// children.
 pub(crate) fn only_contributes(wide: &[Imported<'_>]) {
     for import in wide.iter().filter(|import| import.is_outermost()) {
         let has_parts = import.motif.resources.is_some() || import.motif.status.is_some();
@@ -31,8 +31,8 @@ pub(crate) fn only_contributes(wide: &[Imported<'_>]) {
 
 /// Refuses children of one operator that would be the same object at the same time.
 ///
-/// An entry that stands in `onCreate` and, equal, in `onReconcile` is the latter: it is named twice, not made twice. A
-/// child of the Katalog takes the place of a Motif's, and that of a Motif the place of one of the Motifs that it imports.
+/// An entry in `onCreate` that is equal to one in `onReconcile` counts as the latter: it is declared twice, not created
+/// twice. A child of the Katalog overrides a Motif's, and a child of a Motif overrides those of the Motifs that it imports.
 pub(crate) fn within(
     at: &At<'_>,
     imports: &[ImportPlan],
@@ -71,7 +71,7 @@ pub(crate) fn within(
     kept.into_iter().map(|(_, child)| child).collect()
 }
 
-/// The children with what tells them apart, but for those of Motifs in whose place a child of their importer stands.
+/// Returns the children with their identities, without those of Motifs that a child of the importer overrides.
 fn without_overridden(
     at: &At<'_>,
     (imports, blocks): (&[ImportPlan], &[BlockPlan]),
@@ -103,7 +103,7 @@ fn without_overridden(
         .collect()
 }
 
-/// What tells children of one operator apart, whatever the custom resource is.
+/// The identity of a child within one operator, independent of the custom resource.
 #[derive(PartialEq)]
 struct Identity {
     kind: GroupKind,
@@ -117,7 +117,7 @@ impl Identity {
             let text = known_text(imports, child.import, leaf);
             let text = text.unwrap_or_else(|| unknown_text(imports, child, leaf));
             match &child.for_each {
-                // Elements of two lists are two names.
+                // Elements of two lists have different names.
                 Some(each) => format!("{} {text}", each.field),
                 None => text,
             }
@@ -130,7 +130,7 @@ impl Identity {
     }
 }
 
-/// Whether the document of `outer`, or the Katalog, leads to the import `inner`.
+/// True if the document of `outer`, or the Katalog, leads to the import `inner`.
 fn is_above(imports: &[ImportPlan], outer: Option<usize>, inner: usize) -> bool {
     let mut above = imports.get(inner).map(|import| import.outer);
     while let Some(at) = above {
@@ -142,7 +142,7 @@ fn is_above(imports: &[ImportPlan], outer: Option<usize>, inner: usize) -> bool 
     false
 }
 
-/// Refuses children of different operators that are the same object whatever the custom resources are called.
+/// Refuses children of different operators that are the same object for any custom resource.
 pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
     let mut seen: BTreeMap<_, (&OperatorPlan, &ChildPlan)> = BTreeMap::new();
     for operator in operators {
@@ -175,8 +175,8 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
     }
 }
 
-/// Tells which children stay behind when their custom resource, which has no finalizer, is deleted: owner references reach
-/// into the own namespace only.
+/// Warns about children that stay when their custom resource, which has no finalizer, is deleted: owner references work
+/// only within one namespace.
 pub(crate) fn left_behind(at: &At<'_>, children: &[ChildPlan], owner: Option<&ResourceType>) {
     let anywhere = owner.is_some_and(|owner| owner.namespaced == Some(false));
     for child in children.iter().filter(|_| !anywhere) {
@@ -189,7 +189,7 @@ pub(crate) fn left_behind(at: &At<'_>, children: &[ChildPlan], owner: Option<&Re
     }
 }
 
-/// Kind, namespace and name of a child whose place in the cluster depends on no custom resource.
+/// Returns kind, namespace and name of a child that do not depend on the custom resource.
 fn fixed_object(
     imports: &[ImportPlan],
     child: &ChildPlan,
@@ -203,7 +203,8 @@ fn fixed_object(
     Some((child.kind.group_kind(), namespace, literal(&child.name)?))
 }
 
-/// What a leaf of a child of `import` gives, if no custom resource has a say in it: literal text, or inputs that are.
+/// Returns the text of a leaf of a child of `import` if it does not depend on the custom resource: a literal, or inputs
+/// that are literal.
 pub(crate) fn known_text(
     imports: &[ImportPlan],
     import: Option<usize>,
@@ -233,7 +234,7 @@ pub(crate) fn known_text(
 }
 
 impl InputPlan {
-    /// The value, if no custom resource has a say in it.
+    /// Returns the value if it does not depend on the custom resource.
     fn fixed(&self) -> Option<&Node> {
         match self.given.as_ref().or(self.default.as_ref()) {
             Some(Tree::Fixed(node)) => Some(node),
@@ -242,7 +243,7 @@ impl InputPlan {
     }
 }
 
-/// What tells a leaf that depends on the custom resource from others: its source, and the inputs that it reads.
+/// Returns a text that identifies a leaf that depends on the custom resource: its source and the inputs that it reads.
 pub(super) fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Leaf) -> String {
     let source = leaf.template.source().trim();
     let is_input = |path: &Path| matches!(path.steps().first(), Some(Step::Field(root)) if &**root == "inputs");
@@ -256,8 +257,8 @@ pub(super) fn unknown_text(imports: &[ImportPlan], child: &ChildPlan, leaf: &Lea
     text
 }
 
-/// Whether two children of an operator may be wanted at the same time, as far as that can be told: gates that differ are
-/// taken to exclude each other.
+/// True if two children of an operator may be wanted at the same time, as far as is known: different gates are taken to
+/// exclude each other.
 fn could_both_hold(blocks: &[BlockPlan], a: &ChildPlan, b: &ChildPlan) -> bool {
     is_always(blocks, a) || is_always(blocks, b) || gates(blocks, a) == gates(blocks, b)
 }
@@ -266,7 +267,7 @@ fn is_always(blocks: &[BlockPlan], child: &ChildPlan) -> bool {
     child.gate.is_empty() && block_gate(blocks, child).is_none_or(Gate::is_empty)
 }
 
-/// What must hold for a child, in words that compare.
+/// Returns the gates of a child in a form that can be compared.
 fn gates(blocks: &[BlockPlan], child: &ChildPlan) -> [Option<Node>; 2] {
     let block = block_gate(blocks, child).filter(|gate| !gate.is_empty());
     [block.map(describe::gate), Some(describe::gate(&child.gate))]
@@ -276,7 +277,7 @@ fn block_gate<'a>(blocks: &'a [BlockPlan], child: &ChildPlan) -> Option<&'a Gate
     blocks.get(child.block).map(|block| &block.gate)
 }
 
-/// Where a child stands that may be the same object as `entry`, which belongs to the same operator.
+/// Returns the path of a child that may be the same object as `entry` of the same operator.
 pub(super) fn same<'a>(plan: &'a OperatorPlan, entry: &ChildPlan) -> Option<&'a str> {
     let identity = Identity::of(&plan.imports, entry);
     let is_same = |child: &&ChildPlan| Identity::of(&plan.imports, child) == identity;

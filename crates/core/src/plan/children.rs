@@ -1,4 +1,4 @@
-//! The children of an operatorBox: entries of its lifecycle blocks to child plans.
+//! Compiles the entries of an operatorBox's lifecycle blocks into child plans.
 
 mod blocks;
 mod config;
@@ -25,43 +25,43 @@ use crate::{
 use blocks::Block;
 pub(crate) use blocks::{Declared, entries, of_box, of_motif};
 
-/// What all entries of a block need to know.
+/// The context shared by all entries of a block.
 struct Surroundings<'a> {
-    /// Its place among all blocks.
+    /// The index of the block.
     position: usize,
     owner: &'a GroupKind,
     schemas: &'a Schemas,
     /// The workloads that its Services can select.
     workloads: Vec<Workload<'a>>,
     imports: &'a [ImportPlan],
-    /// The import that the block comes from.
+    /// The import that declares the block.
     import: Option<usize>,
     force_conflict: bool,
-    /// Fields of the custom resource in which the live world has a say.
+    /// Fields of the custom resource that depend on the state of the cluster.
     live: &'a [Path],
-    /// The block's own.
+    /// The gate of the block.
     gate: &'a Gate,
 }
 
-/// One entry on its way to a child plan: its place, and what every kind has.
+/// An entry that is being compiled into a child plan: its path, and the fields common to all kinds.
 #[derive(Clone)]
 struct Entry<'a> {
     at: At<'a>,
     block: Block,
     kind: ResourceType,
-    /// As the Katalog has it; none where it is missing, which is reported.
+    /// As declared; `None` if it is missing, which is reported.
     name: Option<&'a str>,
-    /// Where the name stands.
+    /// The path of the name.
     named: At<'a>,
     namespace: Option<&'a Text>,
     labels: &'a BTreeMap<String, Text>,
     annotations: &'a BTreeMap<String, Text>,
     control: &'a Control,
-    /// What is merged into the object.
+    /// The patch merged into the object.
     patch: Option<&'a BTreeMap<String, Node>>,
 }
 
-/// The blocks of an operator, and the children of all of them in creation order; what is wrong is reported and left out.
+/// Compiles the blocks of an operator and all their children in creation order; invalid ones are reported and left out.
 pub(crate) fn compile(
     blocks: &[Declared<'_>],
     imports: &[ImportPlan],
@@ -91,17 +91,17 @@ pub(crate) fn compile(
             gate,
         });
     }
-    // Stable: within a rank the order of declaration stays.
+    // Stable: keeps the order of declaration within a rank.
     plans.sort_by_key(|plan: &ChildPlan| kinds::rank(&plan.kind.group_kind()));
     (compiled, plans)
 }
 
-/// What must hold for a block to count.
+/// Compiles the gate of a block.
 fn gate_of(at: &At<'_>, block: &Lifecycle) -> Gate {
     conditions::gate(at, &block.when, &block.or)
 }
 
-/// What is done before a custom resource goes: the `onDelete` of the operatorBox at `at`.
+/// Compiles the `onDelete` of the operatorBox at `at`, which runs before a custom resource is deleted.
 pub(crate) fn compile_end(
     at: &At<'_>,
     declared: &OnDelete,
@@ -150,7 +150,7 @@ impl Surroundings<'_> {
         plans
     }
 
-    /// The entry `index` of a list in the block at `at`.
+    /// Compiles the entry `index` of a list in the block at `at`.
     fn shorthand(
         &self,
         at: &At<'_>,
@@ -220,7 +220,7 @@ impl Surroundings<'_> {
         self.child_at(&shell, &place, |_, _| body(&group_kind))
     }
 
-    /// One child of a kind that has a list of its own.
+    /// Compiles one child of a kind that has its own list.
     fn child(
         &self,
         entry: &Entry<'_>,
@@ -241,7 +241,7 @@ impl Surroundings<'_> {
         Some(plan)
     }
 
-    /// One child, whose metadata is declared at `meta`. Every part is looked at, whatever is wrong with others.
+    /// Compiles one child whose metadata is declared at `meta`. Every part is checked, even if others have errors.
     fn child_at(
         &self,
         entry: &Entry<'_>,
@@ -322,7 +322,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// The entry `index` of a list in the block at `at`, with what every kind has.
+/// Returns the entry `index` of a list in the block at `at`, with the fields common to all kinds.
 fn shell<'a>(at: &At<'a>, index: usize, block: Block, entry: &'a dyn Shorthand) -> Entry<'a> {
     let (row, common) = (entry.row(), entry.common());
     Entry {

@@ -1,4 +1,5 @@
-//! What a rendered value becomes in the field that takes it: one rule for literals at compile time and for expressions in a pass.
+//! Converts a rendered value to the type of its field, in the same way for literals at compile time and for expressions in
+//! a pass.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 
@@ -8,27 +9,27 @@ use crate::value::Node;
 /// Highest port number.
 const MAX_PORT: i64 = 65_535;
 
-/// Why a value does not fit a field.
+/// The reason why a value does not fit a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// Another type is wanted.
+    /// The field takes another type.
     #[error("{found} is not {expected}")]
     Type {
-        /// What the field takes.
+        /// The type that the field takes.
         expected: &'static str,
-        /// The value, shortened.
+        /// The value, truncated.
         found: String,
     },
-    /// A port's number is out of range.
+    /// A port number out of range.
     #[error("{0} is not a port: ports are 1 to 65535")]
     Port(i64),
 }
 
 impl Coerce {
-    /// Makes `value` what the field takes; `None` leaves the field out.
+    /// Converts `value` to the type of the field; `None` leaves the field out.
     ///
     /// # Errors
-    /// [`Misfit`] when it cannot be made that.
+    /// [`Misfit`] if it cannot be converted.
     pub fn apply(self, value: Node) -> Result<Option<Node>, Misfit> {
         match self {
             Self::Native => Ok(Some(value).filter(|node| *node != Node::Null)),
@@ -52,7 +53,7 @@ impl Coerce {
     }
 }
 
-/// The value's text without white space around it; nothing if that is empty.
+/// Returns the value's text without surrounding white space; `None` if that is empty.
 fn trimmed(value: &Node) -> Option<String> {
     let text = value.to_text();
     let text = text.trim();
@@ -93,7 +94,7 @@ fn port(value: &Node) -> Result<Option<Node>, Misfit> {
     }
 }
 
-/// An integer, also one written as `3.0`: JSON has one type of number.
+/// Parses an integer, also one written as `3.0`: JSON has one type of number.
 fn whole(text: &str) -> Option<Node> {
     let digits = match text.split_once('.') {
         Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0') => {
@@ -138,7 +139,7 @@ fn looks_like(value: Node) -> Node {
     any_number(text).or_else(|| boolean(text)).unwrap_or(value)
 }
 
-/// A value for a message.
+/// Quotes a value for a message.
 fn quoted(text: &str) -> String {
     const SHOWN: usize = 40;
     match text.char_indices().nth(SHOWN) {

@@ -1,4 +1,4 @@
-//! From a Katalog to its plan.
+//! Compiles a Katalog into its plan.
 
 use std::{
     cell::RefCell,
@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    GroupKind, KatalogRef, Lexicon, Library, Plan, Schemas, Stopped, Typed, api_types, checks,
-    imports,
+    GroupKind, KatalogRef, Lexicon, Library, OperatorPlan, Plan, Schemas, Stopped, Typed,
+    api_types, checks, imports, lifecycle,
     operator::{Context, operator, own},
     typing::Known,
 };
 use crate::{
-    api::{KatalogSpec, names},
+    api::{DeletionPolicy, KatalogSpec, names},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::KatalogDocument,
     resources::scope::{At, Problems},
@@ -21,13 +21,13 @@ use crate::{
     value::Key,
 };
 
-/// Compiles a Katalog, with what `schemas` knows of custom resource definitions, and what it takes from elsewhere.
+/// Compiles a Katalog, with the custom resource definitions in `schemas` and the imported documents in `library`.
 ///
-/// Gives the plan and warnings. Entries that are not enabled are checked and left out of the plan.
+/// Returns the plan and warnings. Entries that are not enabled are checked and left out of the plan.
 ///
 /// # Errors
-/// Every problem of every entry, warnings included; each with its path, and inside of templates with its byte. One bad
-/// entry refuses the whole Katalog: the revision before it stays in charge.
+/// Every problem of every entry, including warnings; each with its path, and with the byte offset inside of templates. One
+/// invalid entry refuses the whole Katalog: the previous revision stays in force.
 pub fn compile(
     katalog: &KatalogRef,
     spec: &KatalogSpec,
@@ -37,8 +37,8 @@ pub fn compile(
     compile_listing(katalog, spec, schemas, library, None)
 }
 
-/// Every expression of a Katalog with its type, as far as the schemas tell, in the order of compilation; what is wrong
-/// with it is told by [`compile`].
+/// Returns every expression of a Katalog with its type, as far as the schemas tell, in the order of compilation; problems
+/// are reported by [`compile`].
 pub fn types(
     katalog: &KatalogRef,
     spec: &KatalogSpec,
@@ -63,6 +63,8 @@ fn compile_listing(
     let root = At::root(&problems).field("spec");
     let wide = imports::follow(&root.field("imports"), &spec.imports, library);
     checks::only_contributes(&wide);
+    lifecycle::check(&root, spec);
+    lifecycle::check_imports(&root.field("imports"), &wide);
     let lexicon = Lexicon::new(&root, own(spec), &wide, library);
     lexicon.profiles.check(&root.with(&lexicon));
     let context = Context {
@@ -92,7 +94,7 @@ fn compile_listing(
             .as_ref()
             .and_then(|operator| api_types::why_stopped(&operator.resource, entry));
         if why.is_some() {
-            // What does not run does no harm.
+            // An entry that does not run can do no harm.
             at.demote_from(before);
         }
         let Some(operator) = operator.filter(|_| entry.is_enabled()) else {
@@ -106,8 +108,28 @@ fn compile_listing(
             });
             continue;
         }
-        // Each version of a kind may have an entry; which of them reconciles is decided where they run.
         let resource = &operator.resource;
+        // Objects of a built-in kind have one operator, whichever labels select them: the operator is identified by the
+        // kind.
+        if operator.watched.built_in
+            && let Some(other) = taken(&operators, &resource.group_kind())
+        {
+            let message = format!(
+                "`{other}` operates {} already, whatever its labels: this entry stays stopped",
+                resource.group_kind()
+            );
+            let hint = "join the two, with `when` for what differs; the other entries run";
+            at.demote_from(before);
+            at.field("apiTypes")
+                .warn_hint(Code::SameKindTwice, message.clone(), hint);
+            stopped.push(Stopped {
+                name: name.clone(),
+                kind: operator.resource,
+                message,
+            });
+            continue;
+        }
+        // Each version of a kind may have an entry; the runtime decides which of them reconciles.
         let version = (resource.group_kind(), resource.version.clone());
         if let Some(other) = kinds.insert(version, name) {
             at.error(
@@ -122,9 +144,10 @@ fn compile_listing(
         operators.push(operator);
     }
     checks::across(&problems, &operators);
+    check_deletion(&root, spec, &operators);
     let warnings = problems.into_inner().into_result()?;
     let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
-    // Pointers that are collected out of the plans' own Vec keep all of its room.
+    // Collecting in place from the Vec of plans keeps all of its capacity.
     operators.shrink_to_fit();
     Ok((
         Plan {
@@ -137,9 +160,28 @@ fn compile_listing(
     ))
 }
 
-/// What is wrong inside the templates of a Katalog that was read in part, with its place in the text: so that nobody mends
-/// a field to be told of the next one. What else compiling would say may follow from `found`, the problems of reading it; nothing is
-/// told where none of them is an error.
+/// Warns if `deletionPolicy` has no effect; `at` is the path of `spec`.
+fn check_deletion(at: &At<'_>, spec: &KatalogSpec, operators: &[OperatorPlan]) {
+    let stays = operators.iter().find(|operator| operator.watched.built_in);
+    if let Some(operator) = stays.filter(|_| spec.deletion_policy == Some(DeletionPolicy::Delete)) {
+        let message = format!(
+            "objects of built-in kinds are never deleted with the Katalog: those of {} stay",
+            operator.resource.group_kind()
+        );
+        at.field("deletionPolicy").warn(Code::NoEffect, message);
+    }
+}
+
+/// Returns the operator that has the kind.
+fn taken<'o>(operators: &'o [OperatorPlan], kind: &GroupKind) -> Option<&'o str> {
+    let mut operators = operators.iter();
+    let taken = operators.find(|operator| operator.resource.group_kind() == *kind)?;
+    Some(&taken.name)
+}
+
+/// Returns the errors inside the templates of a Katalog that was read in part, with their places in the text, so that they
+/// need not be fixed one field at a time. Other problems of compiling may follow from `found`, the problems of reading it;
+/// the result is empty if none of those is an error.
 pub fn errors_in_templates(
     document: &KatalogDocument,
     found: &Diagnostics,
@@ -162,7 +204,7 @@ pub fn errors_in_templates(
         !spec.imports.is_empty() || spec.crds.values().any(|entry| !entry.imports.is_empty());
     let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
     problems.0.retain(|problem| {
-        // A kind of children that could not be read counts as not declared.
+        // Children whose kind could not be read count as not declared.
         problem.text_offset.is_some()
             && problem.code != Code::UnknownChild
             && !(imports && problem.code == Code::UnknownNote)

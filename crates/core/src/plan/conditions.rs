@@ -13,7 +13,7 @@ use crate::{
     value::{Path, Step},
 };
 
-/// Compiles the `when` and `or` of what stands at `at`; what is wrong is reported and left out.
+/// Compiles the `when` and `or` of the item at `at`; invalid conditions are reported and left out.
 pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) -> Gate {
     Gate {
         all: compile(&at.field("when"), when),
@@ -21,7 +21,7 @@ pub(crate) fn gate(at: &At<'_>, when: &[GateCondition], or: &[GateCondition]) ->
     }
 }
 
-/// Compiles the list at `at`, of which all must hold.
+/// Compiles the list at `at`; all of its conditions must hold.
 pub(crate) fn all(at: &At<'_>, list: &[GateCondition]) -> Gate {
     Gate {
         all: compile(at, list),
@@ -29,7 +29,7 @@ pub(crate) fn all(at: &At<'_>, list: &[GateCondition]) -> Gate {
     }
 }
 
-/// Compiles the one condition that stands at `at`.
+/// Compiles the single condition at `at`.
 pub(crate) fn demand(at: &At<'_>, declared: &GateCondition) -> Gate {
     Gate {
         all: condition(at, declared).into_iter().collect(),
@@ -37,7 +37,7 @@ pub(crate) fn demand(at: &At<'_>, declared: &GateCondition) -> Gate {
     }
 }
 
-/// That the fields are there which a gate asks about.
+/// Returns a gate that requires the fields that `gate` reads to be present.
 pub(crate) fn presence(gate: &Gate) -> Gate {
     let exists = || Test {
         relation: Relation::Exists,
@@ -65,7 +65,7 @@ fn compile(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
         .collect()
 }
 
-/// Compiles the condition at `at`; nothing where it is wrong, which is reported.
+/// Compiles the condition at `at`; `None` after an error, which is reported.
 pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Condition> {
     let windows = windows::compile(at, declared);
     let tests = relations::compile(at, declared);
@@ -113,7 +113,7 @@ fn without_field(at: &At<'_>) {
 }
 
 fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
-    at.text(); // Reads that turn out wrong are reported here.
+    at.text(); // Invalid reads are reported here.
     if text.contains("{{") {
         return at.template(text).map(Operand::Template);
     }
@@ -131,7 +131,7 @@ fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
     }
 }
 
-/// Other custom resources are looked at as the API server has them: only what stands on them can be compared.
+/// Other custom resources are read as the API server has them: only their own fields can be compared.
 fn check_unique(at: &At<'_>, asks: &Asks) -> Option<()> {
     let Asks::Value(operand, tests) = asks else {
         return Some(());
@@ -151,9 +151,9 @@ fn check_unique(at: &At<'_>, asks: &Asks) -> Option<()> {
     None
 }
 
-/// What becomes of a child whose gate closes, when nothing is declared: it is deleted when the user's intent alone decides,
-/// and kept when the live world has a say. `import` is where a Motif's child comes from, `each` what it is made for each of, `live` the
-/// fields of the custom resource in which the live world has a say.
+/// Returns the default action for a child whose gate closes: it is deleted if only the user's intent decides, and kept if
+/// the gate depends on the state of the cluster. `import` is the import that declares the child, `each` its `forEach`,
+/// `live` the fields of the custom resource that depend on the state of the cluster.
 ///
 /// Source: language reference, lifecycle blocks.
 pub(crate) fn default_on_false<'a>(
@@ -167,7 +167,7 @@ pub(crate) fn default_on_false<'a>(
         live.any(|live| live.starts_with(path) || path.starts_with(live))
     };
     let mut intent = each.is_none_or(|each| each.is_intent(import) && !is_live(&each.field));
-    // An element is what its list is.
+    // An element has the origin of its list.
     let is_element = |path: &Path| each.is_some_and(|each| each.is_read_by(path));
     for condition in gates.into_iter().flat_map(Gate::iter) {
         intent &= !condition.asks_elsewhere();
@@ -183,7 +183,7 @@ pub(crate) fn default_on_false<'a>(
     }
 }
 
-/// Whether the user alone says what stands at a path. An input is what it was made from.
+/// True if only the user sets the value at a path. An input has the origin of the value given for it.
 pub(crate) fn is_intent(path: &Path, import: Option<&ImportPlan>) -> bool {
     let Some(Step::Field(root)) = path.steps().first() else {
         return false;

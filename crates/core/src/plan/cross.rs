@@ -1,4 +1,4 @@
-//! `cross`: custom resources of other operators.
+//! `cross`: reads of other operators' custom resources.
 
 use std::collections::BTreeMap;
 
@@ -11,58 +11,58 @@ use crate::{
     value::{Key, Path, Step},
 };
 
-/// Name below `.cross.<as>` that says whether there is such a resource.
+/// Name below `.cross.<as>` of whether such a resource exists.
 pub const FOUND: &str = "found";
-/// Name below `.cross.<as>` of what the operator of the resource says of itself.
+/// Name below `.cross.<as>` of the health of the resource's operator.
 pub const HEALTH: &str = "health";
-/// Name below `.cross.<as>` of what the operator of the resource measures.
+/// Name below `.cross.<as>` of the metrics of the resource's operator.
 pub const METRICS: &str = "metrics";
 
 /// One entry of `cross`.
 #[derive(Debug)]
 pub struct CrossPlan {
-    /// Where it stands in the Katalog, for messages.
+    /// Its path in the Katalog, for messages.
     pub path: Box<str>,
     /// The name below `.cross`.
     pub name: Key,
-    /// Whose resource it is.
+    /// The operator whose resource is read.
     pub target: CrossTarget,
-    /// Which resource.
+    /// Selects the resource.
     pub selector: CrossSelector,
-    /// Its namespace; none is the custom resource's own.
+    /// Its namespace; `None` is the custom resource's own.
     pub namespace: Option<Leaf>,
-    /// Patterns of the namespaces that the custom resource may choose; without any it may choose all, if that is permitted.
+    /// Patterns of the namespaces that the custom resource may choose; if empty it may choose any, if that is permitted.
     pub allowed: Box<[Box<str>]>,
-    /// What templates read of it.
+    /// The paths that templates read of it.
     pub reads: Vec<Path>,
-    /// Whether templates read what its operator says of itself.
+    /// True if templates read the health of its operator.
     pub reads_health: bool,
-    /// Whether templates read what its operator measures.
+    /// True if templates read the metrics of its operator.
     pub reads_metrics: bool,
 }
 
-/// Whose resource is read.
+/// The operator whose resource is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CrossTarget {
-    /// That of an entry of the same Katalog, whose kind is known.
+    /// An entry of the same Katalog, whose kind is known.
     Own(Box<str>, ResourceType),
-    /// That of an entry of another Katalog.
+    /// An entry of another Katalog.
     Other(Box<str>),
-    /// That of the operator whose definition has these labels.
+    /// The operator whose definition has these labels.
     Labels(BTreeMap<Box<str>, Box<str>>),
 }
 
-/// Which resource of a kind is read.
+/// Selects a resource of a kind.
 #[derive(Debug)]
 pub enum CrossSelector {
-    /// The one of that name.
+    /// By name.
     Name(Leaf),
     /// The first that has these labels.
     Labels(Box<[(Key, Leaf)]>),
 }
 
 impl CrossPlan {
-    /// The templates that choose the resource.
+    /// Returns the templates that select the resource.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         let (name, labels) = match &self.selector {
             CrossSelector::Name(name) => (Some(name), None),
@@ -73,7 +73,7 @@ impl CrossPlan {
         name.into_iter().chain(labels).chain(&self.namespace)
     }
 
-    /// Whether the custom resource chooses the namespace: it is neither written out nor its own.
+    /// True if the custom resource chooses the namespace: it is neither literal nor its own.
     pub fn is_chosen(&self) -> bool {
         let chosen = self.namespace.as_ref();
         chosen.is_some_and(|leaf| {
@@ -81,7 +81,7 @@ impl CrossPlan {
         })
     }
 
-    /// Whether a custom resource of the namespace `own` may read from `namespace`.
+    /// True if a custom resource in the namespace `own` may read from `namespace`.
     pub fn permits(&self, own: Option<&str>, namespace: Option<&str>) -> bool {
         let is_free = !self.is_chosen() || self.allowed.is_empty() || namespace == own;
         is_free
@@ -91,7 +91,7 @@ impl CrossPlan {
             })
     }
 
-    /// What must be known of resources of the kind to choose and to show one.
+    /// Returns the paths that must be kept of resources of the kind, to select and to show one.
     pub fn kept_paths(&self) -> Vec<Path> {
         let mut paths = self.reads.clone();
         if let CrossSelector::Labels(labels) = &self.selector {
@@ -101,13 +101,13 @@ impl CrossPlan {
     }
 }
 
-/// Where a label stands in an object.
+/// Returns the path of a label in an object.
 pub fn label_path(key: &Key) -> Path {
     let steps = [Key::from("metadata"), Key::from("labels"), key.clone()];
     steps.map(Step::Field).into_iter().collect()
 }
 
-/// Compiles the list at `at`; what is wrong is reported and left out.
+/// Compiles the list at `at`; invalid entries are reported and left out.
 pub(crate) fn compile(
     at: &At<'_>,
     declared: &[api::Cross],
@@ -132,10 +132,10 @@ pub(crate) fn compile(
     plans.into()
 }
 
-/// Refuses namespaces that a custom resource of the kind `owner` chooses without a permission of the Katalog: the watches show
-/// resources of all namespaces.
+/// Refuses namespaces that a custom resource of the kind `owner` chooses without a permission of the Katalog: the watches
+/// see resources of all namespaces.
 pub(super) fn check(at: &At<'_>, plans: &[CrossPlan], owner: Option<&ResourceType>) {
-    // Nobody but administrators writes cluster-scoped objects.
+    // Only administrators write cluster-scoped objects.
     let is_trusted = owner.is_some_and(|owner| owner.namespaced == Some(false));
     for plan in plans {
         let chosen = plan.namespace.as_ref().filter(|_| plan.is_chosen());
@@ -156,7 +156,7 @@ pub(super) fn check(at: &At<'_>, plans: &[CrossPlan], owner: Option<&ResourceTyp
     }
 }
 
-/// The entries of `spec.crds` that are read, by the names that they have below `.cross`.
+/// Returns the entries of `spec.crds` that are read, by their names below `.cross`.
 pub(crate) fn entries(declared: &[api::Cross]) -> BTreeMap<&str, &str> {
     let named = declared.iter().filter_map(|entry| {
         let crd = entry.crd.as_deref()?;
@@ -212,7 +212,7 @@ fn one(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<Cros
     })
 }
 
-/// Refuses what chooses a resource by an entry that is not read before it.
+/// Refuses a selector that reads a `cross` entry not declared before it.
 fn only_above(at: &At<'_>, plan: &CrossPlan, above: &[CrossPlan]) {
     for leaf in plan.leaves() {
         for path in leaf.template.reads() {
@@ -262,10 +262,20 @@ fn target(
     }
 }
 
-/// The entry of that name, here or elsewhere.
+/// Returns the entry with that name, in this Katalog or another.
 fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> {
     let crds = &context.spec.crds;
     if let Some(entry) = crds.get(name) {
+        if entry.cross_access == Some(false) {
+            let message =
+                format!("`{name}` has `crossAccess: false`: others may not read its resources");
+            at.error_hint(
+                Code::UnknownCross,
+                message,
+                format!("remove `crossAccess` from `{name}`"),
+            );
+            return None;
+        }
         return Some(CrossTarget::Own(name.into(), kind(name, entry, context)?));
     }
     if let Some(near) = nearest(name, crds.keys().map(String::as_str)) {
@@ -278,7 +288,7 @@ fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> 
     Some(CrossTarget::Other(name.into()))
 }
 
-/// The kind of another entry of the Katalog. What is wrong with that is told where it stands.
+/// Returns the kind of another entry of the Katalog. Its problems are reported at that entry.
 fn kind(name: &str, entry: &CrdEntry, context: &Context<'_>) -> Option<ResourceType> {
     let quiet = Problems::default();
     api_types::resolve(&At::root(&quiet), name, entry, context.known.schemas)

@@ -1,10 +1,10 @@
-//! Defaults of a definition's schema, as the API server sets them.
+//! Sets the defaults of a definition's schema, like the API server.
 
 use super::CrdVersion;
 use crate::value::{Map, Node};
 
 impl CrdVersion {
-    /// Sets every default of the schema that `object` lacks. A null that the schema does not allow is lacking too.
+    /// Sets every default of the schema that `object` lacks. A null that the schema does not allow counts as lacking.
     ///
     /// Source: Kubernetes, "Defaulting" and "Defaulting and Nullable" of custom resource definitions.
     pub(crate) fn set_defaults(&self, object: &mut Node) {
@@ -12,7 +12,7 @@ impl CrdVersion {
     }
 }
 
-/// As deep as `object` is, or a default in the schema: both are bounded.
+/// Recursion depth is that of `object`, or of a default in the schema: both are bounded.
 fn set_defaults(schema: &Node, value: &mut Node) {
     match value {
         Node::Map(map) => {

@@ -1,4 +1,4 @@
-//! A plan as a tree of plain values: what its hash covers, and what tests compare.
+//! Describes a plan as a tree of plain values, for its hash and for tests.
 
 mod calls;
 mod gate;
@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach, ImportPlan,
-    InputPlan, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType, StatusField, Watched,
+    InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType,
+    StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -22,12 +23,12 @@ pub(crate) use tree::tree;
 
 use tree::{coerced, leaf, of_template};
 
-/// The hash over everything of a plan that changes what a pass does, or says: equal hashes need no new pass.
+/// Returns the hash of everything in a plan that changes what a pass does or reports: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
 }
 
-/// A plan but for its name, and for when and how fast it works.
+/// Describes a plan without its name, schedule and capacity.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -38,7 +39,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         resync: _,
         watched,
         targets,
+        // Their reads are part of `reads`.
+        roots: _,
         labels,
+        // Passes do not depend on these.
+        cross_access: _,
+        pages: _,
         queue: _,
         autoscale: _,
         depends_on: _,
@@ -91,7 +97,6 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    let labels = labels.iter().map(|(key, value)| (&**key, leaf(value)));
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("imports", imports),
@@ -114,15 +119,25 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "targets",
             (!targets.is_empty()).then(|| self::targets::targets(targets)),
         ),
-        ("labels", Some(map(labels)).filter(has_any)),
+        ("labels", Some(worn(labels, "labels")).filter(has_any)),
+        (
+            "annotations",
+            Some(worn(labels, "annotations")).filter(has_any),
+        ),
         ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
     ];
     let parts = parts
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));
-    let gates = gate::parts(hold, requeue.as_deref(), status);
+    let gates = gate::parts(hold, requeue, status);
     map(operator.into_iter().chain(parts).chain(gates))
+}
+
+/// Describes the labels, or the annotations, that custom resources get.
+fn worn(all: &[(MetadataKey, Leaf)], field: &str) -> Node {
+    let of_field = all.iter().filter(|(key, _)| key.field() == field);
+    map(of_field.map(|(key, value)| (key.key(), leaf(value))))
 }
 
 fn plural(resource: &ResourceType) -> Node {
@@ -142,6 +157,7 @@ fn watched(plan: &Watched) -> Node {
         restricted,
         labels,
         fields,
+        built_in: _,
     } = plan;
     let names = |names: &BTreeSet<Box<str>>| list(names.iter().map(|name| Node::from(&**name)));
     let pairs = |pairs: &BTreeMap<Box<str>, Box<str>>| {
@@ -186,7 +202,7 @@ fn ending(plan: &EndPlan) -> Node {
     ])
 }
 
-/// The hash over everything of an autoscaler.
+/// Returns the hash of an autoscaler.
 pub(crate) fn autoscale_hash(plan: &AutoscalePlan) -> String {
     let AutoscalePlan {
         interval,
@@ -224,7 +240,7 @@ fn import(plan: &ImportPlan) -> Node {
     map(import.into_iter().chain(place("outer", *outer)))
 }
 
-/// The inputs of an import.
+/// Describes the inputs of an import.
 pub(crate) fn inputs(plan: &ImportPlan) -> Node {
     let input = |input: &InputPlan| {
         let InputPlan {
@@ -245,7 +261,7 @@ pub(crate) fn inputs(plan: &ImportPlan) -> Node {
     list(plan.inputs.iter().map(input))
 }
 
-/// The place of an import under `key`; nothing for the Katalog itself.
+/// The index of an import under `key`; `None` for the Katalog itself.
 fn place(key: &str, import: Option<usize>) -> Option<(&str, Node)> {
     Some((key, Node::from(i64::try_from(import?).ok()?)))
 }

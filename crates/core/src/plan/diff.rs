@@ -1,26 +1,26 @@
-//! What a new plan of a Katalog changes for the operators that run.
+//! Computes the changes that a new plan of a Katalog makes to running operators.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{OperatorPlan, Plan};
 
-/// One step from a running plan to the next.
+/// One change from a running plan to the next.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// The operator of this name is no longer wanted.
+    /// The operator with this name stops.
     Stop(String),
-    /// The operator keeps running under another plan: its kind is the same.
+    /// The operator keeps running with another plan: its kind is the same.
     Reconfigure {
         /// The operator's name.
         name: String,
-        /// The plan it runs from now on.
+        /// Its new plan.
         plan: Arc<OperatorPlan>,
     },
     /// An operator starts.
     Start(Arc<OperatorPlan>),
 }
 
-/// What changes from `old` to `new`, both of one Katalog; nothing for operators that stay as they are.
+/// Returns the changes from `old` to `new`, both of one Katalog; unchanged operators are left out.
 ///
 /// Stops come first, then changes, then starts, each by name: an operator that gets another kind, or a kind that gets
 /// another operator, stops before its successor starts.
@@ -66,7 +66,7 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
     changes
 }
 
-/// Whether an operator notices nothing when one plan takes the other's place.
+/// True if replacing one plan by the other changes nothing for an operator.
 fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
     let hash = |plan: &OperatorPlan| plan.autoscale.as_ref().map(|scale| scale.hash.clone());
     before.hash == after.hash

@@ -1,43 +1,43 @@
-//! `onDelete`: the steps of a custom resource's end.
+//! `onDelete`: the steps before a custom resource is deleted.
 
 use std::time::Duration;
 
 use super::{BlockPlan, ChildPlan, Gate, GroupKind, OperatorPlan, ResourceType, checks};
 use crate::{api::OnDelete, diagnostics::Code, resources::scope::At};
 
-/// How long all steps may take, where nothing is declared.
+/// Default timeout of all steps.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What is done before a custom resource goes.
+/// The steps to run before a custom resource is deleted.
 ///
 /// Source: language reference, lifecycle blocks.
 #[derive(Debug)]
 pub struct EndPlan {
-    /// `onDelete` as a whole; where its gate is closed, nothing is done.
+    /// `onDelete` as a whole; if its gate is closed, no step runs.
     pub block: BlockPlan,
-    /// Whether a step begins when the one before is done; else all begin at once.
+    /// True if a step starts when the one before is done; otherwise all start at once.
     pub ordered: bool,
-    /// How long all of it may take, from the deletion on.
+    /// The timeout of all steps, from the deletion on.
     pub timeout: Duration,
     /// The steps, in order.
     pub steps: Box<[EndStep]>,
 }
 
-/// One step of a custom resource's end.
+/// One step of `onDelete`.
 #[derive(Debug)]
 pub struct EndStep {
-    /// What it is called: its name, or where it stands in the Katalog.
+    /// Its name, or its path in the Katalog.
     pub name: Box<str>,
-    /// What must hold for it to be done.
+    /// The gate of the step.
     pub gate: Gate,
-    /// Jobs that are made and awaited.
+    /// Jobs to create and wait for.
     pub made: Box<[ChildPlan]>,
-    /// Children that are deleted and awaited; their bodies do not count.
+    /// Children to delete and wait for; their bodies are ignored.
     pub deleted: Box<[ChildPlan]>,
 }
 
 impl EndPlan {
-    /// Every entry.
+    /// Returns every entry.
     pub fn entries(&self) -> impl Iterator<Item = &ChildPlan> {
         let steps = self.steps.iter();
         steps.flat_map(|step| step.made.iter().chain(&step.deleted))
@@ -45,7 +45,7 @@ impl EndPlan {
 }
 
 impl OperatorPlan {
-    /// The kinds that its custom resources may have children of.
+    /// Returns the kinds of which its custom resources may have children.
     pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
         let ending = self
             .ending
@@ -56,7 +56,7 @@ impl OperatorPlan {
     }
 }
 
-/// The steps of the `onDelete` at `at`. `gate` and `children` compile a block's own gate and its entries.
+/// Compiles the steps of the `onDelete` at `at`. `step` compiles a block's own gate and its entries.
 pub(super) fn compile(
     at: &At<'_>,
     declared: &OnDelete,
@@ -104,7 +104,7 @@ fn one(name: &str, gate: Gate, entries: Vec<ChildPlan>) -> EndStep {
     }
 }
 
-/// Refuses what cannot work: an end without our finalizer, Jobs that exist before.
+/// Refuses an `onDelete` that cannot work: without our finalizer, or with Jobs that exist before.
 pub(super) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let Some(ending) = &plan.ending else { return };
     if !plan.finalizer {

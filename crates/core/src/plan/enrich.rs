@@ -1,4 +1,4 @@
-//! `enrich`: what is added to children that templates read.
+//! `enrich`: data added to children that templates read.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use crate::{
     value::Step,
 };
 
-/// Something that is added to children.
+/// An addition to children.
 #[derive(Debug)]
 pub struct EnrichPlan {
-    /// What.
+    /// The addition.
     pub target: EnrichTarget,
-    /// What must hold for it to be added.
+    /// The gate of the addition.
     pub gate: Gate,
 }
 
-/// Whether templates read what that adds to children of that kind.
+/// True if templates read the addition from children of that kind.
 pub(crate) fn is_read(addition: &Addition, reads: &Reads, kind: &GroupKind) -> bool {
     let paths = reads.children.get(kind).into_iter().flatten();
     addition.is_of(kind)
@@ -35,7 +35,7 @@ pub(crate) fn is_read(addition: &Addition, reads: &Reads, kind: &GroupKind) -> b
 }
 
 impl OperatorPlan {
-    /// The additions that templates read, with the kinds of children that they read them of.
+    /// Returns the additions that templates read, each with the kind of the children.
     pub fn additions_read(&self) -> impl Iterator<Item = (&'static Addition, &GroupKind)> {
         let declared = self
             .enrich
@@ -48,14 +48,14 @@ impl OperatorPlan {
         })
     }
 
-    /// What is watched for what is added to children.
+    /// Returns the relations that are watched for additions to children.
     pub fn relations(&self) -> BTreeSet<Relation> {
         let read = self.additions_read();
         read.filter_map(|(addition, _)| addition.source.relation())
             .collect()
     }
 
-    /// Keeps of children what additions to them are found by.
+    /// Keeps the fields of children that their additions are looked up by.
     pub(crate) fn keep_for_additions(&mut self) {
         let read = self.additions_read();
         let kept: Vec<_> = read
@@ -75,7 +75,7 @@ impl OperatorPlan {
     }
 }
 
-/// Compiles what the entry at `at` declares for `children`; what is wrong is reported and left out.
+/// Compiles the additions that the entry at `at` declares for `children`; invalid ones are reported and left out.
 pub(crate) fn compile(at: &At<'_>, entry: &CrdEntry, children: &[ChildPlan]) -> Box<[EnrichPlan]> {
     let except = match &entry.enrich_all {
         None | Some(EnrichAll::Switch(false)) => return listed(at, entry, children),
@@ -114,7 +114,7 @@ fn listed(at: &At<'_>, entry: &CrdEntry, children: &[ChildPlan]) -> Box<[EnrichP
     plans.into()
 }
 
-/// What is added to no child that is declared has no effect.
+/// Warns about an addition that applies to no declared child.
 fn tell_of_no_children(at: &At<'_>, target: EnrichTarget, children: &[ChildPlan]) {
     let is_of_one = |addition: &Addition| {
         let mut kinds = children.iter().map(|child| child.kind.group_kind());
@@ -168,18 +168,18 @@ fn one(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
     })
 }
 
-/// Who reads a key that `enrich` may add.
+/// The reader of a key that `enrich` may add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// The Katalog's author, in so many words.
+    /// The author of the Katalog, explicitly.
     Author,
     /// A note that has no other use.
     Note,
-    /// A note that reads something else where the key is not there.
+    /// A note that reads something else if the key is missing.
     NoteWithout,
 }
 
-/// Why the key that is read of children of that kind is never there, and what to do about it.
+/// Returns why the key that is read of children of that kind is always missing, and the hint for a fix.
 pub(crate) fn never_added(
     enrich: &[EnrichTarget],
     kind: &GroupKind,
@@ -198,7 +198,7 @@ pub(crate) fn never_added(
     }
     let others = ADDITIONS.iter().filter(|addition| addition.key == key);
     let kinds: Vec<&str> = others.flat_map(Addition::kinds).collect();
-    // A note may be for several kinds.
+    // A note may serve several kinds.
     (reader == Reader::Author && !kinds.is_empty()).then(|| {
         let message = format!(
             "`{key}` is always empty: children of kind {} have none",

@@ -1,4 +1,4 @@
-//! `forEach`: a list or map whose elements each make a child.
+//! `forEach`: expands an entry into one child per element of a list or map.
 
 use super::{
     ChildPlan, ForEach, ImportPlan, Leaf, conditions,
@@ -11,13 +11,13 @@ use crate::{
     value::{Key, Path, Step},
 };
 
-/// The element, whatever else it is called.
+/// The element, in addition to its declared name.
 pub(crate) const ITEM: &str = "item";
-/// The place of the element, from 0.
+/// The index of the element, from 0.
 pub(crate) const INDEX: &str = "index";
-/// The value of the element, of a map.
+/// The value of a map's element.
 pub(crate) const VALUE: &str = "value";
-/// Names that stand for something else.
+/// Reserved names.
 const TAKEN: [&str; 12] = [
     "apiVersion",
     "kind",
@@ -34,7 +34,7 @@ const TAKEN: [&str; 12] = [
 ];
 
 impl ForEach {
-    /// Whether a template that reads `path` reads the element: everything is the element too.
+    /// True if a template that reads `path` reads the element; the root includes it.
     pub(crate) fn is_read_by(&self, path: &Path) -> bool {
         match path.steps().first() {
             Some(Step::Field(root)) => self.names().contains(&&**root),
@@ -43,12 +43,12 @@ impl ForEach {
         }
     }
 
-    /// The roots that only its templates have.
+    /// Returns the roots that only its templates have.
     pub(crate) fn names(&self) -> [&str; 4] {
         [ITEM, INDEX, VALUE, &self.name]
     }
 
-    /// Whether `path` is of the element of a map as a pair: `.item.key` or `.item.value`.
+    /// True if `path` uses the element of a map as a pair: `.item.key` or `.item.value`.
     fn is_of_pair(&self, path: &Path) -> bool {
         let [Step::Field(root), Step::Field(part), ..] = path.steps() else {
             return false;
@@ -56,13 +56,13 @@ impl ForEach {
         [ITEM, &*self.name].contains(&&**root) && ["key", VALUE].contains(&&**part)
     }
 
-    /// Whether the user alone says which elements there are.
+    /// True if only the user determines the elements.
     pub(crate) fn is_intent(&self, import: Option<&ImportPlan>) -> bool {
         conditions::is_intent(&self.field, import)
     }
 }
 
-/// Compiles the `forEach` of the entry at `at`; what is wrong is reported and left out.
+/// Compiles the `forEach` of the entry at `at`; errors are reported and the `forEach` is left out.
 pub(crate) fn compile(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<ForEach> {
     let children::ForEach { field, as_ } = declared?;
     let at = at.field("forEach");
@@ -85,7 +85,7 @@ pub(crate) fn compile(at: &At<'_>, declared: Option<&children::ForEach>) -> Opti
     let written: &str = field;
     let text = written.trim();
     let place = at.field("field");
-    place.text(); // Reads that turn out wrong are reported here.
+    place.text(); // Invalid reads are reported here.
     if text.contains("{{") {
         place.error_hint(
             Code::BadPath,
@@ -116,8 +116,7 @@ pub(crate) fn compile(at: &At<'_>, declared: Option<&children::ForEach>) -> Opti
     }
 }
 
-/// Finds out what the templates of a child take the element of a map for: its key, or the pair that it was in earlier
-/// documents.
+/// Determines how the templates of a child use the element of a map: as its key, or as the pair of earlier documents.
 pub(crate) fn settle(child: &mut ChildPlan) {
     let Some(each) = child.for_each.as_deref() else {
         return;
@@ -134,7 +133,7 @@ pub(crate) fn settle(child: &mut ChildPlan) {
     }
 }
 
-/// Refuses a child that would be the same one for each element.
+/// Refuses a child that would be the same for each element.
 pub(crate) fn check_name(at: &At<'_>, child: &ChildPlan) {
     let Some(each) = &child.for_each else {
         return;

@@ -1,4 +1,4 @@
-//! What gates ask, compiled.
+//! Compiled gates.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::{
     window::{Daily, Days},
 };
 
-/// What must hold: all of one list, and one of the other where that has any.
+/// A gate: all of one list must hold, and at least one of the other unless that is empty.
 ///
 /// Source: language reference, condition language.
 #[derive(Debug, Default)]
 pub struct Gate {
     /// `when`: all must hold.
     pub all: Box<[Condition]>,
-    /// `or`: one must hold, if there is any.
+    /// `or`: at least one must hold, unless it is empty.
     pub any: Box<[Condition]>,
 }
 
 impl Gate {
-    /// Whether it asks nothing, and is always open.
+    /// True if it has no conditions, and is always open.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty() && self.any.is_empty()
     }
 
-    /// Every condition of both lists.
+    /// Returns every condition of both lists.
     pub fn iter(&self) -> impl Iterator<Item = &Condition> {
         self.all.iter().chain(&self.any)
     }
@@ -38,102 +38,102 @@ impl Gate {
 /// One entry of a `when` or `or` list.
 #[derive(Debug)]
 pub struct Condition {
-    /// What it asks.
+    /// The question.
     pub asks: Asks,
-    /// Whether it holds when what it asks does not.
+    /// True if the result is negated.
     pub negate: bool,
-    /// Where it stands in the Katalog, for messages.
+    /// Its path in the Katalog, for messages.
     pub path: Box<str>,
 }
 
-/// What a condition asks.
+/// The question of a condition.
 #[derive(Debug)]
 pub enum Asks {
-    /// A value, of which all tests must hold.
+    /// A value; all tests must hold.
     Value(Operand, Box<[Test]>),
-    /// The time, which must lie in all windows.
+    /// The time; it must lie in all windows.
     Time(Box<[Window]>),
 }
 
-/// Left side of a condition.
+/// The left side of a condition.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// A plain path such as `spec.environment`.
     Path(Path),
-    /// A template; what it gives is the operand.
+    /// A template; the operand is its result.
     Template(Template),
 }
 
-/// What is asked of an operand.
+/// One test of an operand.
 #[derive(Debug)]
 pub struct Test {
-    /// How the operand must be.
+    /// The relation to check.
     pub relation: Relation,
-    /// Whether it must not be so. What cannot be compared is neither.
+    /// True if the relation must not hold. A value that cannot be compared fails in both cases.
     pub not: bool,
 }
 
-/// How an operand is compared. Texts are compared without white space around them; an operand that is absent is the
+/// The relation of an operand to a value. Texts are compared without surrounding white space; an absent operand is the
 /// empty text, 0 or false.
 #[derive(Debug)]
 pub enum Relation {
     /// Present and not empty.
     Exists,
-    /// Equal to it, as values of a type.
+    /// Equal, as values of a type.
     Equals(Leaf, ValueType),
-    /// Has the text in it.
+    /// Contains the text.
     Contains(Leaf),
     /// Starts with the text.
     Prefix(Leaf),
     /// Ends with the text.
     Suffix(Leaf),
-    /// The expression is found in it.
+    /// Matches the regular expression.
     Matches(Pattern),
-    /// A number in this order to another.
+    /// Compares as a number with another.
     Is(Order, Leaf),
-    /// A number from one to another, both included.
+    /// A number between two others, both included.
     Between(Members),
     /// One of several values of a type.
     In(Members, ValueType),
     /// No other custom resource of the kind has the same text at the operand's path.
     Unique,
-    /// Of a type of JSON.
+    /// Has a JSON type.
     Type(JsonType),
 }
 
 /// A regular expression.
 #[derive(Debug)]
 pub enum Pattern {
-    /// One that is written out.
+    /// A literal expression.
     Fixed(Regex),
-    /// One that a template gives.
+    /// The result of a template.
     Rendered(Leaf),
 }
 
-/// How a number stands to another.
+/// The order of a number relative to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It is greater.
+    /// Greater.
     Greater,
-    /// It is greater, or equal.
+    /// Greater or equal.
     GreaterOrEqual,
-    /// It is less.
+    /// Less.
     Less,
-    /// It is less, or equal.
+    /// Less or equal.
     LessOrEqual,
 }
 
 /// Several values on the right side.
 #[derive(Debug)]
 pub enum Members {
-    /// Each by itself.
+    /// Separate values.
     Each(Box<[Leaf]>),
-    /// Text with commas between them, or a template that gives a list.
+    /// Comma-separated text, or a template that returns a list.
     Split(Leaf),
 }
 
 impl Members {
-    /// What is rendered for them.
+    /// Returns the leaves to render.
     pub fn leaves(&self) -> &[Leaf] {
         match self {
             Self::Each(leaves) => leaves,
@@ -142,7 +142,7 @@ impl Members {
     }
 }
 
-/// A type of JSON.
+/// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonType {
     /// A map.
@@ -155,12 +155,12 @@ pub enum JsonType {
     Number,
     /// `true` or `false`.
     Bool,
-    /// Nothing.
+    /// Null.
     Null,
 }
 
 impl JsonType {
-    /// All of them, with their names.
+    /// All types, with their names.
     pub const ALL: [(&str, JsonType); 6] = [
         ("map", Self::Map),
         ("list", Self::List),
@@ -171,21 +171,21 @@ impl JsonType {
     ];
 }
 
-/// Times in which a condition holds, in UTC.
+/// Times, in UTC, at which a condition holds.
 #[derive(Debug)]
 pub enum Window {
     /// A part of each day.
     Daily(Daily),
-    /// The same, with times that are rendered: where it begins, and where it ends.
+    /// A part of each day with rendered times: start and end.
     Rendered(Option<Leaf>, Option<Leaf>),
     /// Days of the week.
     Days(Days),
-    /// That long after each moment of a schedule.
+    /// That long after each time of a schedule.
     Cron(Leaf, Duration),
 }
 
 impl Condition {
-    /// The left side, where it asks for a value.
+    /// Returns the left side, if it asks for a value.
     pub fn operand(&self) -> Option<&Operand> {
         match &self.asks {
             Asks::Value(operand, _) => Some(operand),
@@ -193,7 +193,7 @@ impl Condition {
         }
     }
 
-    /// What is asked of the left side; nothing where it asks for the time.
+    /// Returns the tests of the left side; empty if it asks for the time.
     pub fn tests(&self) -> &[Test] {
         match &self.asks {
             Asks::Value(_, tests) => tests,
@@ -201,7 +201,7 @@ impl Condition {
         }
     }
 
-    /// Everything that is rendered for it, but for its left side.
+    /// Returns the leaves to render, without its left side.
     pub fn leaves(&self) -> Vec<&Leaf> {
         match &self.asks {
             Asks::Value(_, tests) => tests.iter().flat_map(Test::leaves).collect(),
@@ -209,14 +209,14 @@ impl Condition {
         }
     }
 
-    /// Whether it asks for something that is neither on the custom resource nor below a root of the templates: the time, or
-    /// other custom resources.
+    /// True if it asks for something that is neither in the custom resource nor below a template root: the time, or other
+    /// custom resources.
     pub(crate) fn asks_elsewhere(&self) -> bool {
         let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
         matches!(self.asks, Asks::Time(_)) || self.tests().iter().any(is_unique)
     }
 
-    /// The path of the custom resource whose text nobody else of the kind may have, where that is asked.
+    /// Returns the path whose text must be unique among custom resources of the kind, if that is asked.
     pub fn unique(&self) -> Option<&Path> {
         let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
         match &self.asks {
@@ -225,7 +225,7 @@ impl Condition {
         }
     }
 
-    /// Calls `visit` with every path that is read to answer it.
+    /// Calls `visit` with every path that the condition reads.
     pub(crate) fn visit_reads(&self, visit: &mut dyn FnMut(&Path)) {
         match self.operand() {
             Some(Operand::Path(path)) => visit(path),

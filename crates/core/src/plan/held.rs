@@ -1,40 +1,40 @@
-//! What holds a custom resource back, and what brings it back.
+//! Gates that hold a custom resource back, and rules that requeue it.
 
 use super::{
     Coerce, Gate, Leaf, OnFalse, OperatorPlan, Stage, calls::DeclaredCalls, conditions,
     cross::CrossPlan, reads::CROSS, rules::each_read, walk::Expression,
 };
 use crate::{
-    api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, duration},
+    api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, Requeues, duration},
     diagnostics::Code,
     resources::scope::At,
     value::{Path, Step},
 };
 
-/// What must hold for a custom resource to be worked on.
+/// The gates of a custom resource.
 #[derive(Debug, Default)]
 pub struct HoldPlan {
-    /// For it to be queued.
+    /// The gate for enqueueing it.
     pub enqueue: Gate,
-    /// For a queued one to be reconciled.
+    /// The gate for reconciling it once it is queued.
     pub reconcile: Gate,
-    /// For its children: a closed one closes every block.
+    /// The gate for its children: if closed, every block is closed.
     pub children: Gate,
-    /// What becomes of children that are kept as declared when that gate closes.
+    /// The action on reconciled children when that gate closes.
     pub on_false: Option<OnFalse>,
 }
 
-/// When another pass follows one that went well.
+/// A rule that requeues a custom resource after a successful pass.
 #[derive(Debug)]
 pub struct RequeuePlan {
-    /// How long after it.
+    /// The delay.
     pub after: Leaf,
-    /// What must hold for it.
+    /// The gate of the rule.
     pub gate: Gate,
 }
 
 impl OperatorPlan {
-    /// Whether anything is asked before a pass.
+    /// True if gates are evaluated, or calls made, before a pass.
     pub(crate) fn holds_back(&self) -> bool {
         let HoldPlan {
             enqueue, reconcile, ..
@@ -44,13 +44,14 @@ impl OperatorPlan {
 }
 
 impl HoldPlan {
-    /// Every gate.
+    /// Returns every gate.
     pub fn gates(&self) -> [&Gate; 3] {
         [&self.enqueue, &self.reconcile, &self.children]
     }
 }
 
-/// What holds the custom resources of the box at `at` back; the live world has a say in the fields `live` of them.
+/// Compiles the gates of the operatorBox at `at`; `live` lists the fields of custom resources that depend on the state of
+/// the cluster.
 pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> HoldPlan {
     let default = PreReconcile::default();
     let PreReconcile {
@@ -74,7 +75,7 @@ pub(crate) fn compile(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> Hol
     }
 }
 
-/// The calls before a pass of the box at `at`.
+/// Returns the calls before a pass of the operatorBox at `at`.
 pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredCalls<'a>> {
     let Some(before) = &declared.pre_reconcile else {
         return Vec::new();
@@ -103,7 +104,7 @@ pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredC
     calls
 }
 
-/// Refuses gates, and calls for them, that read what rules complete later than that.
+/// Refuses gates, and calls for them, that read fields completed by later rules.
 pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
     let mut look = |expression: Expression<'_>| {
         let mut late = None;
@@ -138,7 +139,8 @@ fn place_of(expression: Expression<'_>) -> Option<&str> {
     }
 }
 
-/// What of `path` is completed late: itself, or what chooses the resource of another operator that it is of.
+/// Returns the part of `path` that is completed late: itself, or a path that selects the other operator's resource it
+/// reads.
 fn completed_late(plan: &OperatorPlan, path: &Path) -> Option<Path> {
     if plan.completed_late(path) {
         return Some(path.clone());
@@ -167,13 +169,36 @@ fn of_gates(at: &At<'_>, gates: &Gates) -> Gate {
     conditions::gate(at, &gates.when, &gates.or)
 }
 
-/// When a custom resource is reconciled again: the first of the layers of `reconciler` that says so.
-pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Option<RequeuePlan> {
-    let (at, declared) = layers
+/// Compiles when a custom resource is requeued: the first layer of `reconciler` that declares it applies.
+pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
+    let mut declared = layers
         .iter()
-        .find_map(|(at, reconciler)| Some((at.field("requeue"), reconciler.requeue.as_ref()?)))?;
+        .filter_map(|(at, reconciler)| Some((at.field("requeue"), reconciler.requeue.as_ref()?)));
+    match declared.next() {
+        None => Box::default(),
+        Some((at, Requeues::One(rule))) => requeue_rule(&at, rule).into_iter().collect(),
+        Some((at, Requeues::Several(rules))) => {
+            let mut rules = rules.iter().enumerate();
+            let mut plans = Vec::new();
+            for (index, rule) in &mut rules {
+                plans.extend(requeue_rule(&at.index(index), rule));
+                if rule.gates == Gates::default() {
+                    break;
+                }
+            }
+            if let Some((index, _)) = rules.next() {
+                let message = "the rule before has no condition, so this one never counts";
+                at.index(index).warn(Code::NoEffect, message);
+            }
+            plans.into()
+        }
+    }
+}
+
+/// Compiles the rule at `at`; `None` if it never asks for a pass, or after an error, which is reported.
+fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
     let Requeue { after, gates } = declared;
-    let gate = of_gates(&at, gates);
+    let gate = of_gates(at, gates);
     let Some(after) = after else {
         at.error_hint(
             Code::Missing,
@@ -185,16 +210,15 @@ pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Option<RequeuePlan> {
     let at = at.field("after");
     let after = at.leaf(after, Coerce::OptionalText)?;
     match after.template.literal().map(str::trim) {
-        Some("") => return None,
-        Some(literal) => match duration::parse(literal) {
-            Ok(length) if length.is_zero() => return None,
+        // An empty text asks for no pass; of several rules it may be the one that applies.
+        Some(literal) if !literal.is_empty() => match duration::parse(literal) {
             Ok(_) => {}
             Err(error) => {
                 at.error(Code::BadDuration, error.to_string());
                 return None;
             }
         },
-        None => {}
+        _ => {}
     }
     Some(RequeuePlan { after, gate })
 }

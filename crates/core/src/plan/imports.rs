@@ -1,7 +1,7 @@
-//! Imports of Motifs: where they lead, and the inputs that they give.
+//! Resolves imports of Motifs, and their inputs.
 //!
-//! A Motif may be imported several times, each time with inputs of its own. So a plan has an [`ImportPlan`] for each
-//! import, and every child and status field says which import it comes from.
+//! A Motif may be imported several times, each time with its own inputs. A plan therefore has an [`ImportPlan`] for each
+//! import, and every child and status field names the import that declares it.
 
 use std::collections::BTreeMap;
 
@@ -19,41 +19,41 @@ use crate::{
     value::{Key, Node},
 };
 
-/// Most imports of one operator, those inside of Motifs included: each adds its children.
+/// Maximum number of imports of one operator, including those inside of Motifs: each adds its children.
 const MOST_IMPORTS: usize = 200;
 
-/// An import and the Motif that it leads to.
+/// An import and its Motif.
 pub(crate) struct Imported<'a> {
-    /// Where the import is declared.
+    /// The path of the import.
     pub(crate) place: At<'a>,
-    /// None is a Motif that is looked at alone.
+    /// `None` for a Motif that is checked alone.
     import: Option<&'a MotifImport>,
-    /// The Motif's `spec`.
+    /// The path of the Motif's `spec`.
     pub(crate) at: At<'a>,
-    /// What the Motif declares.
+    /// The Motif's `spec`.
     pub(crate) motif: &'a MotifSpec,
-    /// The import whose Motif declares this one; none is the Katalog. It always comes before this one.
+    /// The import whose Motif declares this one; `None` for the Katalog. It always comes before this one.
     outer: Option<usize>,
 }
 
 impl Imported<'_> {
-    /// Whether it is declared in the Katalog itself.
+    /// True if it is declared in the Katalog itself.
     pub(crate) fn is_outermost(&self) -> bool {
         self.outer.is_none()
     }
 
-    /// Whether it gives inputs.
+    /// True if it gives inputs.
     pub(crate) fn gives_inputs(&self) -> bool {
         self.import.is_some_and(|import| !import.with.is_empty())
     }
 
-    /// The name of the Motif's document.
+    /// Returns the name of the Motif's document.
     pub(crate) fn name(&self) -> &str {
         self.at.origin().map_or("this Motif", |origin| &origin.name)
     }
 }
 
-/// Follows the imports at `at`, and those of their Motifs. What leads nowhere is reported and left out.
+/// Follows the imports at `at`, and those of their Motifs. Imports that cannot be resolved are reported and left out.
 pub(crate) fn follow<'a>(
     at: &At<'a>,
     imports: &'a [MotifImport],
@@ -68,7 +68,7 @@ pub(crate) fn follow<'a>(
     follow.found
 }
 
-/// A Motif whose `spec` is at `at`, looked at alone, and what it imports.
+/// Returns a Motif whose `spec` is at `at`, checked alone, and its imports.
 pub(crate) fn of_motif<'a>(
     at: &At<'a>,
     motif: &'a MotifSpec,
@@ -92,7 +92,7 @@ pub(crate) fn of_motif<'a>(
 struct Follow<'a> {
     library: &'a Library,
     found: Vec<Imported<'a>>,
-    /// The names of the Motifs from the Katalog to here.
+    /// The names of the Motifs from the Katalog to the current one.
     path: Vec<Box<str>>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// The order in which imports are merged: those of a Motif before the Motif itself.
+/// Returns the order in which imports are merged: those of a Motif before the Motif itself.
 pub(crate) fn merge_order(imported: &[Imported<'_>]) -> Vec<usize> {
     fn visit(imported: &[Imported<'_>], outer: Option<usize>, order: &mut Vec<usize>) {
         for (index, _) in imported
@@ -159,7 +159,7 @@ pub(crate) fn merge_order(imported: &[Imported<'_>]) -> Vec<usize> {
     order
 }
 
-/// Compiles the inputs of imports, in their order; `at` says what names stand for.
+/// Compiles the inputs of imports, in order; `at` carries the lexicon.
 pub(crate) fn plans(at: &At<'_>, imported: &[Imported<'_>]) -> Box<[ImportPlan]> {
     let mut plans: Vec<ImportPlan> = Vec::with_capacity(imported.len());
     for import in imported {
@@ -211,7 +211,7 @@ fn input(
     }
 }
 
-/// Refuses inputs that the Motif does not have, and asks for those that it needs.
+/// Reports inputs that the Motif does not have, and required inputs that are missing.
 fn check_with(place: &At<'_>, imported: &Imported<'_>) {
     let Some(MotifImport { with, .. }) = imported.import else {
         return;
@@ -260,7 +260,7 @@ fn unknown(place: &At<'_>, imported: &Imported<'_>, with: &BTreeMap<String, Node
     }
 }
 
-/// The value at `at`, whose type is checked as far as it is written out.
+/// Compiles the value at `at` and checks its type as far as it is literal.
 fn value(at: &At<'_>, input: &MotifInput, node: &Node) -> Option<Tree> {
     let tree = at.manifest(node)?;
     let Some(type_) = input.type_ else {
@@ -269,7 +269,7 @@ fn value(at: &At<'_>, input: &MotifInput, node: &Node) -> Option<Tree> {
     let fits = match &tree {
         Tree::Leaf(_) | Tree::Fixed(Node::Null) => true,
         Tree::Fixed(Node::List(_) | Node::Map(_)) => false,
-        // What a text is made of, a number or a boolean, is text as well.
+        // Numbers and booleans are valid where text is expected.
         Tree::Fixed(node) => coerce(type_)
             .apply(node.clone())
             .is_ok_and(|node| node.is_some()),
@@ -300,7 +300,7 @@ fn called(type_: InputType) -> &'static str {
 }
 
 impl ImportPlan {
-    /// Calls `visit` with every expression that is given for the input of that name, or for any.
+    /// Calls `visit` with every expression given for the input with that name, or for any input.
     pub(crate) fn visit_given(&self, name: Option<&str>, visit: &mut dyn FnMut(&Leaf)) {
         let inputs = self.inputs.iter();
         let meant = inputs.filter(|input| name.is_none_or(|name| &*input.name == name));

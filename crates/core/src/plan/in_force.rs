@@ -1,32 +1,32 @@
-//! Which plan an operator runs, and which plan it is to run.
+//! The plan that an operator runs, and the plan that it should run.
 //!
 //! ```text
 //!  want(n+1) ──► running n, wanted n+1 ── everything that n+1 needs is available ──► run(n+1): both are n+1
 //! ```
 //!
-//! [`Plans`] is the only type that answers either question, so that no report can take one plan for the other.
+//! [`Plans`] is the only type that holds both, so that no report can confuse them.
 
 use std::sync::Arc;
 
 use super::OperatorPlan;
 
-/// The plan of one operator, and the revision of its Katalog that declares it.
+/// The plan of one operator, and the Katalog revision that declares it.
 #[derive(Clone, Debug)]
 pub struct Revised {
     /// The plan.
     pub plan: Arc<OperatorPlan>,
-    /// Name of the revision.
+    /// The name of the revision.
     pub revision: Arc<str>,
 }
 
 impl PartialEq for Revised {
-    /// Plans are equal when they are the same allocation: an entry that a new revision leaves as it was keeps its plan.
+    /// Plans are equal if they are the same allocation: an entry that a new revision does not change keeps its plan.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.plan, &other.plan) && self.revision == other.revision
     }
 }
 
-/// The plan that an operator runs, and the plan that it is to run.
+/// The plan that an operator runs, and the plan that it should run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plans {
     running: Option<Revised>,
@@ -34,7 +34,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Of an operator that runs nothing yet.
+    /// Creates the plans of an operator that runs nothing yet.
     pub fn new(wanted: Revised) -> Self {
         Self {
             running: None,
@@ -42,8 +42,8 @@ impl Plans {
         }
     }
 
-    /// The operator is to run `wanted` from now on. Where it runs that plan already, only the name of the revision
-    /// changes, and the plan is in force at once.
+    /// Sets the wanted plan. If the operator already runs that plan, only the name of the revision changes, and the plan is
+    /// in force at once.
     pub fn want(&mut self, wanted: Revised) {
         if let Some(running) = &mut self.running
             && Arc::ptr_eq(&running.plan, &wanted.plan)
@@ -53,34 +53,34 @@ impl Plans {
         self.wanted = wanted;
     }
 
-    /// The operator runs `plan` from now on. A plan that was wanted under an earlier name of its revision counts under
-    /// the present one.
+    /// Sets the running plan. A plan that was wanted under an earlier name of its revision is recorded under the current
+    /// one.
     pub fn run(&mut self, plan: Revised) {
         let is_wanted = Arc::ptr_eq(&plan.plan, &self.wanted.plan);
         self.running = Some(if is_wanted { self.wanted.clone() } else { plan });
     }
 
-    /// The operator runs nothing any more.
+    /// Records that the operator stopped.
     pub fn stop(&mut self) {
         self.running = None;
     }
 
-    /// The plan that passes use; none while the operator runs nothing.
+    /// Returns the plan that passes use; `None` while the operator runs nothing.
     pub fn running(&self) -> Option<&Revised> {
         self.running.as_ref()
     }
 
-    /// The plan that the newest accepted revision declares.
+    /// Returns the plan that the newest accepted revision declares.
     pub fn wanted(&self) -> &Revised {
         &self.wanted
     }
 
-    /// Whether the operator runs what is wanted.
+    /// True if the operator runs the wanted plan.
     pub fn is_current(&self) -> bool {
         self.running.as_ref() == Some(&self.wanted)
     }
 
-    /// The plan that the operator goes by: the one that it runs, or the wanted one while it runs none.
+    /// Returns the plan that applies: the running one, or the wanted one while none runs.
     pub fn effective(&self) -> &Revised {
         self.running.as_ref().unwrap_or(&self.wanted)
     }

@@ -1,24 +1,28 @@
-//! What is known of Kubernetes' own kinds without asking a cluster.
+//! The built-in kinds of Kubernetes, known without a cluster.
 
 mod names;
 mod table;
 
 use super::{GroupKind, NameRule, ResourceType};
-use crate::{diagnostics::nearest, value::Key};
+use crate::{
+    api::names::ANNOTATION_CONFIG_HASH,
+    diagnostics::nearest,
+    value::{Key, Path},
+};
 pub use names::named;
 use table::KINDS;
 
-/// Groups whose kinds are questions to the API server, not objects that it stores.
+/// Groups whose kinds are requests to the API server, not stored objects.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 
-/// Kinds of the built-in groups that can be sent but neither listed nor watched.
+/// Kinds of the built-in groups that can be created but neither listed nor watched.
 const ACTIONS: [(&str, &str); 3] = [
     ("", "Binding"),
     ("policy", "Eviction"),
     ("autoscaling", "Scale"),
 ];
 
-/// Plural and scope (whether namespaced) of a built-in kind, in whatever version.
+/// Returns plural and scope (whether namespaced) of a built-in kind, in any version.
 pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
     let (_, kinds) = KINDS.iter().find(|(group, _)| *group == &*kind.group)?;
     kinds
@@ -27,13 +31,13 @@ pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
         .map(|(_, plural, namespaced)| (*plural, *namespaced))
 }
 
-/// Whether a group belongs to Kubernetes itself: the core group and those of the table.
+/// True if a group belongs to Kubernetes itself: the core group and those of the table.
 pub(crate) fn is_built_in_group(group: &str) -> bool {
     KINDS.iter().any(|(known, _)| *known == group) || QUESTIONS.contains(&group)
 }
 
-/// The built-in kind that is meant by one that does not exist: a kind of this name in another group, or one in the same
-/// group with a similar name.
+/// Suggests a built-in kind for one that does not exist: a kind with this name in another group, or one in the same group
+/// with a similar name.
 pub(crate) fn meant(kind: &GroupKind) -> Option<GroupKind> {
     let all = || {
         KINDS.iter().flat_map(|(group, kinds)| {
@@ -51,12 +55,12 @@ pub(crate) fn meant(kind: &GroupKind) -> Option<GroupKind> {
     })
 }
 
-/// Whether objects of this kind cannot be kept: they are no stored objects.
+/// True if objects of this kind are not stored and cannot be kept.
 pub(crate) fn is_transient(kind: &GroupKind) -> bool {
     QUESTIONS.contains(&&*kind.group) || ACTIONS.contains(&(&*kind.group, &*kind.kind))
 }
 
-/// A built-in kind at a version.
+/// Returns a built-in kind at a version.
 pub(crate) fn resource(group: &str, version: &str, kind: &str) -> ResourceType {
     let group_kind = GroupKind {
         group: Key::from(group),
@@ -72,7 +76,7 @@ pub(crate) fn resource(group: &str, version: &str, kind: &str) -> ResourceType {
     }
 }
 
-/// Where a kind stands in the order of creation: what others need comes first.
+/// Returns the rank of a kind in the order of creation: dependencies come first.
 ///
 /// Source: language reference, lifecycle blocks.
 pub(crate) fn rank(kind: &GroupKind) -> u8 {
@@ -82,7 +86,7 @@ pub(crate) fn rank(kind: &GroupKind) -> u8 {
         ("rbac.authorization.k8s.io", _) => 2,
         ("", "Secret") => 3,
         ("", "ConfigMap") => 4,
-        // What says how pods and volumes are made is there before they are.
+        // Objects that affect how pods and volumes are created come before those.
         ("storage.k8s.io" | "scheduling.k8s.io", _)
         | ("", "LimitRange" | "ResourceQuota")
         | ("networking.k8s.io", "NetworkPolicy") => 5,
@@ -97,31 +101,31 @@ pub(crate) fn rank(kind: &GroupKind) -> u8 {
     }
 }
 
-/// When children are written: those of one wave side by side, after all those of the waves before.
+/// The order in which children are written: those of one wave concurrently, after all those of earlier waves.
 ///
-/// Only what Kubernetes itself needs in order is in waves of its own: within [`Wave::Base`] it takes an object that
-/// names another one before that is there.
+/// Only kinds that Kubernetes itself needs in order have their own wave: within [`Wave::Base`] it accepts an object that
+/// names another one before that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wave {
-    /// Namespaces and definitions: others cannot be made without them.
+    /// Namespaces and definitions: others cannot be created without them.
     Ground,
-    /// What others are judged by when they are made: accounts, the roles of bindings, limits, classes.
+    /// Objects that admission checks others against: accounts, the roles of bindings, limits, classes.
     Rules,
-    /// What pods use: configuration, volumes, Services, policies; and bindings.
+    /// Objects that pods use: configuration, volumes, Services, policies; and bindings.
     Base,
-    /// What makes pods, and everything else.
+    /// Workloads, and everything else.
     Rest,
-    /// What goes.
+    /// Deletions.
     Last,
 }
 
 impl Wave {
-    /// When a child of that kind is made or changed.
+    /// Returns the wave in which a child of that kind is created or changed.
     pub fn of(kind: &GroupKind) -> Self {
         match (rank(kind), &*kind.kind) {
             (0, _) => Self::Ground,
             (1, _) | (2, "Role" | "ClusterRole") => Self::Rules,
-            // A policy judges nobody: it is there before the pods.
+            // A NetworkPolicy is not checked at admission; it must exist before the pods.
             (5, kind) if kind != "NetworkPolicy" => Self::Rules,
             (2..=8, _) => Self::Base,
             _ => Self::Rest,
@@ -129,7 +133,7 @@ impl Wave {
     }
 }
 
-/// Which names a kind allows.
+/// Returns the rule for names of a kind.
 ///
 /// Source: Kubernetes, `ValidateName` of each kind's registry strategy; kinds of CRDs take subdomains.
 pub(crate) fn name_rule(kind: &GroupKind) -> NameRule {
@@ -141,7 +145,7 @@ pub(crate) fn name_rule(kind: &GroupKind) -> NameRule {
     }
 }
 
-/// The plural that English suggests for a kind: what most CRDs have.
+/// Guesses the English plural of a kind, which most CRDs use.
 pub(crate) fn guess_plural(kind: &str) -> String {
     let lower = kind.to_ascii_lowercase();
     if ["s", "x", "z", "ch", "sh"]
@@ -156,10 +160,10 @@ pub(crate) fn guess_plural(kind: &str) -> String {
     }
 }
 
-/// A kind as templates write it: `ConfigMap` is `configMap`, `HTTPRoute` is `httpRoute`, `PVC` is `pvc`.
+/// Converts a kind to its name in templates: `ConfigMap` is `configMap`, `HTTPRoute` is `httpRoute`, `PVC` is `pvc`.
 pub(crate) fn lower_camel(kind: &str) -> String {
     let capitals = kind.chars().take_while(char::is_ascii_uppercase).count();
-    // The last capital of several starts the next word.
+    // The last of several capitals starts the next word.
     let lowered = if capitals > 1 && capitals < kind.len() {
         capitals - 1
     } else {
@@ -176,7 +180,8 @@ pub(crate) fn lower_camel(kind: &str) -> String {
         .collect()
 }
 
-/// A plural as templates write it: `configMap` and `configmaps` make `configMaps`, `networkPolicy` makes `networkPolicies`.
+/// Converts a plural to its name in templates: `configMap` and `configmaps` give `configMaps`, `networkPolicy` gives
+/// `networkPolicies`.
 pub(crate) fn camel_plural(singular: &str, plural: &str) -> String {
     let same = singular
         .chars()
@@ -188,6 +193,23 @@ pub(crate) fn camel_plural(singular: &str, plural: &str) -> String {
         .take(same)
         .chain(plural.chars().skip(same))
         .collect()
+}
+
+/// Returns the path to the pod template of a workload kind.
+pub(crate) fn pod_template(kind: &str) -> &'static [&'static str] {
+    if kind == "CronJob" {
+        &["spec", "jobTemplate", "spec", "template"]
+    } else {
+        &["spec", "template"]
+    }
+}
+
+/// The path, below a pod template, to the annotation with the hash of the configuration that the pods use.
+pub(crate) const CONFIG_HASH: [&str; 3] = ["metadata", "annotations", ANNOTATION_CONFIG_HASH];
+
+/// Returns the path to [`CONFIG_HASH`] in a workload kind.
+pub(crate) fn config_hash(kind: &str) -> Path {
+    Path::of_fields(pod_template(kind).iter().copied().chain(CONFIG_HASH))
 }
 
 #[cfg(test)]

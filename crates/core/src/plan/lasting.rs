@@ -1,58 +1,59 @@
-//! Secrets that last and objects that are copies: what a child plan has beside its body.
+//! Secrets with generated values, and copies: the parts of a child plan beside its body.
 
 use std::time::Duration;
 
 use super::{ChildPlan, GroupKind, Leaf, Mode};
 use crate::value::Key;
 
-/// A Secret whose values are made when it is missing, and stay until they are due.
+/// A Secret whose values are generated when it is missing, and stay until they expire.
 #[derive(Clone, Debug)]
 pub struct LastingPlan {
-    /// Whether it stays as it is whatever the Katalog says of it now (`once`); else a certificate follows what it is for.
+    /// True if it stays unchanged whatever the Katalog declares later (`once`); otherwise a certificate follows its
+    /// declared names.
     pub once: bool,
-    /// How old its values may become; none is for ever.
+    /// The age at which its values are renewed; `None` keeps them forever.
     pub renew_after: Option<Duration>,
-    /// The certificate that it holds.
+    /// Its certificate.
     pub certificate: Option<CertificatePlan>,
 }
 
-/// A certificate that an authority of its own signs.
+/// A certificate signed by its own CA.
 #[derive(Clone, Debug)]
 pub struct CertificatePlan {
-    /// Its common name; where that renders to nothing, the first host is.
+    /// Its common name; if that renders to nothing, the first host.
     pub common_name: Option<Leaf>,
-    /// The hosts that it is for; those that render to nothing are left out.
+    /// Its hosts; those that render to nothing are left out.
     pub hosts: Box<[Leaf]>,
     /// How long it is valid.
     pub valid_for: Duration,
 }
 
-/// The object that a child is a copy of.
+/// The source object of a copy.
 #[derive(Clone, Debug)]
 pub struct CopyPlan {
     /// Its kind.
     pub kind: GroupKind,
     /// Its name.
     pub name: Leaf,
-    /// Its namespace; none is the custom resource's own.
+    /// Its namespace; `None` is the custom resource's own.
     pub namespace: Option<Leaf>,
-    /// What may be copied from other namespaces, where custom resources have a say in what is; none is everything.
+    /// Objects that may be copied from other namespaces, if custom resources influence the choice; `None` permits all.
     pub allowed: Option<Box<[Allowed]>>,
-    /// The fields at its root that are copied.
+    /// The top-level fields that are copied.
     pub parts: Box<[Key]>,
 }
 
-/// A pattern of objects: namespace and name, `*` in each for any text.
+/// A pattern of objects: namespace and name, each with `*` for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowed {
-    /// Of the namespace.
+    /// The pattern of the namespace.
     pub namespace: Box<str>,
-    /// Of the name.
+    /// The pattern of the name.
     pub name: Box<str>,
 }
 
 impl Allowed {
-    /// Reads `namespace/name`; nothing where it is none.
+    /// Parses `namespace/name`; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let (namespace, name) = text.trim().split_once('/')?;
         let is_part = |part: &str| {
@@ -65,13 +66,13 @@ impl Allowed {
         })
     }
 
-    /// Whether the object is among them.
+    /// True if the object matches.
     pub fn allows(&self, namespace: &str, name: &str) -> bool {
         matches(&self.namespace, namespace) && matches(&self.name, name)
     }
 }
 
-/// Whether `text` is of the pattern, in which `*` stands for any text.
+/// True if `text` matches the pattern, in which `*` stands for any text.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -91,7 +92,8 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 impl ChildPlan {
-    /// The expressions beside its body: what its certificate is for, what it is a copy of, and how many pods it has.
+    /// Returns the expressions beside the body: the names of the certificate, the source of the copy, and the number of
+    /// pods.
     pub(crate) fn upkeep(&self) -> impl Iterator<Item = &Leaf> {
         let certificate = self.lasting.iter().flat_map(|plan| &plan.certificate);
         let names = certificate.flat_map(|plan| plan.common_name.iter().chain(&plan.hosts));
@@ -102,12 +104,12 @@ impl ChildPlan {
             .chain(scale)
     }
 
-    /// Whether its body is rendered only when it is made, so that random values in it are kept.
+    /// True if its body is rendered only on creation, so that random values in it are kept.
     pub fn draws_once(&self) -> bool {
         self.lasting.is_some() || (self.mode == Mode::Once && !self.spread)
     }
 
-    /// Whether it stays gone when somebody deletes it: the inventory remembers that it was made.
+    /// True if it is not created again after somebody deletes it: the inventory records that it was created.
     pub fn stays_gone(&self) -> bool {
         self.mode == Mode::Once && self.lasting.is_none()
     }

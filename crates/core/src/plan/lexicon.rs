@@ -1,4 +1,4 @@
-//! What names in a Katalog stand for: its own notes and profiles, those of the Motifs that it imports, and the built-in
+//! Names that a Katalog can use: its own notes and profiles, those of the Motifs that it imports, and the built-in
 //! profiles.
 
 use std::collections::BTreeSet;
@@ -11,15 +11,15 @@ use crate::{
     template::{FunctionPart, FunctionSource, Functions},
 };
 
-/// What names stand for in one operator.
+/// The names available in one operator.
 pub(crate) struct Lexicon<'a> {
-    /// The notes that templates may call beside the built-in ones.
+    /// The notes that templates may call beside the built-in functions.
     pub(crate) functions: Functions,
-    /// What `profile` refers to.
+    /// The profiles that `profile` may name.
     pub(crate) profiles: ProfileTables<'a>,
 }
 
-/// What one document contributes.
+/// The contribution of one document.
 #[derive(Clone)]
 struct Part<'a> {
     /// Its `spec`.
@@ -29,8 +29,8 @@ struct Part<'a> {
 }
 
 impl<'a> Lexicon<'a> {
-    /// The lexicon of a document whose `spec` is at `at` and declares `own`, with the Motifs that it imports: documents that
-    /// are imported twice count once.
+    /// Creates the lexicon of a document whose `spec` is at `at` and declares `own`, with the Motifs that it imports:
+    /// documents imported twice count once.
     pub(crate) fn new<'i>(
         at: &At<'a>,
         own: (Option<&'a Profiles>, Option<&'a Notes>),
@@ -68,8 +68,8 @@ impl<'a> Lexicon<'a> {
     }
 }
 
-/// The notes of all parts together. The Katalog's own go before imported ones of the same name; two Motifs that
-/// have one name contradict each other.
+/// Combines the notes of all parts. The Katalog's own override imported ones of the same name; the same name in two Motifs
+/// is a conflict.
 fn functions(parts: &[Part<'_>]) -> Functions {
     let mut sources: Vec<FunctionSource<'_>> = Vec::new();
     let mut places: Vec<At<'_>> = Vec::new();
@@ -81,7 +81,7 @@ fn functions(parts: &[Part<'_>]) -> Functions {
             let place = at.index(index);
             let known = sources.iter().position(|other| other.name == note.name);
             let other = known.map(|position| &places[position]);
-            // Of one document, the notes themselves tell which comes twice.
+            // Duplicates within one document are reported by the notes themselves.
             if let Some(other) = other.filter(|other| !other.is_beside(&place)) {
                 if other.origin().is_some() {
                     let message = format!("{} declares `{}` too", other.text(), note.name);

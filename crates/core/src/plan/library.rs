@@ -1,4 +1,4 @@
-//! What a Katalog takes from elsewhere: Motifs and included files, already read.
+//! The documents that a Katalog imports: Motifs and included files, already read.
 //!
 //! ```text
 //!  KatalogSpec ── missing ──► references ── the caller reads ──► put_text, put_object, put_absent ──┐
@@ -6,7 +6,7 @@
 //!       └───────────────────────── until nothing is missing ◄──────────────────────────────────────┘
 //! ```
 //!
-//! Motifs import Motifs, so what is missing shows as documents come in.
+//! Motifs import Motifs, so further references become known as documents are added.
 
 mod references;
 
@@ -28,24 +28,24 @@ use crate::{
 pub(crate) use references::refusal;
 pub use references::{Part, Reference, beside};
 
-/// Most documents that one Katalog takes something from.
+/// Maximum number of documents that one Katalog imports.
 const MOST_DOCUMENTS: usize = 256;
 
-/// A document other than the Katalog itself: its name and what stands where in it.
+/// A document other than the Katalog itself: its name and its tree.
 #[derive(Debug)]
 pub struct Origin {
-    /// What tells it from others.
+    /// Its unique name.
     pub name: Box<str>,
-    /// What messages call it: the file as it is reached from here, or `motif/<name>`.
+    /// Its name in messages: the path of the file from here, or `motif/<name>`.
     pub file: Box<str>,
-    /// What stands where, in today's spelling.
+    /// The content by path, in the current spelling.
     pub tree: document::Tree,
 }
 
 /// Motifs and included files, already read.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
-    /// The name of the document that a reference leads to, or why it leads nowhere.
+    /// For each reference the name of its document, or why it cannot be resolved.
     answers: BTreeMap<Reference, Result<Box<str>, Box<str>>>,
     documents: BTreeMap<(Part, Box<str>), Arc<Document>>,
 }
@@ -55,11 +55,11 @@ pub struct Library {
 pub(crate) struct Document {
     pub(crate) origin: Arc<Origin>,
     pub(crate) content: Content,
-    /// What is wrong with it, or odd.
+    /// Its errors and warnings.
     found: Vec<Diagnostic>,
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug)]
 pub(crate) enum Content {
     Motif(Box<MotifSpec>),
@@ -69,24 +69,25 @@ pub(crate) enum Content {
     Observe(Observe),
     Validation(Vec<ValidationRule>),
     Mutation(Vec<MutationRule>),
-    /// Nothing that can be used: it has errors.
+    /// Nothing usable: it has errors.
     Broken,
 }
 
 impl Library {
-    /// What `spec`, and the documents that it leads to, refer to and what is not here yet, in order and each once.
+    /// Returns the references of `spec`, and of the documents that it imports, that are not in the library yet, in order
+    /// and without duplicates.
     ///
-    /// References of kinds that are refused anyhow, such as `oci://`, are not among them.
+    /// References of refused kinds, such as `oci://`, are left out.
     pub fn missing(&self, spec: &KatalogSpec) -> Vec<Reference> {
         references::missing(self, |walk| walk.katalog(spec))
     }
 
-    /// The same of a Motif that nobody imports.
+    /// Returns the same for a Motif that nothing imports.
     pub fn missing_of_motif(&self, spec: &MotifSpec) -> Vec<Reference> {
         references::missing(self, |walk| walk.motif(None, spec))
     }
 
-    /// The document that a place of a plan is in, if it is one of these: its file, the path in it, and what stands there.
+    /// Returns the document of a place in a plan, if it is one of these: its file, the path in it, and its tree.
     pub fn place(&self, at: &str) -> Option<(&str, FieldPath, &document::Tree)> {
         self.documents.values().find_map(|document| {
             let origin = &document.origin;
@@ -95,7 +96,7 @@ impl Library {
         })
     }
 
-    /// Answers `reference` with the text of a file. `file` tells files apart: the same one is called the same, whoever
+    /// Answers `reference` with the text of a file. `file` identifies the file: it is the same for every document that
     /// refers to it.
     pub fn put_text(&mut self, reference: Reference, file: &str, text: &str) {
         self.put(reference, file, || {
@@ -104,7 +105,7 @@ impl Library {
         });
     }
 
-    /// Answers `reference` with a Motif that is read already: of a file that was given with the Katalog.
+    /// Answers `reference` with a Motif that is already read, from a file given with the Katalog.
     pub fn put_motif(&mut self, reference: Reference, motif: &MotifDocument) {
         let file = motif.file.as_deref().unwrap_or_default();
         let name: Box<str> = format!("{file}#{}", motif.name).into();
@@ -122,7 +123,7 @@ impl Library {
         self.answers.insert(reference, Ok(name));
     }
 
-    /// Answers `reference` with an object of the cluster that is called `name`.
+    /// Answers `reference` with an object of the cluster; `name` identifies it.
     pub fn put_object(&mut self, reference: Reference, name: &str, object: &Value) {
         self.put(reference, name, || match Source::from_object(object) {
             Ok(source) => (vec![source], Diagnostics::default()),
@@ -130,7 +131,7 @@ impl Library {
         });
     }
 
-    /// Answers `reference` with why there is nothing: `there is no Motif …`, and the mend.
+    /// Answers `reference` with why it cannot be resolved: `there is no Motif …`, and the fix.
     pub fn put_absent(&mut self, reference: Reference, why: impl Into<Box<str>>) {
         self.answers.insert(reference, Err(why.into()));
     }
@@ -151,7 +152,7 @@ impl Library {
         self.answers.insert(reference, Ok(name));
     }
 
-    /// The document that `text` at `at` leads to. What is wrong with it, or that there is none, is reported.
+    /// Returns the document that `text` at `at` refers to. Its problems are reported, and so is a missing document.
     pub(crate) fn open(&self, at: &At<'_>, part: Part, text: &str) -> Option<&Document> {
         let reference = Reference {
             from: at.origin().map(|origin| origin.name.clone()),
@@ -179,7 +180,7 @@ impl Library {
 }
 
 impl Document {
-    /// The one document that is wanted of a text's.
+    /// Reads the one wanted document of a text.
     fn read(part: Part, name: &str, sources: Vec<Source>, problems: Diagnostics) -> Self {
         let all = sources.len();
         let is_wanted = |source: &Source| {
@@ -232,7 +233,7 @@ impl Document {
     }
 }
 
-/// A text that does not hold the one document that is wanted, but `count` of all kinds.
+/// Reports a text that does not contain exactly one wanted document, but `count` of all kinds.
 fn not_one(part: Part, count: usize) -> Diagnostic {
     let called = part.called();
     let error = |message| Diagnostic::error(Code::NoDocument, FieldPath::root(), message);

@@ -1,16 +1,16 @@
-//! What a Katalog compiles to: immutable plans whose strings are parsed and whose shorthand is expanded.
+//! Compiles a Katalog into immutable plans with parsed templates and expanded shorthand.
 //!
 //! ```text
-//!  KatalogSpec ── compile ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, nothing in between
+//!  KatalogSpec ── compile ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, never both
 //!      Schemas ──►│            │
 //!      Library ──►│            ├── rbac:  the rules that the plan needs
-//!                              └── diff:  what changes for a running operator
+//!                              └── diff:  the changes for a running operator
 //! ```
 //!
-//! `Library` holds the Motifs and included files, which `imports` and `profiles` take in; `typing` and `reads` look at what the
-//! templates give and read.
+//! `Library` holds the Motifs and included files that `imports` and `profiles` resolve; `typing` and `reads` analyze the
+//! types and the reads of templates.
 //!
-//! A plan holds no name of a custom resource: it is compiled once and serves every instance.
+//! A plan contains no name of a custom resource: it is compiled once and serves every instance.
 
 mod api_types;
 mod autoscale;
@@ -33,11 +33,11 @@ mod gate;
 mod held;
 mod imports;
 mod in_force;
-mod keys;
 pub(crate) mod kinds;
 mod lasting;
 mod lexicon;
 mod library;
+mod lifecycle;
 mod names;
 pub mod observe;
 mod operator;
@@ -61,8 +61,10 @@ mod walk;
 mod watched;
 mod wiring;
 
+pub use crate::api::keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
 pub use api_types::{kind_named, lacks_api_types, only_from_files};
-pub use calls::{CallPlan, Stage, Token};
+pub use autoscale::Metric;
+pub use calls::{CallPlan, Piece, Retry, Stage, Token};
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use diff::{Change, diff};
@@ -72,7 +74,6 @@ pub(crate) use enrich::is_read;
 pub use gate::*;
 pub use held::{HoldPlan, RequeuePlan};
 pub use in_force::{Plans, Revised};
-pub use keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
 pub(crate) use kinds::guess_plural;
 pub use kinds::{Wave, built_in, named};
 pub use lasting::{Allowed, CertificatePlan, CopyPlan, LastingPlan};
@@ -94,5 +95,4 @@ pub(crate) use tree::Fields;
 pub use types::*;
 pub use typing::Typed;
 pub(crate) use typing::explain_amount;
-pub use watched::Watched;
-pub(crate) use watched::label_path;
+pub use watched::{MetadataKey, SYSTEM_NAMESPACES, Watched};

@@ -1,4 +1,4 @@
-//! Checks of names.
+//! Checks names.
 
 use super::NameRule;
 use crate::api::names;
@@ -9,10 +9,10 @@ const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 
 impl NameRule {
-    /// Checks a name that is rendered, or written out.
+    /// Checks a rendered or literal name.
     ///
     /// # Errors
-    /// What is allowed, and what the name has instead.
+    /// The permitted names, and what is wrong with this one.
     ///
     /// Source: Kubernetes, "Object Names and IDs".
     pub fn check(self, name: &str) -> Result<(), String> {

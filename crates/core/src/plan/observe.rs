@@ -1,4 +1,4 @@
-//! `observe`: objects and Events that lead to a pass.
+//! `observe`: objects and Events that trigger a pass.
 
 mod events;
 mod key;
@@ -20,47 +20,47 @@ pub use self::{
     key::KeyPlan,
 };
 
-/// What leads to a pass beside the custom resource, its children and what a pass reads.
+/// The triggers of a pass beside the custom resource, its children and the objects that a pass reads.
 #[derive(Debug, Default)]
 pub struct ObservePlan {
-    /// Objects, those of the included file first, as declared.
+    /// Objects, in the declared order, those of the included file first.
     pub watches: Box<[WatchPlan]>,
     /// Events, by name.
     pub events: Box<[EventPlan]>,
 }
 
-/// Objects whose changes lead to a pass.
+/// Objects whose changes trigger a pass.
 #[derive(Debug)]
 pub struct WatchPlan {
-    /// Where it stands in the Katalog, for messages.
+    /// Its path in the Katalog, for messages.
     pub path: Box<str>,
     /// Their kind.
     pub kind: ResourceType,
-    /// Their namespace; none is any.
+    /// Their namespace; `None` is any.
     pub namespace: Option<Box<str>>,
-    /// Their name; none is any.
+    /// Their name; `None` is any.
     pub name: Option<Box<str>>,
-    /// The changes that count.
+    /// The changes that trigger a pass.
     pub on: Changes,
-    /// Which custom resource belongs to one.
+    /// Finds the custom resource of an object.
     pub key: KeyPlan,
-    /// What templates read of them below `.children`, without paths that lie below others.
+    /// The paths that templates read of them below `.children`, without paths covered by others.
     pub reads: Vec<Path>,
 }
 
 /// A set of changes of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// It was made.
+    /// Created.
     pub create: bool,
-    /// It is another than before.
+    /// Updated.
     pub update: bool,
-    /// It is gone.
+    /// Deleted.
     pub delete: bool,
 }
 
 impl Changes {
-    /// Those that are listed; without a list, all.
+    /// Returns the listed changes; all without a list.
     fn of(listed: Option<&[Change]>) -> Self {
         let has = |change| listed.is_none_or(|listed| listed.contains(&change));
         Self {
@@ -70,21 +70,21 @@ impl Changes {
         }
     }
 
-    /// Whether both have one.
+    /// True if both have a change in common.
     pub fn meet(self, other: Self) -> bool {
         self.create && other.create || self.update && other.update || self.delete && other.delete
     }
 }
 
 impl WatchPlan {
-    /// What is kept of the objects.
+    /// Returns the paths that are kept of the objects.
     pub fn kept_paths(&self) -> Vec<Path> {
         let mut paths = self.key.kept_paths();
         paths.extend(self.reads.iter().cloned());
         paths
     }
 
-    /// The `EndpointSlices` of the Services that the operator creates: watched where templates read them.
+    /// Creates the watch of the `EndpointSlices` of the Services that the operator creates, used if templates read them.
     pub(crate) fn of_endpoint_slices() -> Self {
         let kind = endpoint_slice();
         Self {
@@ -98,13 +98,13 @@ impl WatchPlan {
         }
     }
 
-    /// The field selector, as the API server takes it; none selects all.
+    /// Returns the field selector for the API server; `None` selects all.
     pub fn field_selector(&self) -> Option<String> {
         let name = self.name.as_deref()?;
         Some(format!("metadata.name={}", escaped(name)))
     }
 
-    /// Whether both lead from the same objects to the same custom resources.
+    /// True if both lead from the same objects to the same custom resources.
     fn is_same(&self, other: &Self) -> bool {
         self.kind.group_kind() == other.kind.group_kind()
             && self.namespace == other.namespace
@@ -113,14 +113,14 @@ impl WatchPlan {
     }
 }
 
-/// `EndpointSlice`, which the control plane creates for Services.
+/// Returns `EndpointSlice`, which the control plane creates for Services.
 pub(crate) fn endpoint_slice() -> ResourceType {
     kinds::resource("discovery.k8s.io", "v1", "EndpointSlice")
 }
 
 impl ObservePlan {
-    /// The kinds that templates read below `.children` although the operator creates none: those that are watched, and the
-    /// `EndpointSlices` of its Services. Secrets of others are not read.
+    /// Returns the kinds that templates can read below `.children` although the operator does not create them: watched
+    /// kinds, and the `EndpointSlices` of its Services. Secrets of others are not readable.
     pub(crate) fn readable<'a>(
         &'a self,
         children: &'a [ChildPlan],
@@ -136,26 +136,26 @@ impl ObservePlan {
         })
     }
 
-    /// Whether it is nothing.
+    /// True if there are no watches and no Events.
     pub fn is_empty(&self) -> bool {
         self.watches.is_empty() && self.events.is_empty()
     }
 
-    /// How custom resources are found, of all entries.
+    /// Returns the key of every entry, which finds the custom resource.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &KeyPlan> {
         let watches = self.watches.iter().map(|watch| &watch.key);
         watches.chain(self.events.iter().map(|events| &events.key))
     }
 }
 
-/// What has been compiled of a block and of the file that it includes.
+/// The compiled parts of a block and of the file that it includes.
 #[derive(Default)]
 struct Compiled {
     watches: Vec<WatchPlan>,
     events: Vec<EventPlan>,
 }
 
-/// Compiles the block at `at`; what is wrong is reported and left out.
+/// Compiles the block at `at`; invalid parts are reported and left out.
 pub(crate) fn compile(
     at: &At<'_>,
     declared: Option<&api::observe::Observe>,
@@ -262,7 +262,7 @@ fn one(at: &At<'_>, declared: &api::observe::Watch, schemas: &Schemas) -> Option
     })
 }
 
-/// The changes that are listed; a list without any is reported.
+/// Returns the listed changes; an empty list is reported.
 fn changes(at: &At<'_>, listed: Option<&[Change]>) -> Changes {
     if listed.is_some_and(<[Change]>::is_empty) {
         let hint = "leave it out, and all changes count";
@@ -271,7 +271,7 @@ fn changes(at: &At<'_>, listed: Option<&[Change]>) -> Changes {
     Changes::of(listed)
 }
 
-/// Text that is compared as it is written; nothing where it is empty.
+/// Returns literal text; `None` if it is empty.
 fn text(at: &At<'_>, written: Option<&str>) -> Option<Box<str>> {
     let written = written.map(str::trim).filter(|text| !text.is_empty())?;
     if written.contains("{{") {
@@ -289,7 +289,7 @@ fn check_name(at: &At<'_>, name: &str, rule: NameRule) {
     }
 }
 
-/// A value of a field selector. Source: apimachinery, `fields.EscapeValue`.
+/// Escapes a value of a field selector. Source: apimachinery, `fields.EscapeValue`.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

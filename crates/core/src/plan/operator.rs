@@ -1,15 +1,15 @@
-//! One entry of a Katalog to the plan of its operator.
+//! Compiles one entry of a Katalog into the plan of its operator.
 
 use std::cell::RefCell;
 
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
-    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, ResourceType, Schemas, Stage,
-    StatusPlan, Typed, api_types, autoscale,
+    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType, Schemas,
+    Stage, StatusPlan, Typed, api_types, autoscale,
     calls::{self, DeclaredCalls},
     chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
-    observe,
+    kinds, lifecycle, observe,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     rules, secrecy, setup, status, targets,
@@ -17,22 +17,28 @@ use super::{
     watched, wiring,
 };
 use crate::{
-    api::{CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec},
+    api::{
+        CrdEntry, DependsOn, KatalogSpec, MotifSpec, Notes, OperatorBox, Profiles, StatusSpec,
+        endpoints::Endpoints,
+    },
     diagnostics::{Code, Diagnostics},
     resources::scope::{At, Problems},
     schema::BuiltIn,
-    value::Path,
+    value::{Key, Path},
 };
 
-/// The profiles and notes that a Katalog declares itself.
+/// The reason why an operator of a built-in kind writes no status.
+const BUILT_IN_STATUS: &str = "the status of a built-in kind belongs to its controller, so none is written: Events and the status of the Katalog show how the objects are doing";
+
+/// Returns the profiles and notes that a Katalog declares itself.
 pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
     (spec.profiles.as_ref(), spec.notes.as_ref())
 }
 
-/// What is wrong with a Motif, whoever imports it. What depends on the operator that does is not looked at: workloads that
-/// Services select, children of others that templates read.
+/// Returns the problems of a Motif that do not depend on its importer. Checks that depend on the importing operator are
+/// skipped: the workloads that Services select, and other operators' children that templates read.
 ///
-/// The problems of the Motif itself have paths; those of documents that it takes something from have their file too.
+/// The problems of the Motif itself have paths; those of documents that it imports also have their file.
 pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     let problems = Problems::default();
     let root = At::root(&problems).field("spec");
@@ -74,7 +80,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
     found
 }
 
-/// Reports what cannot be read, where it is read.
+/// Reports unreadable paths at the places that read them.
 fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
     for read in unreadable {
         let place = at.place(&read.place).shared();
@@ -87,7 +93,7 @@ fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
     }
 }
 
-/// What all entries of a Katalog need to know.
+/// The context shared by all entries of a Katalog.
 pub(crate) struct Context<'a> {
     pub(crate) katalog: &'a KatalogRef,
     pub(crate) spec: &'a KatalogSpec,
@@ -95,13 +101,13 @@ pub(crate) struct Context<'a> {
     pub(crate) library: &'a Library,
     /// The Motifs that the whole Katalog imports.
     pub(crate) wide: &'a [Imported<'a>],
-    /// What names stand for where an entry imports nothing.
+    /// The lexicon of entries without imports.
     pub(crate) lexicon: &'a Lexicon<'a>,
-    /// Where the types of expressions are listed.
+    /// Collects the types of expressions.
     pub(crate) listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
-/// The operator of the entry at `at`; nothing where its kind is not known, which is reported.
+/// Compiles the operator of the entry at `at`; `None` if its kind is unknown, which is reported.
 pub(crate) fn operator<'a>(
     at: &At<'a>,
     name: &str,
@@ -126,7 +132,7 @@ pub(crate) fn operator<'a>(
     with_names(&at, name, entry, &imported, context)
 }
 
-/// The operator of an entry at whose place it is known what names stand for.
+/// Compiles the operator of an entry; `at` carries its lexicon.
 fn with_names(
     at: &At<'_>,
     name: &str,
@@ -135,9 +141,10 @@ fn with_names(
     context: &Context<'_>,
 ) -> Option<OperatorPlan> {
     let schemas = context.known.schemas;
+    lifecycle::check_imports(&at.field("imports"), imported);
     let pace = reconciler::pace(at, entry, context.library);
     let resource = api_types::resolve(at, name, entry, schemas);
-    // Without a kind the box is still checked, as the box of no kind.
+    // Without a kind the operatorBox is still checked, with an empty kind.
     let owner = resource
         .as_ref()
         .map_or_else(|| GroupKind::parse(""), ResourceType::group_kind);
@@ -173,9 +180,10 @@ fn with_names(
         version,
         context.library,
     );
-    let status = match entry.ignore_status_patch {
-        Some(true) => silent(&box_at, &status),
-        _ => status,
+    let is_built_in = kinds::built_in(&owner).is_some();
+    let status = match why_silent(entry, is_built_in) {
+        Some(why) => silent(&box_at, &status, why),
+        None => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
     let ending = declared.on_delete.as_ref().map(|declared| {
@@ -192,9 +200,11 @@ fn with_names(
         autoscale: autoscale(&box_at, declared, &pace, context).map(Box::new),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        watched: watched::compile(at, entry),
+        watched: watched::compile(at, entry, resource.as_ref()),
         targets: targets::compile(at, entry),
-        labels: watched::labels(at, &entry.labels),
+        labels: watched::metadata(at, entry),
+        cross_access: entry.cross_access.unwrap_or(true),
+        pages: pages(entry, context.spec),
         finalizer,
         other_finalizers,
         imports,
@@ -207,7 +217,7 @@ fn with_names(
         ),
         enrich: enrich::compile(at, entry, &children),
         hold: held::compile(&box_at, declared, known.1),
-        requeue: pace.requeue.map(Box::new),
+        requeue: pace.requeue,
         calls,
         blocks: blocks.into(),
         children: children.into(),
@@ -215,13 +225,19 @@ fn with_names(
         status,
         ..OperatorPlan::of_nothing()
     };
+    if let Some(resource) = &resource {
+        plan.resource = resource.clone();
+        if is_built_in {
+            plan.roots = roots(context.known, resource);
+        }
+    }
     check(at, &mut plan, resource.as_ref(), context);
-    plan.resource = resource?;
+    resource?;
     plan.hash = describe::hash(&plan);
     Some(plan)
 }
 
-/// Checks what a plan declares for `resource`, and fills in what it reads.
+/// Checks the plan for `resource`, and fills in its reads.
 fn check(
     at: &At<'_>,
     plan: &mut OperatorPlan,
@@ -255,8 +271,8 @@ fn check(
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     plan.keep_for_additions();
-    // What somebody does to the labels is seen.
-    let labels = plan.labels.iter().map(|(key, _)| watched::label_path(key));
+    // Changes of the labels by others must be noticed.
+    let labels = plan.labels.iter().map(|(key, _)| key.path());
     plan.reads.cr.extend(labels);
     plan.reads.cr.sort();
     plan.reads.cr.dedup();
@@ -264,7 +280,7 @@ fn check(
     secrecy::check(at, plan);
 }
 
-/// The calls and children of Motifs and of the operatorBox at `at`; `other` calls are declared outside of it.
+/// Compiles the calls and children of Motifs and of the operatorBox at `at`; `other` calls are declared outside of it.
 fn children<'a>(
     at: &At<'a>,
     declared: &'a OperatorBox,
@@ -299,7 +315,7 @@ fn children<'a>(
     (calls, compiled_blocks, children)
 }
 
-/// What Motifs, the included file and the operatorBox at `at` write to the status.
+/// Compiles the status fields of Motifs, the included file and the operatorBox at `at`.
 fn status<'a>(
     at: &At<'a>,
     declared: Option<&'a StatusSpec>,
@@ -332,7 +348,7 @@ fn status<'a>(
     status::compile(&at, declared, &lists, version)
 }
 
-/// When the operator works with another capacity.
+/// Compiles the autoscaler of the operator.
 fn autoscale(
     at: &At<'_>,
     declared: &OperatorBox,
@@ -347,11 +363,39 @@ fn autoscale(
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)
 }
 
-/// The status that is never written.
-fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
+/// Returns the pages that the entry enables; each of its fields overrides that of the whole Katalog.
+fn pages(entry: &CrdEntry, spec: &KatalogSpec) -> PagesPlan {
+    let declared = || entry.endpoints.iter().chain(&spec.endpoints);
+    let is_on = |field: fn(&Endpoints) -> Option<bool>| declared().find_map(field).unwrap_or(true);
+    let any = is_on(|endpoints| endpoints.enabled);
+    PagesPlan {
+        health: any && is_on(|endpoints| endpoints.health),
+        info: any && is_on(|endpoints| endpoints.info),
+        resources: any,
+    }
+}
+
+/// Returns the root fields of a built-in kind that custom resources do not have.
+fn roots(known: Known<'_>, resource: &ResourceType) -> Box<[Key]> {
+    let fields = known
+        .kind(resource)
+        .into_iter()
+        .flat_map(|schema| schema.fields());
+    let others = fields.filter(|field| !reads::CR_ROOTS.contains(field));
+    others.map(Key::from).collect()
+}
+
+/// Returns why no status is written, if so.
+fn why_silent(entry: &CrdEntry, is_built_in: bool) -> Option<&'static str> {
+    let asks = entry.ignore_status_patch == Some(true);
+    let asked = asks.then_some("with `ignoreStatusPatch: true` no status is written");
+    is_built_in.then_some(BUILT_IN_STATUS).or(asked)
+}
+
+/// Returns an empty status plan, and warns with `why` if a status is declared.
+fn silent(at: &At<'_>, status: &StatusPlan, why: &str) -> StatusPlan {
     if !status.fields.is_empty() || !status.own.is_empty() || !status.ready_when.is_empty() {
-        let message = "with `ignoreStatusPatch: true` no status is written";
-        at.field("status").warn(Code::NoEffect, message);
+        at.field("status").warn(Code::NoEffect, why);
     }
     StatusPlan {
         conditions: false,
@@ -361,7 +405,7 @@ fn silent(at: &At<'_>, status: &StatusPlan) -> StatusPlan {
     }
 }
 
-/// What the operator waits for; that the names are known, and lead in no circle, the document's own check says.
+/// Returns the dependencies of the operator; the document's own check validates the names and reports cycles.
 fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
     declared

@@ -1,4 +1,4 @@
-//! The namespaces that an operator works in, where the Katalog alone fixes them.
+//! The namespaces that an operator works in, if the Katalog alone determines them.
 //!
 //! ```text
 //!  allowedNamespaces ─► the custom resources ─┐
@@ -9,7 +9,7 @@
 //!  anything else ───────────────────────────────► All           a ClusterRole and one watch
 //! ```
 //!
-//! Permissions are derived and watches are started from the same answer, so that what is granted is enough for what is read.
+//! Permissions and watches are derived from the same result, so that the permissions suffice for the watches.
 
 use std::collections::BTreeSet;
 
@@ -18,27 +18,27 @@ use super::{
     references, targets,
 };
 
-/// More namespaces than this are taken for all: each is a watch of its own.
+/// More namespaces than this count as all: each needs its own watch.
 const MOST: usize = 20;
 
-/// In which namespaces objects are.
+/// The namespaces of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Places {
-    /// In any, or in none: cluster-scoped objects.
+    /// Any namespace, or none: cluster-scoped objects.
     All,
-    /// In these.
+    /// These namespaces.
     Only(BTreeSet<Box<str>>),
 }
 
 impl Default for Places {
-    /// None at all.
+    /// Returns the empty set.
     fn default() -> Self {
         Self::Only(BTreeSet::new())
     }
 }
 
 impl Places {
-    /// Those of both.
+    /// Returns the union.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -50,7 +50,7 @@ impl Places {
         }
     }
 
-    /// A scope for each of them; one without a namespace is all.
+    /// Returns a scope for each namespace; `None` is all.
     pub fn scopes(&self) -> Vec<Option<&str>> {
         match self {
             Self::All => vec![None],
@@ -58,7 +58,7 @@ impl Places {
         }
     }
 
-    /// The namespace, where it is one of several that are known; otherwise none, which stands for all.
+    /// Returns the namespace if it is one of the known ones; otherwise `None`, which stands for all.
     pub fn scope_of<'a>(&self, namespace: Option<&'a str>) -> Option<&'a str> {
         match self {
             Self::All => None,
@@ -85,7 +85,7 @@ impl FromIterator<Self> for Places {
 }
 
 impl OperatorPlan {
-    /// The namespaces of the custom resources.
+    /// Returns the namespaces of the custom resources.
     pub fn own_places(&self) -> Places {
         let watched = &self.watched;
         if watched.allowed.is_empty() || self.resource.namespaced == Some(false) {
@@ -94,8 +94,7 @@ impl OperatorPlan {
         Places::Only(&watched.allowed - &watched.restricted).bounded()
     }
 
-    /// The namespaces of the children of a kind. One of which nobody knows yet whether it is namespaced is taken for
-    /// `namespaced`.
+    /// Returns the namespaces of the children of a kind. `namespaced` applies if the scope of the kind is unknown.
     pub fn child_places(&self, kind: &GroupKind, namespaced: bool) -> Places {
         let of_kind = self.entries();
         let of_kind = of_kind.filter(|child| child.kind.group_kind() == *kind);
@@ -103,7 +102,7 @@ impl OperatorPlan {
         places.collect::<Places>().bounded()
     }
 
-    /// The namespaces of the children that something is added to from objects of a relation, and so of these objects.
+    /// Returns the namespaces of children with additions from objects of a relation, which are also those of these objects.
     pub fn related_places(&self, relation: crate::enrich::Relation) -> Places {
         let read = self.additions_read();
         let read = read.filter(|(addition, _)| addition.source.relation() == Some(relation));
@@ -111,14 +110,14 @@ impl OperatorPlan {
         places.collect::<Places>().bounded()
     }
 
-    /// The namespaces of the children that an autoscaler may scale.
+    /// Returns the namespaces of the children that an autoscaler may scale.
     pub fn scaled_places(&self) -> Places {
         let scaled = self.children.iter().filter(|child| may_be_scaled(child));
         let places = scaled.map(|child| self.places_of(child, true));
         places.collect::<Places>().bounded()
     }
 
-    /// Kinds of objects that are read by name.
+    /// Returns the kinds of objects that are read by name.
     pub fn kinds_read_by_name(&self) -> BTreeSet<GroupKind> {
         let copies = self
             .children
@@ -128,7 +127,8 @@ impl OperatorPlan {
         copies.map(|copy| copy.kind.clone()).chain(used).collect()
     }
 
-    /// The namespaces of objects of a kind that are read by name: what is copied, what pods roll with, tokens of calls.
+    /// Returns the namespaces of objects of a kind that are read by name: sources of copies, configuration that pods roll
+    /// with, tokens of calls.
     pub fn read_places(&self, kind: &GroupKind) -> Places {
         let mut places = Vec::new();
         for child in &self.children {
@@ -150,7 +150,7 @@ impl OperatorPlan {
         places.into_iter().collect::<Places>().bounded()
     }
 
-    /// All declared children, those of `onDelete` too.
+    /// Returns all declared children, including those of `onDelete`.
     fn entries(&self) -> impl Iterator<Item = &ChildPlan> {
         let ending = self.ending.iter().flat_map(|ending| ending.entries());
         self.children.iter().chain(ending)
@@ -177,20 +177,20 @@ impl OperatorPlan {
         }
     }
 
-    /// The namespaces that a leaf gives which depends on nothing but the Katalog and the custom resource's own.
+    /// Returns the namespaces of a leaf that depends only on the Katalog and the custom resource's own namespace.
     fn fixed(&self, import: Option<usize>, leaf: &Leaf) -> Places {
         if targets::is_own(&self.imports, import, leaf) {
             return self.own_places();
         }
         match checks::known_text(&self.imports, import, leaf) {
             Some(text) if text.is_empty() => self.own_places(),
-            // A Role cannot be granted in a namespace that is not there yet.
+            // A Role cannot be created in a namespace that does not exist yet.
             Some(text) if !self.makes_namespace(&text) => Places::of_one(&text),
             _ => Places::All,
         }
     }
 
-    /// Whether one of the children is the namespace of that name.
+    /// True if one of the children is the namespace with that name.
     fn makes_namespace(&self, name: &str) -> bool {
         let kind = GroupKind::parse("Namespace");
         let mut namespaces = self.children.iter();
@@ -201,7 +201,7 @@ impl OperatorPlan {
         })
     }
 
-    /// The namespaces that custom resources may choose.
+    /// Returns the namespaces that custom resources may choose.
     fn chosen(&self) -> Places {
         let targets = &self.targets;
         let is_open = |name: &str| name.contains('*');
@@ -216,7 +216,7 @@ impl OperatorPlan {
     }
 }
 
-/// Whether the runtime looks for an autoscaler of the child: where somebody else sets `replicas`.
+/// True if the runtime looks for an autoscaler of the child, because another manager sets `replicas`.
 pub(super) fn may_be_scaled(child: &ChildPlan) -> bool {
     &*child.kind.group == "apps"
         && child.mode == Mode::Reconciled

@@ -1,7 +1,6 @@
-//! `profiles`: what a `profile` field stands for.
+//! `profiles`: resolves `profile` fields.
 //!
-//! A name is looked for among the Katalog's own profiles and those of its Motifs, then among the built-in ones. Case
-//! doesn't count.
+//! A name is looked up in the Katalog's own profiles and those of its Motifs, then in the built-in ones, ignoring case.
 
 mod markdown;
 
@@ -28,10 +27,10 @@ use crate::{
 
 pub use markdown::profiles_markdown;
 
-/// The profiles that need no declaration, as a file of `profiles` has them.
+/// The built-in profiles, in the format of a `profiles` file.
 const BUILT_IN_PROFILES: &str = include_str!("profiles.yaml");
 
-/// What messages call the document of the built-in profiles.
+/// The name of the built-in document in messages.
 const BUILT_IN_NAME: &str = "built-in profiles";
 
 static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
@@ -52,7 +51,7 @@ static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
     (Arc::new(origin), profiles.unwrap_or_default())
 });
 
-/// The profiles that need no declaration.
+/// Returns the profiles that need no declaration.
 ///
 /// Source: language reference, built-in profile values.
 pub fn built_in_profiles() -> &'static Profiles {
@@ -62,7 +61,7 @@ pub fn built_in_profiles() -> &'static Profiles {
 /// The profiles of one class.
 pub(crate) struct Table<'a, T> {
     class: &'static str,
-    /// Declared ones, in the order in which they are looked at.
+    /// Declared ones, in the order of lookup.
     declared: Vec<(At<'a>, &'a Profile<T>)>,
     built_in: Vec<(At<'a>, &'a Profile<T>)>,
 }
@@ -83,7 +82,7 @@ pub(crate) struct ProfileTables<'a> {
 }
 
 impl<'a> ProfileTables<'a> {
-    /// The built-in profiles alone; `at` is any place of the Katalog.
+    /// Creates the tables with only the built-in profiles; `at` is any place in the Katalog.
     pub(crate) fn new(at: &At<'a>) -> Self {
         let (origin, built_in) = &*BUILT_IN;
         let at = at.document(origin).field("profiles");
@@ -102,7 +101,7 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Adds the profiles of a document: those of its include first.
+    /// Adds the profiles of a document, those of its include first.
     pub(crate) fn add_all(&mut self, at: &At<'a>, profiles: &'a Profiles, library: &'a Library) {
         if let Some(file) = &profiles.include
             && let Some(document) = library.open(&at.field("include"), Part::Profiles, file)
@@ -143,11 +142,10 @@ impl<'a> ProfileTables<'a> {
         self.pod_security.add(at, pod_security);
     }
 
-    /// Checks the values of all declared profiles, whether somebody refers to them or not; `at` says what names stand
-    /// for.
+    /// Checks the values of all declared profiles, used or not; `at` carries the lexicon.
     pub(crate) fn check(&self, at: &At<'_>) {
         let Self {
-            // Numbers, which the document's own check knows the ranges of.
+            // Numbers, whose ranges the document's own check validates.
             reconciler: _,
             network_policies,
             resource_quotas,
@@ -173,7 +171,7 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// A file that is included includes no other.
+/// Refuses an include inside of an included file.
 pub(crate) fn no_include_inside(at: &At<'_>, has_include: bool) {
     if has_include {
         let hint = "write what it holds here";
@@ -217,7 +215,7 @@ impl<'a, T> Table<'a, T> {
         }
     }
 
-    /// The profile that the field at `at` names; one that is unknown is reported.
+    /// Returns the profile that the field at `at` names; an unknown one is reported.
     pub(crate) fn get(&self, at: &At<'a>, name: &str) -> Option<(At<'a>, &'a T)> {
         let name = name.trim();
         if name.is_empty() {
@@ -243,7 +241,7 @@ impl<'a, T> Table<'a, T> {
         None
     }
 
-    /// All profiles, of which the template at `at` names one.
+    /// Returns all profiles; the template at `at` names one of them.
     fn any(&self, at: &At<'a>, template: &str) -> Option<Resolved<'a, T>> {
         let leaf = at.leaf(template, Coerce::OptionalText)?;
         let mut all: Vec<(Box<str>, At<'a>, &'a T)> = Vec::new();
@@ -261,7 +259,7 @@ impl<'a, T> Table<'a, T> {
         Some(Resolved::Chosen(leaf, all))
     }
 
-    /// Expands each declared profile once, for what is wrong with it.
+    /// Expands each declared profile once, to report its problems.
     fn check<R>(&self, at: &At<'_>, expand: impl Fn(&At<'_>, &T) -> R) {
         for (place, profile) in &self.declared {
             expand(&place.shared().as_at(at), &profile.values);
@@ -278,16 +276,16 @@ fn find<'t, 'a, T>(
     table.iter().find(|(_, profile)| is_it(profile))
 }
 
-/// What a block with a `profile` stands for.
+/// A resolved block with a `profile`.
 pub(crate) enum Resolved<'a, T> {
-    /// One block: the profile that it names, or the block itself where it names none.
+    /// One block: the profile that it names, or the block itself if it names none.
     One(At<'a>, &'a T),
-    /// The profile that a template names for each custom resource, and all that it may name.
+    /// The profile that a template names for each custom resource, and all possible profiles.
     Chosen(Leaf, Vec<(Box<str>, At<'a>, &'a T)>),
 }
 
 impl<'a, T> Resolved<'a, T> {
-    /// What `expand` makes of it: where the custom resource chooses, of each profile.
+    /// Expands the block; if the custom resource chooses, each profile.
     pub(crate) fn tree(&self, expand: impl Fn(&At<'a>, &'a T) -> Option<Tree>) -> Option<Tree> {
         match self {
             Self::One(at, block) => expand(at, block),
@@ -308,7 +306,7 @@ impl<'a, T> Resolved<'a, T> {
         }
     }
 
-    /// The fields that `expand` makes of it: where the custom resource chooses, each field of any profile.
+    /// Expands the block into fields; if the custom resource chooses, each field of any profile.
     pub(crate) fn fields(&self, expand: impl Fn(&At<'a>, &'a T) -> Fields) -> Fields {
         let all = match self {
             Self::One(at, block) => return expand(at, block),
@@ -324,7 +322,7 @@ impl<'a, T> Resolved<'a, T> {
         fields
     }
 
-    /// One field, of which `next` gives what each profile has, in order.
+    /// Returns one field; `next` returns the value of each profile, in order.
     fn chosen_of(&self, mut next: impl FnMut() -> Option<Tree>) -> Option<Tree> {
         let Self::Chosen(name, all) = self else {
             return None;
@@ -337,11 +335,11 @@ impl<'a, T> Resolved<'a, T> {
     }
 }
 
-/// What a block with a `profile` stands for: the profile, or the block itself where it names none. A template may name any
-/// profile that is known now.
+/// Resolves a block with a `profile`: to the profile, or to the block itself if it names none. A template may name any
+/// known profile.
 ///
-/// `set` says which fields the block sets itself: a profile excludes them. A profile that is wrong is reported and stands
-/// for nothing.
+/// `set` lists whether the block sets each field itself: a profile excludes them. An invalid profile is reported and gives
+/// `None`.
 pub(crate) fn resolve_profile<'a, T>(
     at: &At<'a>,
     profile: Option<&str>,
@@ -383,7 +381,7 @@ mod tests {
         profiles.add(&at, built_in);
         profiles.check(&at);
         let mut found = problems.into_inner();
-        // They are declared anew here.
+        // They are declared again here.
         found
             .0
             .retain(|problem| problem.code != Code::ProfileShadows);

@@ -1,16 +1,16 @@
-//! The rights that a plan needs, and the manifests that grant them.
+//! The permissions that a plan needs, and the manifests that grant them.
 //!
 //! ```text
-//!  Plan ── rules ──► ClusterRole `orkestra:<namespace>:<name>`   what one Katalog's operators do
+//!  Plan ── rules ──► ClusterRole `orkestra:<namespace>:<name>`   permissions of one Katalog's operators
 //!                 └► Roles of that name                          the same, where the Katalog fixes the namespaces
-//!          install ► ClusterRole `orkestra`                      what the runtime does without any Katalog
+//!          install ► ClusterRole `orkestra`                      permissions of the runtime without any Katalog
 //!         election ► Role `orkestra-leader-election`             the Lease, in the runtime's own namespace
 //!         claims  ─► Role `orkestra-claims`                      the Leases by which installations claim kinds
 //! ```
 //!
-//! Rights are never wider than what is used: no `*`, no `escalate`, no right to create or delete Katalogs. Roles that a
-//! Katalog makes are the exception: what they give must be held, `*` too, and who gives a role of somebody else needs
-//! `bind` on it, and on no other.
+//! Permissions are never wider than their use: no `*`, no `escalate`, no permission to create or delete Katalogs. Roles
+//! that a Katalog creates are the exception: their permissions must be held, including `*`, and binding another's role
+//! needs `bind` on that role only.
 
 mod granted;
 mod manifests;
@@ -30,36 +30,37 @@ use super::{
 };
 use crate::api::{DeletionPolicy, names};
 
-/// Name of the Lease of leader election, unless it is told otherwise.
+/// Default name of the leader election Lease.
 pub const LEASE: &str = "orkestra";
-/// Namespace that the runtime is installed in.
+/// Namespace of the runtime.
 pub const NAMESPACE: &str = "orkestra-system";
-/// Namespace of the Leases by which installations claim kinds: the same for all installations of a cluster, and for nothing else.
+/// Namespace of the Leases by which installations claim kinds: the same for all installations of a cluster, and used for
+/// nothing else.
 pub const CLAIMS_NAMESPACE: &str = "orkestra-claims";
-/// Name of the runtime's service account and of its own role.
+/// Name of the runtime's service account and of its role.
 pub const SERVICE_ACCOUNT: &str = "orkestra";
 
-/// The rules that the operators of `plan` need in all namespaces, beside [`install`] and those of [`permissions`] for single
-/// namespaces.
+/// Returns the rules that the operators of `plan` need in all namespaces, beside [`install`] and those of [`permissions`]
+/// for single namespaces.
 pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
     permissions(plan).cluster
 }
 
-/// The rules that the operators of `plan` need, beside [`install`]; sorted, one for each group and set of verbs.
+/// Returns the rules that the operators of `plan` need, beside [`install`]; sorted, one for each group and set of verbs.
 ///
-/// A kind whose plural is not known is taken to have the plural that English suggests; `compile` warns of it. Children of which
-/// it is not known whether they are namespaced are taken for cluster-scoped, which covers both.
+/// A kind with unknown plural gets the English plural; `compile` warns about it. Children of unknown scope count as
+/// cluster-scoped, which covers both.
 pub fn permissions(plan: &Plan) -> Permissions {
     let mut rights = Rights::default();
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
         for call in &operator.calls {
-            // As what is copied: found by a watch, and read one by one.
+            // Like the source of a copy: found by a watch, and read one by one.
             if let Some(Token::Secret { .. }) = call.token {
                 read_by_name(&mut rights, operator, &GroupKind::parse("Secret"));
             }
         }
-        if plan.deletion_policy == DeletionPolicy::Delete {
+        if plan.deletion_policy == DeletionPolicy::Delete && !operator.watched.built_in {
             let resource = &operator.resource;
             let places = operator.own_places();
             rights.add_in(&places, &resource.group, plural(resource), &["delete"]);
@@ -78,7 +79,7 @@ pub fn permissions(plan: &Plan) -> Permissions {
                 rights.add_in(&places, &kind.group, plural, &["list", "watch"]);
             }
         }
-        // Of another Katalog's kinds that Katalog has the rights.
+        // Another Katalog has the permissions for its own kinds.
         for entry in &operator.cross {
             if let CrossTarget::Own(_, kind) = &entry.target {
                 rights.add(&kind.group, plural(kind), &["list", "watch"]);
@@ -104,7 +105,7 @@ pub fn permissions(plan: &Plan) -> Permissions {
     rights.into_permissions()
 }
 
-/// Rights on children of a kind, wherever any of them is.
+/// Adds permissions on children of a kind, in all their namespaces.
 fn add_kind(
     rights: &mut Rights,
     operator: &OperatorPlan,
@@ -115,7 +116,7 @@ fn add_kind(
     rights.add_in(&places, &kind.group, plural(kind), verbs);
 }
 
-/// Rights to find objects of a kind by a watch, and to read them one by one.
+/// Adds permissions to find objects of a kind by a watch, and to read them one by one.
 fn read_by_name(rights: &mut Rights, operator: &OperatorPlan, kind: &GroupKind) {
     if let Some((plural, _)) = kinds::built_in(kind) {
         let places = operator.read_places(kind);
@@ -132,12 +133,12 @@ fn custom_resource(rights: &mut Rights, operator: &OperatorPlan) {
     if operator.status.conditions || !operator.status.fields.is_empty() {
         rights.add_in(&places, group, format!("{plural}/status"), &["patch"]);
     }
-    // Children whose owner reference blocks the owner's deletion: OwnerReferencesPermissionEnforcement asks for it.
+    // Children whose owner reference blocks the owner's deletion: required by OwnerReferencesPermissionEnforcement.
     rights.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
 }
 
-/// What leads to passes is listed and watched, one object alone where it is named: the API server takes a field selector of
-/// the name for the name.
+/// Adds permissions to list and watch triggers of passes, limited to one object if it is named: the API server authorizes a
+/// field selector for the name as that name.
 fn observed(rights: &mut Rights, operator: &OperatorPlan) {
     for watch in &operator.observe.watches {
         let name: Vec<String> = watch.name.iter().map(ToString::to_string).collect();
@@ -159,8 +160,8 @@ fn observed(rights: &mut Rights, operator: &OperatorPlan) {
 fn add_child(rights: &mut Rights, operator: &OperatorPlan, child: &ChildPlan) {
     let verbs = ["get", "list", "watch", "create", "delete"];
     add_kind(rights, operator, &child.kind, &verbs);
-    // Children made once are posted and never patched, but for the label that stands in for an owner reference where
-    // one is illegal: it comes off when they are released.
+    // Children created once are posted and never patched, except for the label that replaces an owner reference where that
+    // is not allowed: it is removed on release.
     if child.mode == Mode::Reconciled
         || child.may_be_elsewhere()
         || child.adopt
@@ -168,13 +169,13 @@ fn add_child(rights: &mut Rights, operator: &OperatorPlan, child: &ChildPlan) {
     {
         add_kind(rights, operator, &child.kind, &["patch"]);
     }
-    // What is copied, and what pods roll with, is found by a watch and read one by one.
+    // Sources of copies, and configuration that pods roll with, are found by a watch and read one by one.
     let copied = child.copy.iter().map(|copy| copy.kind.clone());
     let used = child.rolls.then(|| references::kinds(&child.body));
     for kind in copied.chain(used.into_iter().flatten()) {
         read_by_name(rights, operator, &kind);
     }
-    // Where somebody else sets `replicas`, the runtime looks for an autoscaler, and watches it to learn of its end.
+    // If another manager sets `replicas`, the runtime looks for an autoscaler, and watches it to notice its deletion.
     if may_be_scaled(child) {
         let places = operator.scaled_places();
         let plural = "horizontalpodautoscalers";
@@ -189,8 +190,8 @@ fn plural(kind: &ResourceType) -> String {
     }
 }
 
-/// The rules that the runtime needs without any Katalog. Where it runs the Katalogs of `namespaces` alone, those on Katalogs are
-/// needed there alone; without any, everywhere.
+/// Returns the rules that the runtime needs without any Katalog. If it runs only the Katalogs of `namespaces`, the rules
+/// for Katalogs are limited to those; if empty, they apply everywhere.
 pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
     let mut rights = Rights::default();
     let places = if namespaces.is_empty() {
@@ -199,7 +200,7 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
         Places::Only(namespaces.clone())
     };
     let group = names::GROUP;
-    // Patch is the narrowest verb that puts a finalizer on.
+    // Patch is the narrowest verb that can add a finalizer.
     rights.add_in(
         &places,
         group,
@@ -217,13 +218,14 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
         &["list", "watch"],
     );
     rights.add("events.k8s.io", "events", &["create", "patch"]);
-    // Who reads metrics and pages is authenticated and authorized by the API server.
+    // The API server authenticates and authorizes readers of metrics and pages.
     rights.add("authentication.k8s.io", "tokenreviews", &["create"]);
     rights.add("authorization.k8s.io", "subjectaccessreviews", &["create"]);
     rights.into_permissions()
 }
 
-/// The rules that leader election needs, in the namespace of the Lease. Making one cannot be limited to a name; the rest is.
+/// Returns the rules for leader election, in the namespace of the Lease. Create cannot be limited to a name; the other
+/// verbs are.
 ///
 /// Source: Kubernetes RBAC, "Referring to resources": list, watch and create by name.
 pub fn election() -> Vec<PolicyRule> {
@@ -242,8 +244,8 @@ pub fn election() -> Vec<PolicyRule> {
     ]
 }
 
-/// The rules that claims on kinds need, in [`CLAIMS_NAMESPACE`]. The Leases there are named after kinds, which are not known
-/// when the role is made; the namespace holds nothing else.
+/// Returns the rules for claims on kinds, in [`CLAIMS_NAMESPACE`]. The Leases are named after kinds, which are unknown when
+/// the role is created; the namespace holds nothing else.
 pub fn claims() -> Vec<PolicyRule> {
     let mut rights = Rights::default();
     rights.add(

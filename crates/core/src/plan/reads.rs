@@ -1,4 +1,4 @@
-//! What a plan reads of the custom resource and of its children.
+//! The paths that a plan reads of the custom resource and of its children.
 
 mod added;
 mod calls;
@@ -20,7 +20,6 @@ use super::{
 use crate::{
     api::names,
     diagnostics::{Code, Severity, nearest},
-    reconcile::step::mark_of,
     template,
     value::{Key, Path, Step},
 };
@@ -29,56 +28,56 @@ use calls::Calls;
 use children::Known;
 pub(crate) use children::names;
 
-/// Roots of the custom resource itself.
+/// Root fields of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
-/// Roots that the language has and that are not built yet.
+/// Roots of the language that are not implemented yet.
 const LATER_ROOTS: [&str; 4] = ["health", "metrics", "request", "value"];
-/// Root of what `normalize` changed.
+/// Root of the changes made by `normalize`.
 pub(crate) const CHANGES: &str = "_normalizeChanges";
-/// Root of custom resources of other operators.
+/// Root of other operators' custom resources.
 pub(crate) const CROSS: &str = "cross";
-/// Root of the Events that lead to passes.
+/// Root of the Events that trigger passes.
 pub(crate) const EVENTS: &str = "events";
-/// Root of what an import gives, inside of Motifs.
+/// Root of an import's inputs, inside of Motifs.
 const INPUTS: &str = "inputs";
-/// Root of the answers to calls.
+/// Root of the responses to calls.
 pub(crate) const EXTERNAL: &str = "external";
 
-/// A read that cannot be answered, or always with nothing.
+/// A read that is impossible, or always empty.
 pub(crate) struct Unreadable {
-    /// The field of the Katalog that reads.
+    /// The field of the Katalog that contains the read.
     pub(crate) place: String,
-    /// The byte of the field's text where it reads, if that is known.
+    /// The byte offset of the read in the field's text, if known.
     pub(crate) offset: Option<usize>,
-    /// Whether it refuses the Katalog.
+    /// Whether it is an error or a warning.
     pub(crate) severity: Severity,
-    /// Which kind of problem it is.
+    /// The kind of problem.
     pub(crate) code: Code,
-    /// What is wrong.
+    /// The problem.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The fix.
     pub(crate) hint: Option<String>,
 }
 
 /// Everything that templates and conditions of an operator read, and the names below `.children` that they use.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    /// The reads, without those that lie below others.
+    /// The reads, without those covered by others.
     pub(crate) reads: Reads,
     /// Names below `.children`.
     pub(crate) aliases: BTreeSet<ChildAlias>,
-    /// What cannot be read.
+    /// Invalid reads.
     pub(crate) unreadable: Vec<Unreadable>,
-    /// What is read of custom resources of other operators, by the name of the entry.
+    /// Reads of other operators' custom resources, by name of the entry.
     cross: BTreeMap<Key, Vec<Path>>,
-    /// What is read of Events, by the name of the entry.
+    /// Reads of Events, by name of the entry.
     events: BTreeMap<Key, Vec<Path>>,
-    /// What is read of objects below `.children` that the operator does not create, by their kind.
+    /// Reads of objects below `.children` that the operator does not create, by kind.
     watched: BTreeMap<GroupKind, Vec<Path>>,
 }
 
-/// Gathers what the expressions of `plan` read. `all` says whether it has all children of an operator, so that no other can
-/// be read.
+/// Collects the reads of the expressions of `plan`. `all` is true if it has all children of an operator, so that no other
+/// can be read.
 pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     let known = Known::new(plan, all);
     let mut gathered = Gathered::default();
@@ -97,7 +96,7 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             },
         };
         match expression {
-            // What it reads was looked at where it was compiled.
+            // Its reads were checked when it was compiled.
             _ if place.purpose == Purpose::Key => {}
             Expression::Leaf(leaf) if place.purpose == Purpose::Cross => {
                 gathered.choice(leaf, around);
@@ -121,7 +120,8 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     }
     for child in plan.children.iter().filter(|child| child.rolls) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());
-        kept.or_default().push(mark_of(&child.kind.kind));
+        kept.or_default()
+            .push(super::kinds::config_hash(&child.kind.kind));
     }
     for child in plan.children.iter().filter(|child| child.scale.is_some()) {
         let kept = gathered.reads.children.entry(child.kind.group_kind());
@@ -138,7 +138,7 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
     gathered
 }
 
-/// What tells of a Secret that lasts how old it is, and what it was made for.
+/// Annotations of a Secret with generated values: its age, and the names it was issued for.
 const LASTING: [&str; 2] = [names::ANNOTATION_GENERATED_AT, names::ANNOTATION_ISSUED_FOR];
 
 fn annotation(name: &str) -> Path {
@@ -149,8 +149,8 @@ fn annotation(name: &str) -> Path {
         .collect()
 }
 
-/// What can be read beside the custom resource: the children, the inputs of a Motif, the element of a list, and the
-/// answers to calls.
+/// The data that can be read beside the custom resource: the children, the inputs of a Motif, the element of a list, and
+/// the responses to calls.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     known: &'a Known,
@@ -159,7 +159,7 @@ struct Around<'a> {
     calls: Calls<'a>,
 }
 
-/// Where something is read: a field and, if it is a template, its text.
+/// The place of a read: a field and, for a template, its text.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     field: &'a str,
@@ -214,19 +214,21 @@ impl Gathered {
         } = around;
         let inputs = around.inputs;
         let Some((root, below)) = path.steps().split_first() else {
-            // The whole: everything that there is.
-            self.reads.cr.extend(
-                CR_ROOTS
-                    .iter()
-                    .map(|root| Path::from_iter([Step::Field(Key::from(*root))])),
-            );
+            // The root: everything.
+            let roots = CR_ROOTS.map(Key::from).into_iter();
+            let roots = roots.chain(calls.plan.roots.iter().cloned());
+            self.reads
+                .cr
+                .extend(roots.map(|root| Path::from_iter([Step::Field(root)])));
             self.all_children(known);
             self.all_cross(known);
             self.all_events(known);
             return;
         };
         match root {
-            Step::Field(name) if CR_ROOTS.contains(&&**name) => self.reads.cr.push(path.clone()),
+            Step::Field(name) if CR_ROOTS.contains(&&**name) || calls.plan.roots.contains(name) => {
+                self.reads.cr.push(path.clone());
+            }
             Step::Field(name) if &**name == "children" => self.child(below, place, known),
             Step::Field(name) if &**name == CROSS => self.cross(below, place, known),
             Step::Field(name) if &**name == EVENTS => self.event(below, place, known),
@@ -244,7 +246,7 @@ impl Gathered {
                 let hint = "add `audit: true` to `normalize`";
                 self.refuse(place, name, message, Some(hint.to_owned()));
             }
-            // What a custom resource may be enriched with: it is not there, and notes take that.
+            // A key that a custom resource may be enriched with: it is missing, and notes handle that.
             Step::Field(name) if template::is_added_key(name) => {}
             Step::Field(name) if LATER_ROOTS.contains(&&**name) => {
                 self.refuse(place, name, format!("`.{name}` is not supported yet"), None);
@@ -280,7 +282,7 @@ impl Gathered {
         }
     }
 
-    /// `.inputs`: what was given is read where it was given.
+    /// Handles `.inputs`: given values are read where they are given.
     fn input(&mut self, below: &[Step], place: Place<'_>, around: Around<'_>) {
         let Some(import) = around.inputs else {
             let hint = "only the templates of a Motif's resources and status, and what it gives to Motifs that it imports, \
@@ -353,7 +355,7 @@ impl Gathered {
         });
     }
 
-    /// `.children` as a whole, each kind under its preferred names.
+    /// Handles `.children` as a whole, each kind under its preferred names.
     fn all_children(&mut self, known: &Known) {
         let made = known.names.iter();
         for (name, (kind, number)) in made.filter(|(_, (kind, _))| !known.is_watched(kind)) {
@@ -376,7 +378,7 @@ impl Gathered {
         }
     }
 
-    /// Tells the watches what is read of their objects, and adds that of `EndpointSlices` where they are read.
+    /// Sets the reads of the watched objects, and adds a watch of `EndpointSlices` if they are read.
     pub(crate) fn tell_watches(&mut self, observe: &mut ObservePlan) {
         let slices = endpoint_slice().group_kind();
         let is_of = |watch: &WatchPlan| watch.kind.group_kind() == slices;
@@ -391,7 +393,7 @@ impl Gathered {
         }
     }
 
-    /// Reports that `read`, as it stands in the text, cannot be read.
+    /// Reports that `read`, as in the source text, is invalid.
     fn refuse(&mut self, place: Place<'_>, read: &str, message: String, hint: Option<String>) {
         let is_later = LATER_ROOTS.contains(&read);
         let code = if is_later {
@@ -428,7 +430,7 @@ impl Gathered {
     }
 }
 
-/// Where `read` stands in a template's source, not as the beginning of a longer name.
+/// Returns the offset of `read` in a template's source, ignoring matches that start a longer name.
 fn offset_of(source: &str, read: &str) -> Option<usize> {
     let is_whole = |at: &usize| {
         let rest = &source[at + read.len()..];
@@ -438,7 +440,7 @@ fn offset_of(source: &str, read: &str) -> Option<usize> {
     found.find(is_whole)
 }
 
-/// The paths, sorted, without those that lie below others.
+/// Returns the paths, sorted, without those covered by others.
 fn without_covered(mut paths: Vec<Path>) -> Vec<Path> {
     paths.sort_by(Path::order_of_places);
     let mut kept: Vec<Path> = Vec::new();

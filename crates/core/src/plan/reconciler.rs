@@ -16,39 +16,39 @@ use crate::{
     resources::scope::At,
 };
 
-/// Passes at a time, where nothing is declared.
+/// Default number of concurrent passes.
 const DEFAULT_WORKERS: u32 = 3;
-/// The same while custom resources wait for a pass: what a server of two cores keeps busy with is far less than that, and
-/// the limit of requests in flight is the process's.
+/// Default maximum while custom resources wait for a pass: a server with two cores is busy with far fewer, and the limit of
+/// requests in flight is per process.
 const DEFAULT_MOST_WORKERS: u32 = 32;
-/// Most passes at a time that one operator may declare.
+/// Maximum number of concurrent passes that one operator may declare.
 pub(crate) const MOST_WORKERS: u32 = 1000;
-/// Period of the safety net, where nothing is declared.
+/// Default resync period.
 const DEFAULT_RESYNC: Duration = Duration::from_mins(10);
 
-/// First wait after a failed pass, where `retryBackoff` leaves it out.
+/// Default first delay after a failed pass, if `retryBackoff` omits it.
 const DEFAULT_FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Longest wait after failed passes, where `retryBackoff` leaves it out.
+/// Default longest delay after failed passes, if `retryBackoff` omits it.
 const DEFAULT_LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Largest `multiplier` of waits.
+/// Largest `multiplier` of delays.
 const LARGEST_MULTIPLIER: f64 = 100.0;
 
-/// How fast an operator works.
+/// The pace of an operator.
 pub(crate) struct Pace {
-    /// Passes at a time.
+    /// Concurrent passes.
     pub(crate) workers: u32,
-    /// The same while custom resources wait for one.
+    /// Concurrent passes while custom resources wait for one.
     pub(crate) most_workers: u32,
-    /// Period of the safety net; zero is off.
+    /// Resync period; zero is off.
     pub(crate) resync: Duration,
-    /// How it works through its queue.
+    /// The queue settings.
     pub(crate) queue: QueuePlan,
-    /// When a pass follows by itself on one that went well.
-    pub(crate) requeue: Option<RequeuePlan>,
+    /// Rules that requeue after a successful pass.
+    pub(crate) requeue: Box<[RequeuePlan]>,
 }
 
-/// The pace of the entry at `at`. Of each field the reconciler's own value wins, then the included file's, the entry's,
-/// the profile's.
+/// Compiles the pace of the entry at `at`. For each field, the reconciler's own value takes precedence, then the included
+/// file's, the entry's, the profile's.
 pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
     let layers = layers(at, entry, library);
     let mut places = vec![(at.field("workers"), entry.workers)];
@@ -71,7 +71,7 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
     let profile = profile.and_then(|(at, name)| at.lexicon()?.profiles.reconciler.get(&at, name));
     let profile = profile.map(|(_, profile)| profile);
     let declared = workers.or(entry.workers).or_else(|| profile?.workers);
-    // Who says when there are more of them is not helped out.
+    // An operator with an autoscaler gets no automatic extra workers.
     let is_scaled =
         (entry.operator_box.as_ref()).is_some_and(|declared| declared.autoscale.is_some());
     let grows = declared.is_none() && !is_scaled;
@@ -87,7 +87,8 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
     }
 }
 
-/// The queue, field by field: the reconciler's own value, then the included file's, the profile's.
+/// Compiles the queue; for each field, the reconciler's own value takes precedence, then the included file's, the
+/// profile's.
 fn queue(layers: &[(At<'_>, &Reconciler)], profile: Option<&profiles::Pace>) -> QueuePlan {
     let declared: Vec<(At<'_>, &Queue)> = layers
         .iter()
@@ -95,9 +96,9 @@ fn queue(layers: &[(At<'_>, &Reconciler)], profile: Option<&profiles::Pace>) -> 
         .collect();
     for (at, queue) in &declared {
         if queue.shared == Some(true) {
-            at.field("shared").error_hint(
-                Code::NotSupportedYet,
-                "queues cannot be shared: every operator has its own, so that none waits behind another",
+            at.field("shared").warn_hint(
+                Code::NoEffect,
+                "`shared` has no effect here: every operator has a queue of its own, so that none waits behind another",
                 "leave it out",
             );
         }
@@ -167,7 +168,7 @@ fn factor(at: &At<'_>, multiplier: &Scalar) -> f64 {
     })
 }
 
-/// What is declared, and what the file that is included declares.
+/// Returns the declared reconciler, then that of the included file.
 fn layers<'a>(
     at: &At<'a>,
     entry: &'a CrdEntry,

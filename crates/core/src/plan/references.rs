@@ -1,11 +1,11 @@
-//! Which kinds of configuration a workload's pods use.
+//! The kinds of configuration that a workload's pods use.
 
 use std::collections::BTreeSet;
 
 use super::{GroupKind, Tree};
 use crate::value::Node;
 
-/// Where a pod names a Secret.
+/// Fields in which a pod names a Secret.
 const SECRETS: [&str; 6] = [
     "nodePublishSecretRef",
     "secretKeyRef",
@@ -14,10 +14,11 @@ const SECRETS: [&str; 6] = [
     "imagePullSecrets",
     "secret",
 ];
-/// Where a pod names a `ConfigMap`.
+/// Fields in which a pod names a `ConfigMap`.
 const CONFIG_MAPS: [&str; 3] = ["configMapKeyRef", "configMapRef", "configMap"];
 
-/// The kinds of the Secrets and `ConfigMaps` that the pods of a workload use. What is rendered whole may use either.
+/// Returns the kinds, Secret and `ConfigMap`, that the pods of a workload use. A part rendered by one template may use
+/// both.
 pub(crate) fn kinds(body: &Tree) -> BTreeSet<GroupKind> {
     let mut found = BTreeSet::new();
     look(body, "", &mut found);
@@ -50,7 +51,7 @@ fn look(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
     }
 }
 
-/// Parts of a pod that use configuration, and may be rendered by one template.
+/// Parts of a pod that use configuration and may be rendered by one template.
 const WHOLES: [&str; 11] = [
     "containers",
     "env",

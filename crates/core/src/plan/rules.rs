@@ -1,4 +1,4 @@
-//! `normalize`, `mutation` and `validation`: what is made of a custom resource, and asked of it, before anything else.
+//! `normalize`, `mutation` and `validation`: rules that change and check a custom resource before anything else.
 
 mod message;
 mod order;
@@ -23,46 +23,46 @@ use crate::{
 pub(crate) use order::{are_late, calls, each_read};
 pub(crate) use values::target_of;
 
-/// What is made of a custom resource, and asked of it, before anything else is decided.
+/// Rules that change and check a custom resource before anything else is decided.
 #[derive(Debug, Default)]
 pub struct RulesPlan {
-    /// Values of the spec in one form, sorted by path; none is below another. All see the custom resource as it was read.
+    /// Normalized values of the spec, sorted by path; no path is below another. All read the custom resource as observed.
     pub normalize: Box<[Normalized]>,
-    /// Whether those are written to the custom resource itself (`persist`).
+    /// True if they are written to the custom resource itself (`persist`).
     pub persist: bool,
-    /// Whether templates read what they changed (`audit`).
+    /// True if templates read their changes (`audit`).
     pub audit: bool,
-    /// What is completed, in order; each sees what those before it did.
+    /// Mutation rules, in order; each sees the changes of those before.
     pub mutation: Box<[Completion]>,
-    /// Whether what is completed depends on answers to calls, so that it comes after the gates.
+    /// True if mutation depends on responses to calls, so that it runs after the gates.
     pub late: bool,
-    /// What must be so, in order.
+    /// Validation rules, in order.
     pub validation: Box<[Demand]>,
 }
 
-/// A value of the spec in one form.
+/// A normalized value of the spec.
 #[derive(Debug)]
 pub struct Normalized {
-    /// The path from the custom resource's root, without items of lists.
+    /// The path from the custom resource's root, without list items.
     pub path: Path,
     /// The value.
     pub value: Leaf,
-    /// Whether the definition has such a field; what it has not is never written.
+    /// True if the definition has the field; others are never written.
     pub is_known: bool,
 }
 
-/// A field that is set.
+/// A mutation rule.
 #[derive(Debug)]
 pub struct Completion {
-    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
     pub import: Option<usize>,
-    /// What is set.
+    /// The field to set.
     pub target: Target,
-    /// To what.
+    /// The value.
     pub value: Leaf,
-    /// Whether it is set whatever is there (`override`); else only where nothing is.
+    /// True if it is always set (`override`); otherwise only if the field is absent.
     pub always: bool,
-    /// What must hold for it to be set.
+    /// The gate of the rule.
     pub gate: Gate,
 }
 
@@ -71,36 +71,36 @@ pub struct Completion {
 pub enum Target {
     /// The path from the custom resource's root.
     Path(Path),
-    /// A template that gives it.
+    /// A template for the path.
     Rendered(Leaf),
 }
 
-/// Something that must be so.
+/// A validation rule.
 #[derive(Debug)]
 pub struct Demand {
-    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
     pub import: Option<usize>,
-    /// What it is called in what is told: its name, or its field.
+    /// Its label in messages: its name, or its field.
     pub label: Box<str>,
-    /// What must hold.
+    /// The condition to meet.
     pub test: Gate,
-    /// Without it the demand is met: the field is there (`optional`).
+    /// If closed, the rule passes: the field is absent (`optional`).
     pub present: Gate,
-    /// What is told when it does not hold.
+    /// The message if it fails.
     pub message: Leaf,
-    /// Whether that is a warning; else the custom resource is refused.
+    /// True if a failure is a warning; otherwise the custom resource is refused.
     pub warns: bool,
-    /// What must hold for it to be asked.
+    /// The gate of the rule.
     pub gate: Gate,
 }
 
 impl RulesPlan {
-    /// Whether there is nothing to do.
+    /// True if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.normalize.is_empty() && self.mutation.is_empty() && self.validation.is_empty()
     }
 
-    /// Paths of the custom resource that are compared or completed, whatever templates read.
+    /// Returns the paths of the custom resource that rules compare or set, whether templates read them or not.
     pub(crate) fn touched(&self) -> impl Iterator<Item = Path> {
         let normalized = self.normalize.iter().map(|one| one.path.clone());
         let completed = self.mutation.iter().flat_map(|one| match &one.target {
@@ -110,7 +110,7 @@ impl RulesPlan {
         normalized.chain(completed)
     }
 
-    /// Paths of the custom resource that are set.
+    /// Returns the paths of the custom resource that rules set.
     pub(crate) fn made(&self) -> impl Iterator<Item = &Path> {
         let normalized = self.normalize.iter().map(|one| &one.path);
         let completed = self.mutation.iter().filter_map(|one| match &one.target {
@@ -120,8 +120,8 @@ impl RulesPlan {
         normalized.chain(completed)
     }
 
-    /// Fields of the custom resource in which the live world has a say: what is made of its status, its children and the
-    /// like.
+    /// Returns the fields of the custom resource that depend on the state of the cluster, such as those made from its
+    /// status or its children.
     pub(crate) fn live(&self, imports: &[ImportPlan]) -> Vec<Path> {
         let mut live: Vec<Path> = Vec::new();
         for one in &self.normalize {
@@ -156,14 +156,14 @@ impl RulesPlan {
         live
     }
 
-    /// Calls `visit` with every expression that makes one form.
+    /// Calls `visit` with every expression of `normalize`.
     pub(crate) fn visit_normalize<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for one in &self.normalize {
             visit(Expression::Leaf(&one.value), Place::of(Purpose::Prepared));
         }
     }
 
-    /// Calls `visit` with every expression that completes.
+    /// Calls `visit` with every expression of `mutation`.
     pub(crate) fn visit_mutation<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for one in &self.mutation {
             let place = Place::of(Purpose::Prepared).inside(one.import);
@@ -175,7 +175,7 @@ impl RulesPlan {
         }
     }
 
-    /// Calls `visit` with every expression that asks or tells.
+    /// Calls `visit` with every expression of `validation`.
     pub(crate) fn visit_validation<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         for one in &self.validation {
             for gate in [&one.test, &one.gate] {
@@ -187,7 +187,7 @@ impl RulesPlan {
     }
 }
 
-/// The path without what lies in items of lists: a list is read whole, to know how long it is.
+/// Returns the path up to the first list item: a list is read whole, since its length matters.
 fn up_to_list(path: &Path) -> Path {
     let is_item = |step: &Step| match step {
         Step::Index(_) => true,
@@ -197,7 +197,7 @@ fn up_to_list(path: &Path) -> Path {
     steps.cloned().collect()
 }
 
-/// The rules of the entry at `at`, and after them those of the Motifs that it imports.
+/// Compiles the rules of the entry at `at`, then those of the Motifs that it imports.
 pub(crate) fn compile(
     at: &At<'_>,
     entry: &CrdEntry,
@@ -236,7 +236,7 @@ pub(crate) fn compile(
     }
 }
 
-/// The rules of a Motif that is looked at alone, and of those that it imports.
+/// Compiles the rules of a Motif that is checked alone, and of those that it imports.
 pub(crate) fn of_motifs(at: &At<'_>, imported: &[Imported<'_>], library: &Library) -> RulesPlan {
     let mut rules = Rules {
         version: None,
@@ -422,7 +422,7 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
     })
 }
 
-/// Refuses rules that would act where nothing does yet.
+/// Refuses rules that apply only at admission, which is not supported yet.
 fn at_admission_only(at: &At<'_>, fires: Option<&Fires>) {
     if fires.and_then(|fires| fires.reconcile) == Some(false) {
         let message = "rules that act at admission only are not supported yet";
@@ -431,7 +431,7 @@ fn at_admission_only(at: &At<'_>, fires: Option<&Fires>) {
     }
 }
 
-/// A path below a root of the custom resource.
+/// Returns a path below a root of the custom resource.
 fn below(root: &str, path: &Path) -> Path {
     let root = Step::Field(Key::from(root));
     std::iter::once(root)
@@ -439,13 +439,13 @@ fn below(root: &str, path: &Path) -> Path {
         .collect()
 }
 
-/// The path without its root.
+/// Returns the path without its root.
 fn relative(path: &Path) -> Path {
     path.steps().iter().skip(1).cloned().collect()
 }
 
 impl OperatorPlan {
-    /// Fields of the spec that are written to the custom resource, if they are not as they shall be.
+    /// Returns the fields of the spec that are written to the custom resource if they differ.
     pub fn persisted(&self) -> impl Iterator<Item = &Path> {
         let all = self.rules.persist.then_some(&self.rules.normalize);
         let known = all.into_iter().flatten().filter(|one| one.is_known);

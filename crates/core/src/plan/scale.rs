@@ -1,4 +1,4 @@
-//! `autoscale` of a workload: when it gets more or fewer pods.
+//! `autoscale` of a workload: conditions for more or fewer pods.
 
 use std::time::Duration;
 
@@ -12,41 +12,41 @@ use crate::{
     resources::scope::At,
 };
 
-/// The least time between two changes, where nothing is declared.
+/// Default minimum time between two changes.
 const DEFAULT_COOLDOWN: Duration = Duration::from_mins(1);
 
-/// When a workload gets more or fewer pods.
+/// Scales a workload by conditions.
 #[derive(Debug)]
 pub struct ScalePlan {
-    /// The fewest pods; none is 1.
+    /// Minimum number of pods; `None` is 1.
     pub min: Option<Leaf>,
-    /// The most pods; none is as many as it gets.
+    /// Maximum number of pods; `None` is unlimited.
     pub max: Option<Leaf>,
-    /// The least time between two changes.
+    /// Minimum time between two changes.
     pub cooldown: Duration,
-    /// When there are to be more.
+    /// The step that adds pods.
     pub up: Option<ScaleStep>,
-    /// When there are to be fewer.
+    /// The step that removes pods.
     pub down: Option<ScaleStep>,
 }
 
 /// A change of the number of pods.
 #[derive(Debug)]
 pub struct ScaleStep {
-    /// What must hold.
+    /// The gate of the step.
     pub gate: Gate,
-    /// By how many; none is 1.
+    /// The number of pods to add or remove; `None` is 1.
     pub by: Option<Leaf>,
 }
 
 impl ScalePlan {
-    /// What is rendered for it beside its gates.
+    /// Returns the leaves to render, without the gates.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         let by = self.steps().filter_map(|step| step.by.as_ref());
         self.min.iter().chain(&self.max).chain(by)
     }
 
-    /// What must hold for its changes.
+    /// Returns the gates of its steps.
     pub(crate) fn gates(&self) -> impl Iterator<Item = &Gate> {
         self.steps().map(|step| &step.gate)
     }
@@ -56,7 +56,7 @@ impl ScalePlan {
     }
 }
 
-/// `child` with what is declared at `at`, if anything is.
+/// Returns `child` with the autoscaler declared at `at`, if any.
 pub(crate) fn scaled(
     mut child: ChildPlan,
     at: &At<'_>,
@@ -152,7 +152,7 @@ fn step(at: &At<'_>, gates: Option<&Gates>, (field, by): (&str, Option<&Scalar>)
     }
 }
 
-/// Reports a number that is written out and too small.
+/// Reports a literal number that is too small.
 fn at_least(at: &At<'_>, scalar: Option<&Scalar>, least: i64) {
     if scalar.and_then(whole).is_some_and(|number| number < least) {
         at.error(Code::OutOfRange, format!("at least {least} is needed"));

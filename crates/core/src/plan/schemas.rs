@@ -1,4 +1,4 @@
-//! What is known of custom resource definitions when a Katalog is compiled.
+//! The custom resource definitions known when a Katalog is compiled.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,18 +10,18 @@ use crate::{
     value::{Key, Node, Path, Step},
 };
 
-/// Why a manifest is no definition that can be used.
+/// The reason why a manifest is not a usable definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotACrd {
-    /// It is of another kind.
+    /// Another kind.
     #[error("the manifest is no CustomResourceDefinition of apiextensions.k8s.io/v1")]
     Kind,
-    /// A field is missing or misshapen.
+    /// A field is missing or malformed.
     #[error("the CustomResourceDefinition has no {0}")]
     Field(&'static str),
 }
 
-/// What a custom resource definition says.
+/// The relevant parts of a custom resource definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrdShape {
     /// API group.
@@ -30,7 +30,7 @@ pub struct CrdShape {
     pub kind: String,
     /// REST plural.
     pub plural: String,
-    /// Whether the kind lives in namespaces.
+    /// True if the kind is namespaced.
     pub namespaced: bool,
     /// Its versions, in the definition's order.
     pub versions: Vec<CrdVersion>,
@@ -41,13 +41,13 @@ pub struct CrdShape {
 pub struct CrdVersion {
     /// Its name, such as `v1alpha1`.
     pub name: String,
-    /// Whether the API server serves it.
+    /// True if the API server serves it.
     pub served: bool,
-    /// Whether objects are stored as it.
+    /// True if it is the storage version.
     pub storage: bool,
-    /// Whether it has the status subresource.
+    /// True if it has the status subresource.
     pub status: bool,
-    /// `openAPIV3Schema`, null where there is none.
+    /// `openAPIV3Schema`, null if missing.
     pub schema: Arc<Node>,
 }
 
@@ -55,7 +55,7 @@ impl CrdShape {
     /// Reads a definition.
     ///
     /// # Errors
-    /// [`NotACrd`] when the manifest is something else, or lacks what the API server requires.
+    /// [`NotACrd`] if the manifest is something else, or lacks a field that the API server requires.
     ///
     /// Source: Kubernetes API reference, `CustomResourceDefinition v1 apiextensions`.
     pub fn from_crd(crd: &Node) -> Result<Self, NotACrd> {
@@ -87,7 +87,7 @@ impl CrdShape {
         })
     }
 
-    /// The kind without a version.
+    /// Returns the kind without a version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind {
             group: Key::from(&*self.group),
@@ -95,14 +95,14 @@ impl CrdShape {
         }
     }
 
-    /// Whether `version` is served.
+    /// True if `version` is served.
     pub fn serves(&self, version: &str) -> bool {
         self.versions
             .iter()
             .any(|known| known.served && known.name == version)
     }
 
-    /// The versions that are served, each in quotes for a message.
+    /// Returns the served versions, each in quotes for a message.
     pub fn served(&self) -> Vec<String> {
         self.versions
             .iter()
@@ -111,7 +111,7 @@ impl CrdShape {
             .collect()
     }
 
-    /// The version to use where none is named: the stored one if it is served, else the first that is.
+    /// Returns the default version: the stored one if it is served, else the first served one.
     pub fn preferred(&self) -> Option<&CrdVersion> {
         let mut served = self.versions.iter().filter(|version| version.served);
         served
@@ -120,20 +120,20 @@ impl CrdShape {
             .or_else(|| served.next())
     }
 
-    /// The version of that name.
+    /// Returns the version with that name.
     pub fn version(&self, name: &str) -> Option<&CrdVersion> {
         self.versions.iter().find(|version| version.name == name)
     }
 }
 
-/// What a schema says of a field of custom resources.
+/// The type of a field of custom resources in a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
-    /// It takes this.
+    /// A value of this type.
     Takes(Coerce),
-    /// It takes anything, or the schema does not say.
+    /// Any value, or unknown to the schema.
     Open,
-    /// It does not have the field: the API server drops it.
+    /// An unknown field: the API server drops it.
     Absent,
 }
 
@@ -160,7 +160,7 @@ impl CrdVersion {
         })
     }
 
-    /// What the schema says of a path below `root`: `spec` or `status`.
+    /// Returns the type in the schema of a path below `root`: `spec` or `status`.
     pub(crate) fn field_type(&self, root: &str, path: &Path) -> FieldType {
         if *self.schema == Node::Null {
             return FieldType::Open;
@@ -186,7 +186,7 @@ impl CrdVersion {
 }
 
 impl CrdVersion {
-    /// The path below `root` that is most likely meant by one that the schema does not have.
+    /// Suggests a path below `root` for one that the schema does not have.
     pub(crate) fn near(&self, root: &str, path: &Path) -> Option<Path> {
         let mut near = Path::root();
         let Below::Schema(mut at) = Schema::of_objects(&self.schema, None).field(root) else {
@@ -209,7 +209,7 @@ impl CrdVersion {
     }
 }
 
-/// What is known of custom resource definitions: read from files, or found in the cluster.
+/// Known custom resource definitions, read from files or found in the cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Schemas {
     kinds: BTreeMap<GroupKind, CrdShape>,
@@ -220,20 +220,20 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    /// The same for a Katalog that was accepted before: what schemas refuse is a warning then, since checks that came
-    /// later, or a definition that changed, are no reason to stop what runs.
+    /// Returns the same for a Katalog that was accepted before: schema errors are then warnings, since newer checks, or a
+    /// changed definition, must not stop a running operator.
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.is_trusting = true;
         self
     }
 
-    /// Whether what schemas refuse is a warning.
+    /// True if schema errors are warnings.
     pub(crate) fn is_trusting(&self) -> bool {
         self.is_trusting
     }
 
-    /// What one definition says.
+    /// Creates the schemas of one definition.
     ///
     /// # Errors
     /// As [`CrdShape::from_crd`].
@@ -243,18 +243,19 @@ impl Schemas {
         Ok(schemas)
     }
 
-    /// Adds a definition; of two for one kind the later counts.
+    /// Adds a definition; a later one for the same kind replaces the earlier.
     pub fn insert(&mut self, shape: CrdShape) {
         self.kinds.insert(shape.group_kind(), shape);
     }
 
-    /// Adds the definition that the `crdFile` of the entry `name` of `spec.crds` holds.
+    /// Adds the definition in the `crdFile` of the entry `name` of `spec.crds`.
     pub fn insert_file(&mut self, name: &str, shape: CrdShape) {
         self.files.insert(name.to_owned(), shape.group_kind());
         self.insert(shape);
     }
 
-    /// The same, with the plurals of the kinds that `spec` declares: its operators may make each other's resources.
+    /// Returns the same with the plurals of the kinds that `spec` declares: its operators may create each other's
+    /// resources.
     pub(crate) fn with_plurals_of(&self, spec: &KatalogSpec) -> Self {
         let types = spec
             .crds
@@ -270,17 +271,17 @@ impl Schemas {
         }
     }
 
-    /// The plural of a kind that the Katalog itself declares.
+    /// Returns the plural of a kind that the Katalog itself declares.
     pub(crate) fn declared_plural(&self, kind: &GroupKind) -> Option<&Key> {
         self.plurals.get(kind)
     }
 
-    /// The definition of a kind.
+    /// Returns the definition of a kind.
     pub fn kind(&self, kind: &GroupKind) -> Option<&CrdShape> {
         self.kinds.get(kind)
     }
 
-    /// The definition that the `crdFile` of the entry `name` holds, if it was read.
+    /// Returns the definition in the `crdFile` of the entry `name`, if it was read.
     pub fn crd_file(&self, name: &str) -> Option<&CrdShape> {
         self.kinds.get(self.files.get(name)?)
     }

@@ -1,9 +1,9 @@
-//! Which expressions read Secrets: what is made of them must not be told.
+//! Finds expressions that read Secrets, whose results must not be disclosed.
 //!
-//! Two questions are asked. [`OperatorPlan::reads_secrets`]: may a message of the API server about an object quote a Secret?
-//! Then the message is withheld. [`check`]: does a template put the value of a Secret where more people read it than may
-//! read Secrets? That is an error. The second follows values to the result of a template: the name of a Secret, and whether
-//! it has a key, may be told.
+//! There are two checks. [`OperatorPlan::reads_secrets`]: a message of the API server about an object may quote a Secret;
+//! such a message is withheld. [`check`]: a template puts the value of a Secret where more people can read it than may read
+//! Secrets; that is an error. The second follows values to the result of a template: the name of a Secret, and whether it
+//! has a key, may be disclosed.
 
 mod told;
 
@@ -16,7 +16,7 @@ use crate::{
 pub(super) use told::check;
 
 impl OperatorPlan {
-    /// Whether the values of Secrets may be in what the child is rendered to.
+    /// True if the rendered child may contain values of Secrets.
     pub fn shows_secrets(&self, child: &ChildPlan) -> bool {
         let mut shows = false;
         let mut look = |leaf: &Leaf| shows |= self.reads_secrets(child.import, &leaf.template);
@@ -27,13 +27,13 @@ impl OperatorPlan {
         shows
     }
 
-    /// Whether the values of Secrets may be in what is written to the status.
+    /// True if the written status may contain values of Secrets.
     pub fn status_shows_secrets(&self) -> bool {
         let mut fields = self.status.fields.iter();
         fields.any(|field| self.reads_secrets(field.import, &field.value.template))
     }
 
-    /// Whether a template of `import` reads Secrets among the children, itself or by an input.
+    /// True if a template of `import` reads Secrets among the children, directly or by an input.
     pub fn reads_secrets(&self, import: Option<usize>, template: &Template) -> bool {
         let mut paths = template.reads().iter();
         paths.any(|path| self.is_secret(import, path))
@@ -44,12 +44,15 @@ impl OperatorPlan {
             Some(Step::Field(name)) => Some(&**name),
             _ => None,
         };
+        // The data of the Secret that is operated.
+        let is_operated = self.resource.group_kind() == GroupKind::parse("Secret");
         match (field(0), field(1)) {
+            (Some("data" | "stringData") | None, _) if is_operated => true,
             (Some("children"), Some(name)) => {
                 let mut names = self.children_names.iter();
                 names.any(|alias| &*alias.name == name && alias.kind == GroupKind::parse("Secret"))
             }
-            // All children, or the whole of what templates read.
+            // All children, or the root of all data.
             (Some("children"), None) | (None, _) => self.has_secrets(),
             (Some("inputs"), name) => {
                 let inputs = import.and_then(|import| self.imports.get(import));

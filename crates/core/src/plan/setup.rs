@@ -7,7 +7,7 @@ use crate::{
     resources::scope::At,
 };
 
-/// Checks the block at `at`: without an API version, only kinds of Kubernetes itself are known.
+/// Checks the block at `at`: without an API version, only built-in kinds are known.
 pub(super) fn check(at: &At<'_>, setup: &Setup) {
     let files = match setup {
         Setup::Files(_) => at.clone(),

@@ -1,4 +1,4 @@
-//! `status.fields`, and conditions of one's own.
+//! `status.fields`, and user-defined conditions.
 
 pub(crate) mod never;
 mod own;
@@ -18,20 +18,20 @@ use crate::{
 
 pub(crate) use own::{is_reason, read_status};
 
-/// Fields that Orkestra writes while it writes conditions.
+/// Fields that Orkestra writes while conditions are enabled.
 const OURS: [&str; 2] = ["conditions", "observedGeneration"];
 
 /// Status fields that one document declares.
 pub(crate) struct Declared<'a> {
-    /// Where the list stands.
+    /// The path of the list.
     pub(crate) at: At<'a>,
     /// The list.
     pub(crate) fields: &'a [api::StatusField],
-    /// The import that it comes from.
+    /// The import that declares them.
     pub(crate) import: Option<usize>,
 }
 
-/// The list in the file that the block at `at` includes.
+/// Returns the list in the file that the block at `at` includes.
 pub(crate) fn included<'a>(
     at: &At<'a>,
     spec: &'a StatusSpec,
@@ -59,7 +59,7 @@ pub(crate) fn included<'a>(
     })
 }
 
-/// Compiles all lists of an operator; `version` is what is known of the custom resource's definition.
+/// Compiles all lists of an operator; `version` is the known version of the custom resource's definition.
 pub(crate) fn compile(
     at: &At<'_>,
     declared: Option<&StatusSpec>,
@@ -99,7 +99,7 @@ pub(crate) fn compile(
     }
 }
 
-/// Refuses a field that cannot stand beside those that were declared before.
+/// Refuses a field that conflicts with earlier ones.
 fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
     let is_above = |a: &Path, b: &Path| a != b && b.starts_with(a);
     if let Some(other) = others
@@ -114,7 +114,7 @@ fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
             ),
         );
     }
-    // Of one document the later one wins.
+    // Within one document the later one applies.
     let twice = |other: &&StatusField| other.path == field.path && other.import != field.import;
     if let Some(other) = others.iter().find(twice) {
         let message = format!("{} writes `{}` too", other.value.path, field.path);
@@ -123,7 +123,7 @@ fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
     }
 }
 
-/// Warns of a field that always replaces one of the same list.
+/// Warns about a field that always replaces one of the same list.
 fn against_its_own(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
     let same = |other: &&StatusField| other.path == field.path && field.gate.is_empty();
     if let Some(other) = others.iter().find(same) {
@@ -148,7 +148,7 @@ fn field(
     let (path, mut value) = (path?, value?);
     let of_schema = version.and_then(|version| status_type(&at.field("path"), version, &path));
     let kind = declared.type_.map(coerce).or(of_schema);
-    // A number that is written as one stays one.
+    // A number that is not written as text keeps its type.
     let own = if declared.value.as_str().is_some() {
         Coerce::Native
     } else {
@@ -171,7 +171,7 @@ fn field(
     })
 }
 
-/// Whether a field is emptied when its gate is closed.
+/// True if a field is cleared when its gate is closed.
 fn clear(at: &At<'_>, declared: &api::StatusField) -> bool {
     let clear = declared.clear_on_false.unwrap_or(false);
     if clear && declared.when.is_empty() && declared.or.is_empty() {
@@ -181,7 +181,7 @@ fn clear(at: &At<'_>, declared: &api::StatusField) -> bool {
     clear
 }
 
-/// What the schema takes at `path`; a field that it lacks is reported, whatever its type is declared to be.
+/// Returns the type in the schema at `path`; an unknown field is reported, whatever its declared type.
 fn status_type(at: &At<'_>, version: &CrdVersion, path: &Path) -> Option<Coerce> {
     match version.field_type("status", path) {
         FieldType::Takes(coerce) => Some(coerce),
@@ -245,7 +245,7 @@ fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
             None
         }
         Some(Step::Field(root)) if conditions && OURS.contains(&&**root) => {
-            // Earlier documents declare what is written anyway.
+            // Earlier documents declare fields that are written anyway.
             at.warn_hint(
                 Code::StatusReserved,
                 format!("Orkestra writes `status.{root}` itself: this field has no effect"),

@@ -1,7 +1,7 @@
-//! Target namespaces: where the children of a custom resource may be created.
+//! Target namespaces: the namespaces in which children of a custom resource may be created.
 //!
-//! Whoever writes a namespaced custom resource is trusted with its own namespace only, and the operator's permissions reach
-//! further. A namespace that follows from the custom resource is therefore checked twice:
+//! The author of a namespaced custom resource is trusted with its own namespace only, while the operator's permissions are
+//! wider. A namespace that depends on the custom resource is therefore checked twice:
 //!
 //! ```text
 //!  compile ─► fixed, or the custom resource's own ──► Reach::Fixed
@@ -9,7 +9,8 @@
 //!         ─► anything else ─────────────────────────► Reach::Chosen: `allowedTargets` is required, and each pass checks it
 //! ```
 //!
-//! Cluster-scoped custom resources are written by administrators: for them nothing is required, and what is declared counts.
+//! Cluster-scoped custom resources are written by administrators: nothing is required for them, but a declared list
+//! applies.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +23,19 @@ use crate::{
     value::Node,
 };
 
-/// The namespace of the custom resource, as templates read it.
+/// The namespace of the custom resource in templates.
 const OWN_NAMESPACE: &str = ".metadata.namespace";
 
-/// Who decides on the namespace of a child.
+/// Determines the namespace of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// The Katalog: it is written out, or the custom resource's own.
+    /// The Katalog: a literal, or the custom resource's own namespace.
     #[default]
     Fixed,
-    /// The custom resource: `allowedTargets` has to permit it.
+    /// The custom resource: `allowedTargets` must permit it.
     Chosen,
-    /// The custom resource, and the operator creates the namespace too: without permission it has to be one that was
-    /// created for this very resource.
+    /// The custom resource, and the operator creates the namespace too: without permission it must be one created for this
+    /// custom resource.
     Created,
 }
 
@@ -47,39 +48,39 @@ pub struct TargetsPlan {
     pub selectors: Box<[LabelSelector]>,
 }
 
-/// A label selector that is not empty.
+/// A non-empty label selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     /// Labels with their values.
     pub labels: BTreeMap<Box<str>, Box<str>>,
-    /// Requirements beside them; all must hold.
+    /// Further requirements; all must hold.
     pub requirements: Box<[LabelRequirement]>,
 }
 
-/// One of `matchExpressions`.
+/// A requirement of `matchExpressions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelRequirement {
-    /// The label.
+    /// The label key.
     pub key: Box<str>,
-    /// How its value is compared.
+    /// The operator.
     pub operator: LabelOperator,
-    /// With what; empty for `Exists` and `DoesNotExist`.
+    /// The values; empty for `Exists` and `DoesNotExist`.
     pub values: Box<[Box<str>]>,
 }
 
 impl TargetsPlan {
-    /// Whether nothing is declared.
+    /// True if nothing is declared.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty() && self.selectors.is_empty()
     }
 
-    /// Whether the name alone permits the namespace.
+    /// True if the name alone permits the namespace.
     pub fn permits_name(&self, namespace: &str) -> bool {
         let mut names = self.names.iter();
         names.any(|pattern| super::lasting::matches(pattern, namespace))
     }
 
-    /// Whether a namespace with these labels, a map of text, is permitted.
+    /// True if a namespace with these labels, a map of text, is permitted.
     pub fn permits_labels(&self, labels: &Node) -> bool {
         self.selectors
             .iter()
@@ -88,9 +89,9 @@ impl TargetsPlan {
 }
 
 impl LabelSelector {
-    /// Whether these labels, a map of text, match.
+    /// True if these labels, a map of text, match.
     ///
-    /// Source: Kubernetes, "Labels and Selectors": `NotIn` also selects what lacks the label.
+    /// Source: Kubernetes, "Labels and Selectors": `NotIn` also selects objects without the label.
     pub fn matches(&self, labels: &Node) -> bool {
         let value = |key: &str| labels.get(key).and_then(Node::as_str);
         let equal = self
@@ -112,7 +113,7 @@ impl LabelSelector {
     }
 }
 
-/// The `allowedTargets` of the entry at `at`.
+/// Compiles the `allowedTargets` of the entry at `at`.
 pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> TargetsPlan {
     let at = at.field("allowedTargets");
     let (mut patterns, mut selectors) = (Vec::new(), Vec::new());
@@ -131,7 +132,7 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> TargetsPlan {
 
 pub(super) fn pattern(at: &At<'_>, text: &str) -> Option<Box<str>> {
     let check = NameRule::Label1123.as_check();
-    // Whatever a star stands for, the rest must be a part of a legal name.
+    // With any text for `*`, the rest must be part of a valid name.
     if let Err(why) = check(&text.replace('*', "a")) {
         if text.contains('*') {
             let message = format!("`{text}` matches no namespace");
@@ -220,7 +221,7 @@ pub(super) fn check(at: &At<'_>, plan: &mut OperatorPlan, owner: Option<&Resourc
         .chain(ending)
         .map(|child| reach(&plan.imports, child, &created))
         .collect();
-    // Nobody but administrators writes cluster-scoped objects.
+    // Only administrators write cluster-scoped objects.
     let is_trusted = owner.is_some_and(|owner| owner.namespaced == Some(false));
     let is_required = plan.targets.is_empty() && !is_trusted;
     let ending = plan
@@ -253,7 +254,7 @@ fn reach(imports: &[ImportPlan], child: &ChildPlan, created: &[String]) -> Reach
     let Some(leaf) = &child.namespace else {
         return Reach::Fixed;
     };
-    // What reads nothing at all depends on nobody; a random or timed name is reported for what it is.
+    // A leaf without reads does not depend on the custom resource; a random or timed name is reported elsewhere.
     if leaf.template.reads().is_empty()
         || checks::known_text(imports, child.import, leaf).is_some()
         || is_own(imports, child.import, leaf)
@@ -268,7 +269,7 @@ fn reach(imports: &[ImportPlan], child: &ChildPlan, created: &[String]) -> Reach
     }
 }
 
-/// Whether a namespace that `leaf` gives, read in the document of `import`, is the custom resource's own, whatever that is.
+/// True if the namespace of `leaf`, in the document of `import`, is always the custom resource's own.
 pub(super) fn is_own(imports: &[ImportPlan], import: Option<usize>, leaf: &Leaf) -> bool {
     let source = leaf.template.source().trim();
     let inside = source

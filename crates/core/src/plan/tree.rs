@@ -1,10 +1,10 @@
-//! Building trees and looking into them.
+//! Builds and queries trees.
 
 use super::{Chosen, Leaf, Tree};
 use crate::value::{Key, Map, Node};
 
 impl Tree {
-    /// Whether the tree has this path; below a leaf nothing is known.
+    /// True if the tree has this path; paths below a leaf are unknown.
     pub fn has(&self, path: &[&str]) -> bool {
         let Some((step, rest)) = path.split_first() else {
             return true;
@@ -52,18 +52,18 @@ impl Tree {
         }
     }
 
-    /// Fixed text.
+    /// Returns fixed text.
     pub(crate) fn text(text: &str) -> Self {
         Self::Fixed(Node::from(text))
     }
 
-    /// A list of fixed texts.
+    /// Returns a list of fixed texts.
     pub(crate) fn texts(texts: &[&str]) -> Self {
         let texts: Vec<Node> = texts.iter().map(|text| Node::from(*text)).collect();
         Self::Fixed(Node::from(texts))
     }
 
-    /// A list; fixed if all items are.
+    /// Returns a list; fixed if all items are.
     pub(crate) fn list(items: Vec<Self>) -> Self {
         if items.iter().all(|item| matches!(item, Self::Fixed(_))) {
             return Self::Fixed(Node::from(
@@ -86,18 +86,18 @@ impl Tree {
 }
 
 impl Chosen {
-    /// What the profiles have, one after the other.
+    /// Returns the trees of the profiles.
     pub fn trees(&self) -> impl Iterator<Item = &Tree> {
         self.options.iter().filter_map(|(_, tree)| tree.as_ref())
     }
 }
 
-/// A map in the making.
+/// A map under construction.
 #[derive(Clone, Default)]
 pub(crate) struct Fields(Vec<(Key, Tree)>);
 
 impl Fields {
-    /// Sets `key`, unless there is nothing to set.
+    /// Sets `key`, unless the value is `None`.
     pub(crate) fn put(&mut self, key: &str, value: impl Into<Option<Tree>>) {
         if let Some(value) = value.into() {
             self.0.push((Key::from(key), value));
@@ -109,40 +109,40 @@ impl Fields {
         self.put(key, Tree::Fixed(Node::from(text)));
     }
 
-    /// Sets what `others` sets.
+    /// Adds the keys of `others`.
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Whether `key` was set.
+    /// True if `key` is set.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| &**name == key)
     }
 
-    /// What was set, in order.
+    /// Returns the keys, in order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.0.iter().map(|(key, _)| key)
     }
 
-    /// What `key` was set to.
+    /// Returns the value of `key`.
     pub(crate) fn get(&self, key: &Key) -> Option<&Tree> {
         let found = self.0.iter().find(|(known, _)| known == key);
         found.map(|(_, tree)| tree)
     }
 
-    /// Whether nothing was set.
+    /// True if no key is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A map that has this one under `key` and nothing else.
+    /// Returns a map with only this one, under `key`.
     pub(crate) fn into_root(self, key: &str) -> Self {
         let mut root = Self::default();
         root.put(key, self.into_tree());
         root
     }
 
-    /// The map, with its keys sorted; fixed if all values are.
+    /// Returns the map with sorted keys; fixed if all values are.
     pub(crate) fn into_tree(mut self) -> Tree {
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         if self
@@ -159,12 +159,12 @@ impl Fields {
         Tree::Map(self.0.into())
     }
 
-    /// The map, or nothing when nothing was set.
+    /// Returns the map, or `None` if it is empty.
     pub(crate) fn into_optional(self) -> Option<Tree> {
         (!self.is_empty()).then(|| self.into_tree())
     }
 
-    /// The map, which is left out when the value that was set first is.
+    /// Returns the map as a part, which is left out if the value that was set first is.
     pub(crate) fn into_part(self) -> Tree {
         if matches!(self.0.first(), Some((_, Tree::Fixed(_)))) {
             return self.into_tree();

@@ -1,12 +1,12 @@
-//! The plan's types: what `compile` makes and `step` reads.
+//! The types of a plan, which `compile` creates and `step` reads.
 
 mod child;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, ObservePlan, RequeuePlan,
-    ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
+    CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan,
+    RequeuePlan, ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -18,31 +18,53 @@ pub use child::*;
 /// A compiled Katalog.
 #[derive(Debug)]
 pub struct Plan {
-    /// Which Katalog.
+    /// The Katalog.
     pub katalog: KatalogRef,
     /// One for each enabled entry of `spec.crds` that can run, sorted by name.
     pub operators: Vec<Arc<OperatorPlan>>,
     /// Enabled entries that do not run, sorted by name.
     pub stopped: Vec<Stopped>,
-    /// Whether custom resources go with the Katalog.
+    /// Whether custom resources are deleted with the Katalog.
     pub deletion_policy: DeletionPolicy,
 }
 
-/// An entry of `spec.crds` that is accepted and does not run.
+/// An entry of `spec.crds` that is accepted but does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
     /// The entry's key in `spec.crds`.
     pub name: String,
     /// Its kind.
     pub kind: ResourceType,
-    /// Why it does not run.
+    /// The reason why it does not run.
     pub message: String,
+}
+
+/// The pages of the HTTP API that an operator has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagesPlan {
+    /// The health page.
+    pub health: bool,
+    /// The info page.
+    pub info: bool,
+    /// The pages of its custom resources.
+    pub resources: bool,
+}
+
+impl Default for PagesPlan {
+    /// Enables all pages.
+    fn default() -> Self {
+        Self {
+            health: true,
+            info: true,
+            resources: true,
+        }
+    }
 }
 
 /// One entry of `spec.crds`, compiled.
 #[derive(Debug)]
 pub struct OperatorPlan {
-    /// Which Katalog declares it.
+    /// The Katalog that declares it.
     pub katalog: KatalogRef,
     /// The entry's key in `spec.crds`.
     pub name: String,
@@ -50,67 +72,73 @@ pub struct OperatorPlan {
     pub resource: ResourceType,
     /// Concurrent passes, at least 1.
     pub workers: usize,
-    /// Concurrent passes while custom resources wait for one: as many as `workers` where these are declared, or where
-    /// an autoscaler is.
+    /// Concurrent passes while custom resources wait for one: equal to `workers` if these, or an autoscaler, are declared.
     pub most_workers: usize,
-    /// Period of the safety net; zero is off.
+    /// Resync period; zero is off.
     pub resync: Duration,
-    /// Which custom resources it looks after.
+    /// The custom resources that it reconciles.
     pub watched: Watched,
-    /// The namespaces that they may choose for their children.
+    /// The namespaces that custom resources may choose for their children.
     pub targets: TargetsPlan,
-    /// Labels that every custom resource gets.
-    pub labels: Box<[(Key, Leaf)]>,
-    /// How it works through its queue.
+    /// Root fields that templates read of the custom resource beside `metadata`, `spec` and `status`: of built-in kinds
+    /// such as `ConfigMap`.
+    pub roots: Box<[Key]>,
+    /// Labels and annotations that every custom resource gets.
+    pub labels: Box<[(MetadataKey, Leaf)]>,
+    /// True if other operators may read the custom resources.
+    pub cross_access: bool,
+    /// The enabled pages.
+    pub pages: PagesPlan,
+    /// The queue settings.
     pub queue: QueuePlan,
-    /// When it works with another capacity.
+    /// The autoscaler.
     pub autoscale: Option<Box<AutoscalePlan>>,
-    /// The operators of the Katalog that it waits for, by name.
+    /// The operators of the Katalog that it depends on, by name.
     pub depends_on: Box<[Dependency]>,
-    /// Whether custom resources get our finalizer (`finalizers: []` opts out).
+    /// True if custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
-    /// What is made of a custom resource, and asked of it, before anything else.
+    /// Rules that change and check a custom resource before anything else.
     pub rules: RulesPlan,
-    /// Finalizers of others that custom resources get beside ours.
+    /// Further finalizers that custom resources get beside ours.
     pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
     pub imports: Box<[ImportPlan]>,
-    /// The custom resources of other operators that templates read.
+    /// The other operators' custom resources that templates read.
     pub cross: Box<[CrossPlan]>,
-    /// Objects and Events that lead to a pass.
+    /// Objects and Events that trigger a pass.
     pub observe: ObservePlan,
-    /// What is added to children.
+    /// The additions to children.
     pub enrich: Box<[EnrichPlan]>,
-    /// What holds custom resources back, and closes all blocks.
+    /// The gates that hold custom resources back, or close all blocks.
     pub hold: HoldPlan,
-    /// When a pass follows by itself on one that went well.
-    pub requeue: Option<Box<RequeuePlan>>,
-    /// The calls to the outside, in the order in which they are made; those of Motifs after those of the Katalog.
+    /// Rules that requeue after a successful pass.
+    pub requeue: Box<[RequeuePlan]>,
+    /// The external calls, in the order in which they are made; those of Motifs after those of the Katalog.
     pub calls: Box<[CallPlan]>,
-    /// The lifecycle blocks that the children stand in.
+    /// The lifecycle blocks of the children.
     pub blocks: Box<[BlockPlan]>,
     /// The declared children in creation order: by kind (accounts, Secrets, `ConfigMaps`, Services, workloads,
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
-    /// What is done before a custom resource goes.
+    /// The steps before a custom resource is deleted.
     pub ending: Option<Box<EndPlan>>,
-    /// What is written to the custom resource's status.
+    /// The status that is written to the custom resource.
     pub status: StatusPlan,
-    /// What the templates read.
+    /// The reads of the templates.
     pub reads: Reads,
-    /// Names that templates use for the children, below `.children`.
+    /// The names that templates use for the children, below `.children`.
     pub children_names: Box<[ChildAlias]>,
-    /// Hash over everything above that changes what a pass does; equal hashes need no new pass.
+    /// Hash of everything above that changes what a pass does; equal hashes need no new pass.
     pub hash: String,
 }
 
 impl OperatorPlan {
-    /// The name that no other operator of the process has: `<namespace of the Katalog>/<Katalog>/<entry>`.
+    /// Returns a name unique in the process: `<namespace of the Katalog>/<Katalog>/<entry>`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.katalog, self.name)
     }
 
-    /// A plan that does nothing, for nothing: what compiling starts from.
+    /// Returns an empty plan, the starting point of compilation.
     pub(crate) fn of_nothing() -> Self {
         Self {
             katalog: KatalogRef {
@@ -130,7 +158,10 @@ impl OperatorPlan {
             resync: Duration::ZERO,
             watched: Watched::default(),
             targets: TargetsPlan::default(),
+            roots: Box::default(),
             labels: Box::default(),
+            cross_access: true,
+            pages: PagesPlan::default(),
             queue: QueuePlan::default(),
             autoscale: None,
             depends_on: Box::default(),
@@ -142,7 +173,7 @@ impl OperatorPlan {
             observe: ObservePlan::default(),
             enrich: Box::default(),
             hold: HoldPlan::default(),
-            requeue: None,
+            requeue: Box::default(),
             calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
@@ -159,7 +190,7 @@ impl OperatorPlan {
         }
     }
 
-    /// The field manager that this operator writes as.
+    /// Returns the field manager of this operator's writes.
     pub fn field_manager(&self) -> String {
         names::field_manager(
             self.resource.plural.as_deref().unwrap_or_default(),
@@ -167,7 +198,7 @@ impl OperatorPlan {
         )
     }
 
-    /// The field manager that holds the metadata of its custom resources.
+    /// Returns the field manager of the metadata of its custom resources.
     pub fn metadata_manager(&self) -> String {
         names::metadata_manager(
             self.resource.plural.as_deref().unwrap_or_default(),
@@ -176,14 +207,14 @@ impl OperatorPlan {
     }
 }
 
-/// How an operator works through its queue.
+/// The queue settings of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuePlan {
-    /// The depth that counts as a full queue; 0 is none.
+    /// The depth that counts as a full queue; 0 disables it.
     pub max_depth: u32,
-    /// Failed passes in a row after which the operator counts as degraded, at least 1.
+    /// Consecutive failed passes after which the operator counts as degraded, at least 1.
     pub failure_threshold: u64,
-    /// How long a key whose pass failed waits.
+    /// The delay of a key whose pass failed.
     pub backoff: Backoff,
 }
 
@@ -197,14 +228,14 @@ impl Default for QueuePlan {
     }
 }
 
-/// How long a key whose pass failed waits for the next one.
+/// The delay before a retry of a failed pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
-    /// After the first failure; not zero.
+    /// The delay after the first failure; not zero.
     pub first: Duration,
-    /// The longest; at least the first.
+    /// The longest delay; at least the first.
     pub longest: Duration,
-    /// How many times as long each wait is as the one before, at least 1.
+    /// The factor from one delay to the next, at least 1.
     pub factor: f64,
 }
 
@@ -219,84 +250,84 @@ impl Default for Backoff {
     }
 }
 
-/// When an operator works with another capacity, and which.
+/// An operator's autoscaler.
 #[derive(Debug)]
 pub struct AutoscalePlan {
-    /// How often the gate is looked at.
+    /// The interval of evaluating the gate.
     pub interval: Duration,
-    /// How long the gate must be closed before everything is as declared again.
+    /// How long the gate must be closed before the declared capacity returns.
     pub cooldown: Duration,
-    /// What must hold; it reads nothing but metrics.
+    /// The gate; it reads only metrics.
     pub gate: Gate,
     /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
     pub cross: Box<[(Key, Box<str>)]>,
-    /// What counts while it holds.
+    /// The capacity while the gate is open.
     pub capacity: CapacityPlan,
-    /// Hash over all of it.
+    /// Hash of all of it.
     pub hash: String,
 }
 
-/// What counts instead of what is declared.
+/// Values that replace the declared capacity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapacityPlan {
     /// Concurrent passes, at least 1.
     pub workers: Option<usize>,
-    /// The depth that counts as a full queue; 0 is none.
+    /// The depth that counts as a full queue; 0 disables it.
     pub queue_depth: Option<u32>,
-    /// Period of the safety net; zero is off.
+    /// Resync period; zero is off.
     pub resync: Option<Duration>,
 }
 
-/// An operator that another one waits for.
+/// An operator that another one depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     /// The entry of the same Katalog.
     pub on: Box<str>,
-    /// What must be so of it.
+    /// The condition that it must meet.
     pub condition: DependencyCondition,
 }
 
-/// What a plan reads of the objects it sees; records keep these parts and no others.
+/// The paths that a plan reads of objects; records keep only these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Paths of the custom resource that templates and conditions read (`spec.image`, `status.phase`). An event that
-    /// changes none of them, nor what the runtime itself needs, wakes nobody.
+    /// changes none of them, nor the fields that the runtime itself needs, triggers no pass.
     pub cr: Vec<Path>,
-    /// Paths of children, by kind, that templates read. Every declared kind has an entry, if an empty one.
+    /// Paths of children, by kind, that templates read. Every declared kind has an entry, possibly empty.
     pub children: BTreeMap<GroupKind, Vec<Path>>,
-    /// Paths of the custom resource whose text is compared with that of all others of the kind.
+    /// Paths of the custom resource whose text must be unique among all others of the kind.
     pub unique: Vec<Path>,
 }
 
 /// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
-/// `.children.configMaps`, `.children.configmaps`. Only names that some template reads are kept; reading any other name
-/// is an error at compile time.
+/// `.children.configMaps`, `.children.configmaps`. Only names that a template reads are kept; reading any other name is an
+/// error at compile time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChildAlias {
-    /// The name, as templates write it.
+    /// The name in templates.
     pub name: Key,
-    /// Which children it stands for.
+    /// The kind of the children.
     pub kind: GroupKind,
-    /// One object, or a map of all of them by object name.
+    /// One object, or a map of all by object name.
     pub number: Number,
 }
 
-/// What stands at a name below `.children`.
+/// The value at a name below `.children`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Number {
-    /// One object: of Jobs the one created last, of other kinds the first that is declared.
+    /// One object: of Jobs the latest, of other kinds the first declared.
     Singular,
     /// A map of the objects by name.
     Plural,
 }
 
-/// One import of a Motif: what `.inputs` is for the children and status fields that come from it.
+/// One import of a Motif: `.inputs` of the children and status fields that it declares.
 #[derive(Debug)]
 pub struct ImportPlan {
     /// The name of the Motif's document, for messages.
     pub motif: Box<str>,
-    /// The import whose Motif declares this one, by its place in [`OperatorPlan::imports`]: its inputs are what the
-    /// given values read as `.inputs`. None is the Katalog.
+    /// The import whose Motif declares this one, as an index into [`OperatorPlan::imports`]: the given values read its
+    /// inputs as `.inputs`. `None` for the Katalog.
     pub outer: Option<usize>,
     /// The inputs that the Motif declares, in order.
     pub inputs: Box<[InputPlan]>,
@@ -307,56 +338,57 @@ pub struct ImportPlan {
 pub struct InputPlan {
     /// Its name below `.inputs`.
     pub name: Key,
-    /// What the import gives.
+    /// The value that the import gives.
     pub given: Option<Tree>,
-    /// What the Motif says where nothing is given, or what is given turns out to be nothing. It reads no inputs.
+    /// The Motif's default if no value is given, or the given value renders to nothing. It reads no inputs.
     pub default: Option<Tree>,
     /// The declared type.
     pub coerce: Coerce,
-    /// Whether it is the user's intent alone: the live world has no say in it.
+    /// True if only the user's intent determines it, not the state of the cluster.
     pub is_intent: bool,
-    /// Where it is given, for messages.
+    /// The path of the given value, for messages.
     pub path: Box<str>,
 }
 
-/// One lifecycle block: what its children have in common.
+/// One lifecycle block, with the parts common to its children.
 #[derive(Debug)]
 pub struct BlockPlan {
-    /// Where it stands in the Katalog, or in the Motif of `import`.
+    /// Its path in the Katalog, or in the Motif of `import`.
     pub path: Box<str>,
-    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
     pub import: Option<usize>,
-    /// What must hold for the block to count; a closed one closes each of its children.
+    /// The gate of the block; if closed, all of its children are closed.
     pub gate: Gate,
 }
 
-/// What is written to the custom resource's status.
+/// The status that is written to the custom resource.
 #[derive(Debug)]
 pub struct StatusPlan {
-    /// Whether conditions are written (`status.conditions: false` turns them off).
+    /// True if conditions are written (`status.conditions: false` disables them).
     pub conditions: bool,
-    /// Conditions of the Katalog's own.
+    /// User-defined conditions.
     pub own: Box<[OwnCondition]>,
-    /// What `Ready` waits for beside what it asks anyway.
+    /// An additional gate for `Ready`.
     pub ready_when: Gate,
-    /// Declared fields, those of Motifs and includes first, in declaration order; a later one of the same path wins.
+    /// Declared fields, those of Motifs and includes first, in declaration order; a later one with the same path takes
+    /// precedence.
     pub fields: Box<[StatusField]>,
 }
 
 /// One entry of `status.fields`.
 #[derive(Debug)]
 pub struct StatusField {
-    /// The import that it comes from, by its place in [`OperatorPlan::imports`]; none is the Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
     pub import: Option<usize>,
-    /// Relative to `status`.
+    /// The path relative to `status`.
     pub path: Path,
     /// The value.
     pub value: Leaf,
-    /// The declared type; none means that the CRD's schema decides, and else the value's own type.
+    /// The declared type; `None` uses the CRD's schema, else the value's own type.
     pub kind: Option<Coerce>,
-    /// What must hold, or the old value stays.
+    /// The gate of the field; if closed, the old value stays.
     pub gate: Gate,
-    /// Whether it is emptied then.
+    /// True if it is cleared when the gate is closed.
     pub clear: bool,
 }
 
@@ -365,14 +397,14 @@ pub struct StatusField {
 pub struct OwnCondition {
     /// Its type.
     pub name: Box<str>,
-    /// `True`, `False` or `Unknown`; none is whether the gate is open.
+    /// `True`, `False` or `Unknown`; `None` uses the gate.
     pub status: Option<Leaf>,
-    /// One word.
+    /// A single word.
     pub reason: Option<Leaf>,
-    /// Text.
+    /// The message.
     pub message: Option<Leaf>,
-    /// What must hold, or it stays as it is.
+    /// The gate of the condition; if closed, the condition stays unchanged.
     pub gate: Gate,
-    /// Where it stands in the Katalog, for messages.
+    /// Its path in the Katalog, for messages.
     pub path: Box<str>,
 }

@@ -1,4 +1,4 @@
-//! Every expression of a plan, with what it is for: checks and read-sets look at all of them, and none is forgotten.
+//! Visits every expression of a plan, with its purpose, so that checks and read-sets cover all of them.
 
 use super::{
     ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan, Stage,
@@ -10,52 +10,52 @@ use super::{
 pub(crate) enum Expression<'a> {
     Leaf(&'a Leaf),
     Condition(&'a Condition),
-    /// The list that an entry is made for each of.
+    /// The list that an entry is expanded for.
     ForEach(&'a ForEach),
 }
 
-/// What an expression is for.
+/// The purpose of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// What an import gives, or a Motif says where nothing is given.
+    /// The value of an import's input, or the Motif's default.
     Input,
-    /// Which custom resource of another operator is read.
+    /// Selects another operator's custom resource.
     Cross,
-    /// Which custom resource belongs to an object or Event that is watched: it reads that, and nothing else.
+    /// Finds the custom resource of a watched object or Event; it reads only that object.
     Key,
     /// A name or a namespace of an object.
     Name,
-    /// Whether something is wanted.
+    /// Part of a gate.
     Gate,
-    /// A part of an object that is made once.
+    /// A part of an object that is created once.
     Once,
-    /// A part of an object that is kept as declared.
+    /// A part of an object that is reconciled.
     Reconciled,
-    /// A field of the custom resource's status, or something else that is told there.
+    /// A field of the custom resource's status, or other data reported there.
     Status,
-    /// A value of the custom resource itself, normalized or completed.
+    /// A value of the custom resource itself, set by `normalize` or `mutation`.
     Prepared,
-    /// A part of what is sent to the outside.
+    /// A part of an external request.
     Call,
     /// A label of the custom resource.
     Label,
 }
 
-/// Where an expression stands.
+/// The context of an expression.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// What it is for.
+    /// Its purpose.
     pub(crate) purpose: Purpose,
-    /// The import whose inputs it reads, by its place in [`OperatorPlan::imports`].
+    /// The import whose inputs it reads, as an index into [`OperatorPlan::imports`].
     pub(crate) import: Option<usize>,
-    /// The element that it reads, where its entry is made for each of a list.
+    /// The element that it reads, if its entry is expanded for a list.
     pub(crate) each: Option<&'a ForEach>,
-    /// How many of the calls are made before it is evaluated, at least.
+    /// The minimum number of calls made before it is evaluated.
     pub(crate) made: usize,
 }
 
 impl<'a> Place<'a> {
-    /// A place in the Katalog itself, evaluated when all calls are made.
+    /// Returns a place in the Katalog itself, evaluated after all calls.
     pub(crate) fn of(purpose: Purpose) -> Self {
         Self {
             purpose,
@@ -65,18 +65,18 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same inside of an import.
+    /// Returns the same place inside of an import.
     pub(crate) fn inside(self, import: Option<usize>) -> Self {
         Self { import, ..self }
     }
 
-    /// The same for an element.
+    /// Returns the same place for an element.
     fn each(self, each: Option<&'a ForEach>) -> Self {
         Self { each, ..self }
     }
 }
 
-/// `visit` for what is evaluated once that many of the calls are made.
+/// Wraps `visit` for expressions evaluated after `made` calls.
 fn when_made<'a>(
     made: usize,
     visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
@@ -85,7 +85,7 @@ fn when_made<'a>(
 }
 
 impl OperatorPlan {
-    /// Calls `visit` with every expression.
+    /// Calls `visit` with every expression of the plan.
     pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
         self.visit_inputs(visit);
         for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {
@@ -106,7 +106,7 @@ impl OperatorPlan {
             visit_gate(gate, (None, None), &mut when_made(made, visit));
         }
         visit_gate(&self.hold.children, (None, None), visit);
-        if let Some(RequeuePlan { after, gate }) = self.requeue.as_deref() {
+        for RequeuePlan { after, gate } in &self.requeue {
             visit(Expression::Leaf(after), Place::of(Purpose::Gate));
             visit_gate(gate, (None, None), visit);
         }
@@ -135,7 +135,7 @@ impl OperatorPlan {
             visit_child(child, true, visit);
         }
         if let Some(ending) = &self.ending {
-            // None is made at the end.
+            // `onDelete` makes no calls.
             let visit = &mut when_made(0, visit);
             visit_gate(&ending.block.gate, (None, None), visit);
             for step in &ending.steps {
@@ -194,7 +194,7 @@ pub(crate) fn visit_gate<'a>(
     }
 }
 
-/// The expressions of one entry; its body's only where that is looked at.
+/// Visits the expressions of one entry; those of the body only if `with_body`.
 pub(crate) fn visit_child<'a>(
     child: &'a ChildPlan,
     with_body: bool,
@@ -213,7 +213,7 @@ pub(crate) fn visit_child<'a>(
     if let Some(namespace) = &child.namespace {
         leaf(Purpose::Name, namespace);
     }
-    // What a copy is of, or a certificate for, must be the same in each pass.
+    // The source of a copy, and the names of a certificate, must be the same in each pass.
     child.upkeep().for_each(|part| leaf(Purpose::Name, part));
     let purpose = if child.draws_once() {
         Purpose::Once

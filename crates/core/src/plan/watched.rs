@@ -1,31 +1,48 @@
-//! Which custom resources an operator looks after, and what it puts on them.
+//! The custom resources that an operator reconciles, and the metadata that it sets on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Coerce, Leaf, NameRule};
+use super::{Coerce, Leaf, NameRule, ResourceType, kinds, rbac};
 use crate::{
     api::{CrdEntry, KatalogSpec, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
-    value::{Key, Path, Step},
+    value::Path,
 };
+
+/// The namespaces of Kubernetes and of Orkestra itself: objects of built-in kinds in them are not operated.
+///
+/// Source: Kubernetes, "Namespaces", initial namespaces; `default` belongs to users.
+pub const SYSTEM_NAMESPACES: [&str; 5] = [
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    rbac::NAMESPACE,
+    rbac::CLAIMS_NAMESPACE,
+];
 
 /// The custom resources of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// The namespaces that they may be in; none are all.
+    /// The permitted namespaces; empty for all.
     pub allowed: BTreeSet<Box<str>>,
-    /// Namespaces in which none is reconciled and no child is made.
+    /// Namespaces in which nothing is reconciled and no child is created.
     pub restricted: BTreeSet<Box<str>>,
-    /// Labels that they must have.
+    /// Required labels.
     pub labels: BTreeMap<Box<str>, Box<str>>,
-    /// Fields that they must have, as the API server selects by them.
+    /// Required fields, for the field selector of the API server.
     pub fields: BTreeMap<Box<str>, Box<str>>,
+    /// True for objects of a built-in kind: those in [`SYSTEM_NAMESPACES`] are ignored, and so are children of operators.
+    pub built_in: bool,
 }
 
 impl Watched {
-    /// Whether custom resources in that namespace are looked after; cluster-scoped ones are in none.
-    pub fn admits(&self, namespace: Option<&str>) -> bool {
+    /// True if an object in that namespace is reconciled; a cluster-scoped one has no namespace.
+    pub fn admits(&self, namespace: Option<&str>, name: &str) -> bool {
+        // A cluster-scoped object with such a name is the namespace.
+        if self.built_in && SYSTEM_NAMESPACES.contains(&namespace.unwrap_or(name)) {
+            return false;
+        }
         let Some(namespace) = namespace else {
             return true;
         };
@@ -33,17 +50,17 @@ impl Watched {
             && (self.allowed.is_empty() || self.allowed.contains(namespace))
     }
 
-    /// The label selector, as the API server takes it; none selects all.
+    /// Returns the label selector for the API server; `None` selects all.
     pub fn label_selector(&self) -> Option<String> {
         selector(&self.labels)
     }
 
-    /// The field selector, as the API server takes it; none selects all.
+    /// Returns the field selector for the API server; `None` selects all.
     pub fn field_selector(&self) -> Option<String> {
         selector(&self.fields)
     }
 
-    /// Whether a custom resource can leave what is watched while it exists.
+    /// True if an existing custom resource can stop matching the selectors.
     pub fn can_be_left(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
@@ -57,8 +74,9 @@ fn selector(pairs: &BTreeMap<Box<str>, Box<str>>) -> Option<String> {
     (!pairs.is_empty()).then(|| pairs.join(","))
 }
 
-/// The custom resources of the entry at `at`.
-pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
+/// Compiles the custom resources of the entry at `at`.
+pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType>) -> Watched {
+    let built_in = resource.is_some_and(|kind| kinds::built_in(&kind.group_kind()).is_some());
     let restricted = namespaces(at, "restrictedNamespaces", &entry.restricted_namespaces);
     let mut allowed = namespaces(at, "allowedNamespaces", &entry.allowed_namespaces);
     if let Some(pinned) = &entry.namespace {
@@ -79,6 +97,12 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
             "every namespace that is allowed is restricted too",
             "take out one of them",
         );
+    }
+    let is_system = |namespace: &str| SYSTEM_NAMESPACES.contains(&namespace);
+    if built_in && !allowed.is_empty() && allowed.iter().all(|namespace| is_system(namespace)) {
+        let message =
+            "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
+        at.field("allowedNamespaces").warn(Code::NoEffect, message);
     }
     for (key, value) in &entry.label_selector {
         let place = at.field("labelSelector");
@@ -102,6 +126,7 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry) -> Watched {
         restricted,
         labels: pairs(&entry.label_selector),
         fields: pairs(&entry.field_selector),
+        built_in,
     }
 }
 
@@ -120,18 +145,59 @@ fn check_namespace(at: &At<'_>, name: &str) {
     }
 }
 
-/// The labels that every custom resource gets.
-pub(super) fn labels(at: &At<'_>, declared: &BTreeMap<String, Text>) -> Box<[(Key, Leaf)]> {
-    let at = at.field("labels");
-    at.labels(declared);
-    let labels = declared.iter().filter_map(|(key, value)| {
-        let leaf = at.field(key).leaf(value, Coerce::Text)?;
-        Some((Key::from(&**key), leaf))
-    });
-    labels.collect()
+/// A label or an annotation that an operator sets on its custom resources.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MetadataKey {
+    /// The key of a label.
+    Label(Box<str>),
+    /// The key of an annotation.
+    Annotation(Box<str>),
 }
 
-/// Whether custom resources get our finalizer, and which of others beside it: the operatorBox's list counts, else the
+impl MetadataKey {
+    /// Returns the key.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Label(key) | Self::Annotation(key) => key,
+        }
+    }
+
+    /// Returns the metadata field that contains it.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Label(_) => "labels",
+            Self::Annotation(_) => "annotations",
+        }
+    }
+
+    /// Returns its path in an object.
+    pub(crate) fn path(&self) -> Path {
+        Path::of_fields(["metadata", self.field(), self.key()])
+    }
+}
+
+/// Compiles the labels and annotations that every custom resource gets.
+pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf)]> {
+    let (labels, annotations) = (at.field("labels"), at.field("annotations"));
+    labels.labels(&entry.labels);
+    annotations.annotations(&entry.annotations);
+    let of = |at: &At<'_>, declared: &BTreeMap<String, Text>, key: fn(Box<str>) -> MetadataKey| {
+        let leaf = |(name, value): (&String, &Text)| {
+            let leaf = at.field(name).leaf(value, Coerce::Text)?;
+            Some((key(name.as_str().into()), leaf))
+        };
+        declared.iter().filter_map(leaf).collect::<Vec<_>>()
+    };
+    let mut all = of(&labels, &entry.labels, MetadataKey::Label);
+    all.extend(of(
+        &annotations,
+        &entry.annotations,
+        MetadataKey::Annotation,
+    ));
+    all.into()
+}
+
+/// Returns whether custom resources get our finalizer, and their other finalizers: the operatorBox's list applies, else the
 /// entry's, else the Katalog's.
 pub(super) fn finalizers(
     at: &At<'_>,
@@ -165,13 +231,4 @@ pub(super) fn finalizers(
         others.push(name.as_str().into());
     }
     (!declared.is_empty(), others.into())
-}
-
-/// Where a label lies in an object.
-pub(crate) fn label_path(key: &str) -> Path {
-    let steps = ["metadata", "labels", key];
-    steps
-        .into_iter()
-        .map(|step| Step::Field(step.into()))
-        .collect()
 }

@@ -1,12 +1,12 @@
-//! References between the children of an operator: names, keys, volumes, ports and selectors that lead nowhere.
+//! Checks references between the children of an operator: unresolved names, keys, volumes, ports and selectors.
 //!
 //! ```text
 //!  blocks ──► Declared children by kind and name ──┐
-//!         ──► pods, with what they refer to ───────┴──► warnings
+//!         ──► pods, with their references ─────────┴──► warnings
 //! ```
 //!
-//! Objects that others create are legal to refer to. So an unknown name alone is no problem: it has to be nearly that of a
-//! declared child. Everything here is a warning, and what depends on the custom resource is compared as text.
+//! References to objects from elsewhere are valid. An unknown name is therefore reported only if it is similar to that of a
+//! declared child. All problems here are warnings, and values that depend on the custom resource are compared as text.
 
 mod made;
 mod names;
@@ -26,17 +26,17 @@ use crate::{
 
 /// A child with pods.
 struct Workload<'a> {
-    /// Where it is declared.
+    /// The path of its declaration.
     at: At<'a>,
-    /// The import that it comes from.
+    /// The import that declares it.
     import: Option<usize>,
     common: &'a Common,
     /// Its name, normalised.
     name: String,
     pod: &'a PodParts,
-    /// Of kinds whose pods keep running.
+    /// Set for kinds whose pods keep running.
     serving: Option<&'a Serving>,
-    /// Of a `StatefulSet`: the volumes of each pod's own.
+    /// For a `StatefulSet`: the volume claims of each pod.
     claims: &'a [VolumeClaimTemplate],
 }
 
@@ -78,7 +78,7 @@ pub(super) fn check_namespaces(at: &At<'_>, plan: &OperatorPlan, owner: Option<&
     }
 }
 
-/// The children of a block that have pods.
+/// Returns the children of a block that have pods.
 fn workloads<'a>(block: &Declared<'a>) -> Vec<Workload<'a>> {
     let lifecycle = block.lifecycle;
     let mut all = Vec::new();
@@ -154,14 +154,14 @@ fn workloads<'a>(block: &Declared<'a>) -> Vec<Workload<'a>> {
 }
 
 impl Workload<'_> {
-    /// Whether its patch has a field of that name, so that more is there than the entry says.
+    /// True if its patch has a field with that name, so that the entry is incomplete.
     fn patches(&self, field: &str) -> bool {
         let patch = &self.common.patch;
         patch.contains_key(field) || patch.values().any(|node| names::mentions(node, field))
     }
 }
 
-/// A text without white space around it, if it has no template.
+/// Returns a text without surrounding white space, if it has no template.
 fn literal(text: &Text) -> Option<&str> {
     (!text.contains("{{")).then(|| text.trim())
 }

@@ -1,7 +1,7 @@
 //! Reasons of Katalogs and of their operators.
 
 super::reasons! {
-    /// Why a Katalog, or one of its operators, is as it is.
+    /// The state of a Katalog, or of one of its operators.
     KatalogReason {
         Running, Fine, OnChange,
             "Every operator runs.",
@@ -64,8 +64,8 @@ super::reasons! {
             "The new revision has errors; the last good one stays in charge.",
             "Correct the Katalog as the message says.";
         BuiltInKind, Permanent, OnChange,
-            "An entry is for a kind of Kubernetes itself: it stays stopped, and the other entries run.",
-            "Declare a custom resource for it, or remove the entry.";
+            "An entry for a built-in kind has no `labelSelector`: it stays stopped, and the other entries run.",
+            "Add a `labelSelector` for the objects that it operates, or remove the entry.";
         NoApiTypes, Permanent, OnChange,
             "An entry names no API types, and none can be read.",
             "Write `apiTypes`.";

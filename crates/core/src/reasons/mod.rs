@@ -1,11 +1,11 @@
-//! Reasons: the fixed names that conditions, Events, pages and metrics share, each with what follows from it.
+//! Reasons: the fixed names that conditions, Events, pages and metrics share, each with its class and retry rule.
 //!
 //! ```text
 //!  reasons! { … } ──► enum: Reason, KatalogReason, Remark ──► docs/reasons.md (a test compares)
-//!                       └── class: permanent or transient; again: when it is tried again
+//!                       └── class: permanent or transient; again: when it is retried
 //! ```
 //!
-//! Whether a failure is permanent is a property of its reason, never of the place that met it.
+//! Whether a failure is permanent is a property of its reason, never of the place where it occurred.
 
 mod katalog;
 mod page;
@@ -14,21 +14,21 @@ mod resource;
 
 pub use self::{katalog::KatalogReason, page::page, remark::Remark, resource::Reason};
 
-/// What kind of reason it is.
+/// The class of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Nothing is wrong.
     Fine,
-    /// Nothing has failed, but something is not there yet.
+    /// Nothing has failed, but something is not available yet.
     Waiting,
     /// It failed, and the same input may succeed later.
     Transient,
-    /// It failed, and only another input helps: it is reported once.
+    /// It failed, and only a change of the input helps: it is reported once.
     Permanent,
 }
 
 impl Class {
-    /// The word for it.
+    /// Returns the name of the class.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fine => "fine",
@@ -39,19 +39,19 @@ impl Class {
     }
 }
 
-/// When something is tried again by itself; a change of what is read, and a resync, always lead to another try.
+/// When a failure is retried automatically; a change of the data that a pass reads, and a resync, always cause a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Again {
-    /// When something changes: what is missing is watched, or nothing else helps.
+    /// When something changes: the missing object is watched, or nothing else helps.
     OnChange,
-    /// About every 30 s as well: who can mend it is somebody else, and no watch tells of it.
+    /// About every 30 s as well: another party must fix it, and no watch reports the fix.
     Slowly,
     /// With backoff.
     Backoff,
 }
 
 impl Again {
-    /// The words for it.
+    /// Returns the text for it.
     pub fn words(self) -> &'static str {
         match self {
             Self::OnChange => "on a change",
@@ -61,22 +61,22 @@ impl Again {
     }
 }
 
-/// All that is to be said of a reason.
+/// The description of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its name in CamelCase.
     pub name: &'static str,
-    /// What kind of reason it is.
+    /// Its class.
     pub class: Class,
-    /// When it is tried again.
+    /// When it is retried.
     pub again: Again,
-    /// What it says, in a sentence.
+    /// Its meaning, in one sentence.
     pub meaning: &'static str,
-    /// What mends it, in a sentence; empty where there is nothing to mend.
+    /// The remedy, in one sentence; empty if there is nothing to fix.
     pub mend: &'static str,
 }
 
-/// Defines a family of reasons, each once: name, class, when it is tried again, meaning, mend.
+/// Defines a family of reasons, each once: name, class, retry, meaning, remedy.
 macro_rules! reasons {
     ($(#[$doc:meta])* $family:ident { $($name:ident, $class:ident, $again:ident, $meaning:literal, $mend:literal;)* }) => {
         $(#[$doc])*
@@ -86,10 +86,10 @@ macro_rules! reasons {
         }
 
         impl $family {
-            /// Each of them.
+            /// All reasons of the family.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// All that is to be said of it.
+            /// Returns its description.
             pub fn about(self) -> &'static $crate::reasons::About {
                 match self {
                     $(Self::$name => &$crate::reasons::About {
@@ -102,18 +102,18 @@ macro_rules! reasons {
                 }
             }
 
-            /// The CamelCase name.
+            /// Returns the CamelCase name.
             pub fn as_str(self) -> &'static str {
                 self.about().name
             }
 
-            /// Whether trying again can only help once the input changes. Such a failure is reported once and not
-            /// retried hot.
+            /// True if a retry can only succeed after the input changes. Such a failure is reported once and not retried with
+            /// backoff.
             pub fn is_permanent(self) -> bool {
                 self.about().class == $crate::reasons::Class::Permanent
             }
 
-            /// When it is tried again by itself.
+            /// Returns when it is retried automatically.
             pub fn again(self) -> $crate::reasons::Again {
                 self.about().again
             }

@@ -1,4 +1,4 @@
-//! `docs/reasons.md`, from the families of reasons.
+//! Generates `docs/reasons.md` from the families of reasons.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ A reason is one word from a fixed set, so scripts can compare it. The message be
 While the API server is unreachable, nothing is retried: everything waits until it is back.
 ";
 
-/// The page, in Markdown.
+/// Returns the page in Markdown.
 pub fn page() -> String {
     let mut text = INTRODUCTION.to_owned();
     // Writing to a String cannot fail.

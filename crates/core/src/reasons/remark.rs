@@ -1,7 +1,7 @@
-//! Reasons of Events and conditions that tell of no failure.
+//! Reasons of Events and conditions that report no failure.
 
 super::reasons! {
-    /// What is told beside whether a custom resource is ready.
+    /// A report beside the readiness of a custom resource.
     Remark {
         Reconciled, Fine, OnChange,
             "A pass changed children; the Event names them.",

@@ -112,9 +112,9 @@ super::reasons! {
 }
 
 impl Reason {
-    /// Whether the custom resource's own input is to blame: what its author wrote, and the names, namespaces and URLs that
-    /// follow from it. Such a failure says nothing of the operator, however many resources have one: authors of custom
-    /// resources could degrade an operator that others use.
+    /// True if the custom resource's own input is the cause: the fields that its author wrote, and the names, namespaces and
+    /// URLs derived from them. Such a failure does not affect the operator's health, however many resources have one:
+    /// otherwise authors of custom resources could degrade an operator that others use.
     pub fn is_own_input(self) -> bool {
         match self {
             Self::TemplateFailed

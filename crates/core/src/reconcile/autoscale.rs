@@ -1,10 +1,10 @@
-//! The capacity of an operator: what it measures of itself, and when it gets another one.
+//! The capacity of an operator: its metrics, and when its capacity changes.
 //!
 //! ```text
 //!  Figures of its own and of others ── look ──► Look { holds, turns }
 //!                                                 │ Scaling, now
 //!                                                 ▼
-//!                                      Scaling::after: whether `do` counts, and when to look again
+//!                                      Scaling::after: whether `do` is in effect, and when to look again
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,80 +18,30 @@ use super::{
     sources::Sources,
 };
 use crate::{
-    plan::{AutoscalePlan, GroupKind, ObjectKey},
+    plan::{AutoscalePlan, GroupKind, Metric, ObjectKey},
     template::{Budget, Data},
     value::{Key, Map, Node, Path, Step},
 };
 
-/// What an operator measures of itself, as templates read it below `.metrics`; percentages are whole numbers up to 100.
+/// The metrics of an operator, as templates read them below `.metrics`; percentages are whole numbers up to 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Keys that wait for a worker.
     pub queue_depth: u64,
     /// Workers that take keys.
     pub workers: u64,
-    /// Whether an autoscaler's `do` counts at the moment.
+    /// Whether an autoscaler's `do` is in effect.
     pub autoscale_active: bool,
-    /// The share of the workers that are in a pass.
+    /// The percentage of workers that run a pass.
     pub workers_busy_percent: u64,
-    /// How long all but the slowest twentieth of the recent passes took at most, in milliseconds; 0 without any.
+    /// The 95th percentile of the duration of recent passes, in milliseconds; 0 without any.
     pub reconcile_duration_p95_ms: u64,
-    /// The share of the recent passes that failed; 0 without any.
+    /// The percentage of recent passes that failed; 0 without any.
     pub error_rate_percent: u64,
 }
 
-/// A figure that conditions compare, by its name below `metrics`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// [`Figures::queue_depth`].
-    QueueDepth,
-    /// [`Figures::workers`].
-    Workers,
-    /// [`Figures::autoscale_active`].
-    AutoscaleActive,
-    /// [`Figures::workers_busy_percent`].
-    WorkersBusyPercent,
-    /// What of 100 is not [`Figures::workers_busy_percent`].
-    WorkersIdlePercent,
-    /// [`Figures::reconcile_duration_p95_ms`].
-    ReconcileDurationP95Ms,
-    /// [`Figures::error_rate_percent`].
-    ErrorRatePercent,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::QueueDepth,
-        Self::Workers,
-        Self::AutoscaleActive,
-        Self::WorkersBusyPercent,
-        Self::WorkersIdlePercent,
-        Self::ReconcileDurationP95Ms,
-        Self::ErrorRatePercent,
-    ];
-
-    /// Its name below `metrics`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::QueueDepth => "queueDepth",
-            Self::Workers => "workers",
-            Self::AutoscaleActive => "autoscaleActive",
-            Self::WorkersBusyPercent => "workersBusyPercent",
-            Self::WorkersIdlePercent => "workersIdlePercent",
-            Self::ReconcileDurationP95Ms => "reconcileDurationP95Ms",
-            Self::ErrorRatePercent => "errorRatePercent",
-        }
-    }
-
-    /// The metric of that name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
-    }
-}
-
 impl Figures {
-    /// The figure of that metric.
+    /// Returns the value of that metric.
     pub fn get(&self, metric: Metric) -> Node {
         let number = |number: u64| Node::from(i64::try_from(number).unwrap_or(i64::MAX));
         match metric {
@@ -105,25 +55,25 @@ impl Figures {
         }
     }
 
-    /// All of them, as `.metrics` is.
+    /// Returns all metrics, as in `.metrics`.
     pub fn to_node(&self) -> Node {
         let entries = Metric::ALL.map(|metric| (Key::from(metric.name()), self.get(metric)));
         Node::Map(entries.into_iter().collect::<Map>())
     }
 }
 
-/// What the conditions of an autoscaler say at one moment.
+/// The result of an autoscaler's conditions at one moment.
 #[derive(Debug)]
 pub struct Look {
-    /// Whether they hold. What reads an operator that does not run, or cannot be rendered, does not.
+    /// Whether they hold. A condition that reads an operator that does not run, or that cannot be rendered, does not hold.
     pub holds: bool,
-    /// When one that asks for the time gives another answer.
+    /// When the result of a time condition changes.
     pub turns: Option<Timestamp>,
-    /// What cannot be rendered.
+    /// The template that cannot be rendered.
     pub failure: Option<RenderError>,
 }
 
-/// Looks at the conditions. `cross` has the figures of the operators that run, by the name below `.cross`.
+/// Evaluates the conditions. `cross` holds the metrics of the running operators, by the name below `.cross`.
 pub fn look(
     plan: &AutoscalePlan,
     own: &Figures,
@@ -151,7 +101,7 @@ pub fn look(
         ..Sources::default()
     };
     let turns = Turns::default();
-    // Of no custom resource: nothing that a condition renders has a name of its own.
+    // No custom resource is involved: a condition renders nothing with a name of its own.
     let nobody = ObjectKey {
         namespace: None,
         name: "".into(),
@@ -185,25 +135,25 @@ pub fn look(
     }
 }
 
-/// Where an autoscaler stands; it starts with what is declared.
+/// The state of an autoscaler; it starts with the declared capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scaling {
-    /// What is declared counts.
+    /// The declared capacity is in effect.
     #[default]
     Baseline,
-    /// `do` counts, and the conditions hold.
+    /// `do` is in effect, and the conditions hold.
     Active,
-    /// `do` still counts; the conditions have not held since then.
+    /// `do` is still in effect; the conditions have not held since that time.
     Cooling(Timestamp),
 }
 
 impl Scaling {
-    /// Whether `do` counts.
+    /// True if `do` is in effect.
     pub fn is_active(self) -> bool {
         self != Self::Baseline
     }
 
-    /// Where it stands after a look: up at once, and back when the conditions have not held for the cooldown.
+    /// Returns the state after an evaluation: up at once, and back after the conditions have not held for the cooldown.
     #[must_use]
     pub fn after(self, plan: &AutoscalePlan, holds: bool, now: Timestamp) -> Self {
         let since = match self {
@@ -219,8 +169,8 @@ impl Scaling {
         }
     }
 
-    /// When to look again, after a look at `now`: in an interval, or before where something is due, such as a condition
-    /// that `turns`.
+    /// Returns when to evaluate again, after an evaluation at `now`: after an interval, or earlier if something is due, such
+    /// as a condition that `turns`.
     pub fn next_look(
         self,
         plan: &AutoscalePlan,

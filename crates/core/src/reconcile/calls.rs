@@ -1,4 +1,4 @@
-//! Calls to the outside: what is asked, and what templates see of what came back.
+//! External calls: the request, and the answer as templates see it.
 //!
 //! ```text
 //!  CallPlan ── rendered ──► Request ── Read::Call ──► the runtime ── answered ──► sources::Answer
@@ -11,40 +11,42 @@ mod seen;
 
 use std::{fmt, time::Duration};
 
+use crate::plan::{Piece, Retry};
+
 pub(super) use make::make;
 pub use seen::{answered, assumed};
 
-/// A call as a pass asks for it, everything rendered. Two equal ones are one call.
+/// A call that a pass requests, with everything rendered. Two equal requests are one call.
 ///
-/// Shown without what may be secret: the URL's path, headers, token and body.
+/// Its `Debug` output omits what may be secret: the URL's path, headers, token and body.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
-    /// Which call it is, by its place in [`OperatorPlan::calls`](crate::plan::OperatorPlan::calls).
+    /// The index of the call in [`OperatorPlan::calls`](crate::plan::OperatorPlan::calls).
     pub place: usize,
     /// The call's key under `.external`.
     pub name: Box<str>,
     /// The HTTP method, in capitals.
     pub method: &'static str,
-    /// Where the call goes; not yet judged.
+    /// The URL; not yet checked.
     pub url: Box<str>,
     /// Names and values of headers, sorted.
     pub headers: Box<[(Box<str>, Box<str>)]>,
-    /// The bearer token, in pieces: texts, and variables that only the runtime knows.
+    /// The bearer token, in pieces: texts, and variables that only the runtime resolves.
     pub token: Box<[Piece]>,
-    /// What is sent; nothing where it is empty.
+    /// The request body; none is sent if it is empty.
     pub body: Box<str>,
-    /// The only status that counts as success; none for all but 4xx and 5xx.
+    /// The only status that counts as success; none accepts all except 4xx and 5xx.
     pub expected_status: Option<u16>,
-    /// How long one try may take.
+    /// The timeout of one attempt.
     pub timeout: Duration,
-    /// How it is tried again.
+    /// The retry rule.
     pub retry: Retry,
-    /// How long a good answer is used again.
+    /// How long a successful answer is reused.
     pub cache_for: Option<Duration>,
 }
 
 impl Request {
-    /// Whether an answer of that status counts as success.
+    /// True if an answer with that status counts as success.
     pub fn takes(&self, status: u16) -> bool {
         match self.expected_status {
             Some(expected) => status == expected,
@@ -53,7 +55,7 @@ impl Request {
     }
 }
 
-/// Shows name and method alone.
+/// Shows only name and method.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -63,70 +65,16 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A part of a token.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Piece {
-    /// Text as it is.
-    Text(Box<str>),
-    /// The value of an environment variable of the runtime, by its name.
-    Variable(Box<str>),
-}
-
-/// Shows no text: it may be secret.
-impl fmt::Debug for Piece {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(_) => f.write_str("…"),
-            Self::Variable(name) => write!(f, "${name}"),
-        }
-    }
-}
-
-/// How a call that failed is tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Retry {
-    /// Tries in all, at least one.
-    pub attempts: u32,
-    /// The first wait.
-    pub initial: Duration,
-    /// The longest wait.
-    pub most: Duration,
-    /// How many thousandths of a wait the next one is.
-    pub thousandths: u32,
-}
-
-impl Retry {
-    /// One try.
-    pub const NONE: Retry = Retry {
-        attempts: 1,
-        initial: Duration::ZERO,
-        most: Duration::ZERO,
-        thousandths: 1000,
-    };
-
-    /// The wait after the try of that number, from 1.
-    pub fn wait(&self, attempt: u32) -> Duration {
-        let mut wait = self.initial;
-        for _ in 1..attempt {
-            if wait >= self.most {
-                break;
-            }
-            wait = wait.saturating_mul(self.thousandths) / 1000;
-        }
-        wait.min(self.most)
-    }
-}
-
-/// What came of a call.
+/// The result of a call.
 ///
-/// Shown without the body.
+/// Its `Debug` output omits the body.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The status; none where there was no answer.
+    /// The status; none if there was no answer.
     pub status: Option<u16>,
     /// The body as text, at most 256 KiB.
     pub body: Box<str>,
-    /// Why the call counts as failed; none where it did not.
+    /// Why the call counts as failed; none if it succeeded.
     pub error: Option<Trouble>,
 }
 
@@ -142,9 +90,9 @@ impl fmt::Debug for Answer {
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// What happened and the mend, without anything that was sent or answered.
+    /// The problem and the fix, without any data that was sent or received.
     pub message: Box<str>,
-    /// Whether only a change of the input or of the runtime's flags mends it: it is no use to call again.
+    /// Whether only a change of the input or of the runtime's flags fixes it: a retry is pointless.
     pub permanent: bool,
 }
 

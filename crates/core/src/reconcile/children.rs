@@ -1,4 +1,4 @@
-//! `.children`: what templates see of the children that exist.
+//! `.children`: the existing children, as templates see them.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -14,8 +14,8 @@ use crate::{
     value::{Key, Map, Node},
 };
 
-/// `.children`: by kind the first declared object that exists (`deployment`), of Jobs the one created last, and all by
-/// name (`deployments`).
+/// Returns `.children`: by kind the first declared object that exists (`deployment`), for Jobs the most recently created one,
+/// and all objects by name (`deployments`).
 pub(super) fn children_data(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -31,7 +31,7 @@ pub(super) fn children_data(
             by_kind.entry(&child.key.kind).or_default().push(child);
         }
     }
-    // An order of one is known without asking what each is called.
+    // The order of a single child is known without rendering names.
     let order = by_kind.values().any(|children| children.len() > 1);
     let order = order.then(|| DeclaredOrder::of(plan, observed, frame));
     for (kind, children) in &mut by_kind {
@@ -65,7 +65,7 @@ pub(super) fn children_data(
     Node::Map(aliases.collect::<Map>())
 }
 
-/// What templates read of objects that the operator does not create: the first by name, or all of them.
+/// Returns objects that the operator does not create, as templates read them: the first by name, or all of them.
 fn of_watched(watched: &Node, number: Number) -> Option<Node> {
     match number {
         Number::Plural => Some(watched.clone()),
@@ -76,7 +76,7 @@ fn of_watched(watched: &Node, number: Number) -> Option<Node> {
     }
 }
 
-/// What templates read of a child, with what is added to it.
+/// Returns a child as templates read it, with its additions.
 fn seen(child: &ObservedChild, frame: Frame<'_>) -> Node {
     let mut node = child.record.view.clone();
     let added = &frame.sources.added;
@@ -93,11 +93,11 @@ fn is_job(kind: &GroupKind) -> bool {
     (&*kind.group, &*kind.kind) == ("batch", "Job")
 }
 
-/// Which of several children of a kind was declared first. Names that themselves read children come after all others.
+/// The declaration order of children of one kind. Names that themselves read children come after all others.
 pub(super) struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
 
 impl DeclaredOrder {
-    /// The names that can be rendered.
+    /// Renders the names that can be rendered.
     pub(super) fn of(plan: &OperatorPlan, observed: &Observed, frame: Frame<'_>) -> Self {
         let data = frame.sources.data(observed);
         let inputs = Inputs::of(plan, &data, frame);
@@ -141,7 +141,7 @@ impl DeclaredOrder {
         Self(positions)
     }
 
-    /// Whether an entry declares a child of that kind and name.
+    /// True if an entry declares a child of that kind and name.
     pub(super) fn has(&self, kind: &GroupKind, name: &str) -> bool {
         self.position(kind, name).is_some()
     }

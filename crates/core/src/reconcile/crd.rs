@@ -1,26 +1,26 @@
-//! What is kept of a `CustomResourceDefinition`, and what its schema says of a path.
+//! The record of a `CustomResourceDefinition`, and its schema at a path.
 //!
-//! A CRD may be a megabyte; its record holds names, flags, and of each version's schema the part under `status`
-//! without descriptions, defaults and rules.
+//! A CRD may be a megabyte; its record holds names, flags, and from each version's schema the part under `status` without
+//! descriptions, defaults and rules.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::facts::{CrdFacts, StatusShape};
 use super::record::{Identity, Malformed, in_metadata};
 use crate::{
-    plan::GroupKind,
+    plan::{GroupKind, ObjectKey, ResourceType, built_in},
     schema::{EMBEDDED, INT_OR_STRING, PRESERVE, Schema},
     value::{Key, Map, Node, Path, Sieve},
 };
 
-/// What is kept of a CRD.
+/// The record of a CRD.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the definition"
 )]
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrdRecord {
-    /// Who it is; its name is `<plural>.<group>`.
+    /// Its identity; its name is `<plural>.<group>`.
     pub id: Identity,
     /// API group of its kind.
     pub group: Key,
@@ -28,7 +28,7 @@ pub struct CrdRecord {
     pub kind: Key,
     /// REST plural.
     pub plural: Key,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub namespaced: bool,
     /// Its labels.
     pub labels: BTreeMap<Box<str>, Box<str>>,
@@ -47,14 +47,13 @@ pub struct CrdRecord {
 pub struct CrdVersion {
     /// `v1`.
     pub name: Key,
-    /// Whether the API server answers for it.
+    /// Whether the API server serves it.
     pub served: bool,
-    /// Whether objects are stored as it.
+    /// Whether objects are stored in it.
     pub storage: bool,
     /// Whether it has the status subresource.
     pub has_status: bool,
-    /// The schema of `status`, as far as [`StatusShape`] reads it. None where the API server drops
-    /// `status` altogether.
+    /// The schema of `status`, as far as [`StatusShape`] reads it. None if the API server drops `status` completely.
     pub status_schema: Option<Arc<Node>>,
 }
 
@@ -62,7 +61,7 @@ impl CrdRecord {
     /// Records `object`, a `CustomResourceDefinition` of `apiextensions.k8s.io/v1`.
     ///
     /// # Errors
-    /// [`Malformed`] when name, uid, resourceVersion, or the names of the kind are absent.
+    /// [`Malformed`] if name, uid, resourceVersion, or the names of the kind are absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let at = |fields: &[&str]| {
@@ -105,6 +104,38 @@ impl CrdRecord {
         })
     }
 
+    /// What stands in for the CRD of a built-in kind, which has none: it is always served, and no status of it is ours to write.
+    pub fn built_in(resource: &ResourceType) -> Option<Self> {
+        let (plural, namespaced) = built_in(&resource.group_kind())?;
+        let name = format!("{plural}.{}", resource.group);
+        let version = CrdVersion {
+            name: resource.version.clone(),
+            served: true,
+            storage: true,
+            has_status: false,
+            status_schema: None,
+        };
+        Some(Self {
+            id: Identity {
+                key: ObjectKey {
+                    namespace: None,
+                    name: Key::from(name),
+                },
+                uid: "".into(),
+                resource_version: "".into(),
+            },
+            group: resource.group.clone(),
+            kind: resource.kind.clone(),
+            plural: Key::from(plural),
+            namespaced,
+            labels: BTreeMap::new(),
+            versions: [version].into(),
+            established: true,
+            names_accepted: true,
+            deleting: false,
+        })
+    }
+
     /// What [`CrdRecord::read`] looks at: of each version's schema no more than its part under `status`.
     pub fn looks_at() -> Sieve {
         let path = |fields: &[&str]| Path::of_fields(fields.iter().copied());
@@ -132,7 +163,7 @@ impl CrdRecord {
             .with_each(&path(&["spec", "versions"]), &of_each.map(path))
     }
 
-    /// Bytes on the heap, without what is shared.
+    /// Returns the bytes on the heap, without shared data.
     pub fn heap_bytes(&self) -> usize {
         let labels = self.labels.iter();
         let labels = labels.map(|(key, value)| 2 * size_of::<Box<str>>() + key.len() + value.len());
@@ -143,7 +174,7 @@ impl CrdRecord {
         self.id.heap_bytes() + labels.sum::<usize>() + versions.sum::<usize>()
     }
 
-    /// Its kind without a version.
+    /// Returns its kind without a version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind {
             group: self.group.clone(),
@@ -151,12 +182,12 @@ impl CrdRecord {
         }
     }
 
-    /// The version of that name.
+    /// Returns the version of that name.
     pub fn version(&self, name: &str) -> Option<&CrdVersion> {
         self.versions.iter().find(|version| &*version.name == name)
     }
 
-    /// What a pass over objects of version `name` needs to know; none where the CRD has no such version.
+    /// Returns the facts for a pass over objects of version `name`; none if the CRD has no such version.
     pub fn facts(&self, name: &str) -> Option<CrdFacts> {
         let version = self.version(name)?;
         Some(CrdFacts {
@@ -166,14 +197,14 @@ impl CrdRecord {
         })
     }
 
-    /// Whether the API server answers for version `name` now.
+    /// True if the API server serves version `name` now.
     pub fn serves(&self, name: &str) -> bool {
         self.established
             && self.names_accepted
             && self.version(name).is_some_and(|version| version.served)
     }
 
-    /// Whether anything but the resourceVersion differs.
+    /// True if anything except the resourceVersion differs.
     pub fn differs(&self, before: &Self) -> bool {
         let Self {
             id,
@@ -232,8 +263,8 @@ fn flag(schema: &Node, field: &str) -> bool {
     schema.get(field).and_then(Node::as_bool) == Some(true)
 }
 
-/// The part of a whole object's schema that lies under `status`; where the object keeps unknown fields and says nothing
-/// of `status`, a schema that keeps everything.
+/// Returns the part of an object's schema under `status`; if the object keeps unknown fields and has no schema for `status`,
+/// one that keeps everything.
 pub(super) fn status_schema(root: &Node) -> Option<Arc<Node>> {
     let schema = match root
         .get("properties")
@@ -246,12 +277,12 @@ pub(super) fn status_schema(root: &Node) -> Option<Arc<Node>> {
     Some(Arc::new(schema))
 }
 
-/// A schema that keeps everything.
+/// Returns a schema that keeps everything.
 pub(super) fn open_schema() -> Arc<Node> {
     Arc::new(Node::object([(PRESERVE, Node::Bool(true))]))
 }
 
-/// A schema without what nobody here reads. Of the rules for texts one is kept: whether the empty one keeps them all.
+/// Returns a schema without unused parts. One rule for strings is kept: whether the empty string satisfies them all.
 fn shape(schema: &Node) -> Node {
     let Some(fields) = schema.as_map() else {
         return schema.clone();

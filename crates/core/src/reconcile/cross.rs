@@ -19,27 +19,27 @@ use crate::{
     value::{Key, Map, Node, Path, Step},
 };
 
-/// A custom resource of another operator that a pass asks for.
+/// A custom resource of another operator that a pass reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CrossRead {
     /// The entry of [`OperatorPlan::cross`], by its name.
     pub name: Key,
-    /// Its namespace; none is that of cluster-scoped resources, and of a choice by labels every one.
+    /// Its namespace; none for cluster-scoped resources, and all namespaces for a selection by labels.
     pub namespace: Option<Key>,
-    /// Which one.
+    /// The selection.
     pub by: CrossBy,
 }
 
-/// Which custom resource is asked for.
+/// Selects the custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CrossBy {
-    /// The one of that name.
+    /// By name.
     Name(Key),
-    /// The first that has these labels.
+    /// The first with these labels.
     Labels(BTreeMap<Key, Box<str>>),
 }
 
-/// Puts `.cross` into the sources, as far as it is known; what cannot be read becomes unavailable.
+/// Adds `.cross` to the sources, as far as it is known; resources that cannot be read become unavailable.
 ///
 /// # Errors
 /// The reads that are not answered yet.
@@ -58,7 +58,7 @@ pub(super) fn fill(
             Ok(Some(read)) => {
                 take(entry, observed, read, sources, &mut lacking);
             }
-            // Without a name there is none.
+            // Without a name there is no resource.
             Ok(None) => put(sources, entry, absent()),
             Err(error) => hide(sources, entry, error.message),
         }
@@ -70,7 +70,7 @@ pub(super) fn fill(
     }
 }
 
-/// Whether what chooses the resource depends on others.
+/// True if the selection of the resource depends on other resources.
 fn reads_others(entry: &CrossPlan) -> bool {
     let mut paths = entry.leaves().flat_map(|leaf| leaf.template.reads());
     paths.any(|path| match path.steps().first() {
@@ -79,7 +79,7 @@ fn reads_others(entry: &CrossPlan) -> bool {
     })
 }
 
-/// What the entry asks for; nothing where it chooses none.
+/// Returns the read of the entry; none if it selects no resource.
 fn read(
     plan: &OperatorPlan,
     entry: &CrossPlan,
@@ -137,7 +137,7 @@ fn read(
     }))
 }
 
-/// Takes the answers to what the entry asks for, or asks.
+/// Takes the answers to the entry's read, or adds it to the lacking reads.
 fn take(
     entry: &CrossPlan,
     observed: &Observed,

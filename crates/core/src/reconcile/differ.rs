@@ -1,11 +1,11 @@
-//! Which rendered objects need a write: decided from who owns which field, never from values.
+//! Decides which rendered objects need a write, from the ownership of fields, never from values.
 //!
-//! The API server keeps our Apply entry in `managedFields` exact: whoever changes a value that we applied takes the path
-//! out of it, and an equal write leaves it. So an object needs no write when its `applied` annotation names what is
-//! rendered now and our entry covers every rendered leaf. That holds over any defaulting or normalisation by the server.
+//! The API server keeps our Apply entry in `managedFields` exact: a client that changes a value that we applied removes the
+//! path from it, and an equal write leaves it. So an object needs no write if its `applied` annotation names the current
+//! rendering and our entry covers every rendered leaf. That holds under any defaulting or normalization by the server.
 //!
-//! Several managers may apply one leaf as long as they say the same. Where we come to say something else, the server
-//! refuses and names the leaf: from then on it is the other's.
+//! Several managers may apply one leaf while their values are equal. When our value changes, the server refuses and names the
+//! leaf: from then on it belongs to the other manager.
 
 use super::{
     owned::{Own, Step, trail_path},
@@ -15,37 +15,37 @@ use super::{
 use crate::api::names;
 use crate::value::{Key, Map, Node, Path, Step as PathStep};
 
-/// A field that another manager holds by apply: it is theirs until they let it go.
+/// A field that another manager holds by apply: that manager owns it until it releases it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The field, from the object's root.
     pub path: Path,
-    /// Who holds it.
+    /// The manager that holds it.
     pub manager: String,
 }
 
-/// What must be done about one rendered object that exists and is ours.
+/// The action needed for one rendered object that exists and is ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Whether the object was rendered from other input than what was applied last.
+    /// Whether the object was rendered from other input than the last applied one.
     pub changed: bool,
-    /// Leaves that somebody took by update, or removed: drift.
+    /// Leaves that another client changed by update, or removed: drift.
     pub drift: Vec<Path>,
     /// Leaves that another manager holds by apply.
     pub held: Vec<Held>,
 }
 
 impl Difference {
-    /// Whether the object needs a write.
+    /// True if the object needs a write.
     pub fn needs_write(&self) -> bool {
         self.changed || !self.drift.is_empty()
     }
 }
 
-/// What an object shall be.
+/// The wanted state of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// What is rendered.
+    /// The rendered object.
     pub object: &'a Node,
     /// The hash of the input that it was rendered from.
     pub hash: &'a str,
@@ -55,10 +55,10 @@ pub struct Wanted<'a> {
     pub whole_lists: &'a [Path],
 }
 
-/// Compares what is rendered with who owns what of the live object.
+/// Compares a rendered object with the field ownership of the live object.
 ///
-/// `refused` are the fields that the server named when it refused what is rendered, as it writes them: what another applies
-/// of them is theirs, though we applied the same until now.
+/// `refused` are the fields, in the server's notation, that it named when it refused the rendered object: those that another
+/// manager applies belong to that manager, even if we applied the same value until now.
 pub fn difference(
     wanted: &Wanted<'_>,
     record: &ChildRecord,
@@ -91,7 +91,7 @@ pub fn difference(
                 path: trail_path(trail),
                 manager: other.to_owned(),
             }),
-            // While it is empty, a list that is owned by item is in nobody's fields.
+            // While it is empty, a list that is owned by item is in no manager's fields.
             None if is_empty_list(leaf) && !is_owned_whole(trail, wanted.whole_lists) => {}
             _ => difference.drift.push(trail_path(trail)),
         }
@@ -99,7 +99,7 @@ pub fn difference(
     difference
 }
 
-/// `apiVersion`, `kind` and the name are in nobody's managed fields.
+/// `apiVersion`, `kind` and the name are in no manager's fields.
 fn is_identity(trail: &[Step<'_>]) -> bool {
     match trail {
         [Step::Field(root)] => matches!(&***root, "apiVersion" | "kind"),
@@ -110,8 +110,8 @@ fn is_identity(trail: &[Step<'_>]) -> bool {
     }
 }
 
-/// Labels and annotations of our own domain are ours, whoever applies an exported object with them: without them nobody
-/// could tell what was applied.
+/// Labels and annotations of our own domain are ours, even if another client applies an exported object with them: without
+/// them it is unknown what was applied.
 fn is_mark(trail: &[Step<'_>]) -> bool {
     matches!(trail, [.., Step::Field(map), Step::Field(name)]
         if matches!(&***map, "annotations" | "labels") && name.starts_with(names::PREFIX))
@@ -121,7 +121,7 @@ fn is_empty_list(node: &Node) -> bool {
     node.as_list().is_some_and(<[Node]>::is_empty)
 }
 
-/// Whether it leads to one of these lists, or into one: their paths are without indexes.
+/// True if it leads to one of these lists, or into one: their paths are without indexes.
 fn is_owned_whole(trail: &[Step<'_>], lists: &[Path]) -> bool {
     let fields = trail.iter().filter_map(|step| match step {
         Step::Field(key) => Some(*key),
@@ -134,8 +134,8 @@ fn is_owned_whole(trail: &[Step<'_>], lists: &[Path]) -> bool {
     })
 }
 
-/// Calls `visit` with the way to each leaf and the leaf. A null is none: nobody can take it away. An empty map is one
-/// (`emptyDir: {}`), and an empty list: its path may be owned.
+/// Calls `visit` with the path of each leaf and the leaf. A null is not a leaf: no client can remove it. An empty map
+/// (`emptyDir: {}`) and an empty list are leaves: their paths may be owned.
 fn each_leaf<'a>(
     node: &'a Node,
     trail: &mut Vec<Step<'a>>,
@@ -161,7 +161,7 @@ fn each_leaf<'a>(
     }
 }
 
-/// `rendered` without the leaves at `paths`, nor the maps that this leaves empty.
+/// Returns `rendered` without the leaves at `paths`, and without maps that become empty.
 pub fn without(rendered: &Node, paths: &[Path]) -> Node {
     if paths.is_empty() {
         return rendered.clone();
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// What is found of [`RENDERED`] that nothing was refused of.
+    /// Compares [`RENDERED`], of which nothing was refused.
     fn compared(record: &ChildRecord, take_held: bool) -> Difference {
         let rendered = node(RENDERED);
         let wanted = Wanted {
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
     }
 
-    /// What is found of `RENDERED` that the server refused, where `ours` and `theirs` are the fields that we and others apply.
+    /// Compares `RENDERED` after the server refused it, where `ours` and `theirs` are the fields that we and others apply.
     fn refused(fields: &[&str], ours: &str, theirs: &str, take_held: bool) -> Difference {
         let entries = [
             entry(MANAGER, "Apply", ours),

@@ -1,4 +1,4 @@
-//! What `enrich` adds to children, as a pass sees them.
+//! The additions of `enrich` to children, as a pass sees them.
 
 use jiff::Timestamp;
 
@@ -16,7 +16,7 @@ use crate::{
     value::{Key, Path, Step},
 };
 
-/// Puts what is added to children into the sources, as far as it is known; what cannot be read becomes unavailable.
+/// Adds the additions to children to the sources, as far as they are known; data that cannot be read becomes unavailable.
 ///
 /// # Errors
 /// The reads that are not answered yet.
@@ -59,7 +59,7 @@ pub(super) fn fill(
     }
 }
 
-/// The children that get something of `entry` that templates read.
+/// Returns the children with additions of `entry` that templates read.
 fn wanted<'a>(
     plan: &OperatorPlan,
     entry: &EnrichPlan,
@@ -77,7 +77,7 @@ fn wanted<'a>(
     wanted
 }
 
-/// Puts one key of one child into the sources; gives the read that is not answered yet.
+/// Adds one key of one child to the sources; returns the read if it is not answered yet.
 fn add(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -126,7 +126,7 @@ fn is_open(
     renderer.gate(&entry.gate)
 }
 
-/// Whoever reads what would be added to the child cannot tell.
+/// Makes the additions to the child unavailable for all readers.
 fn hide(
     plan: &OperatorPlan,
     addition: &Addition,

@@ -13,8 +13,8 @@ use crate::{
     value::{Key, Map, Node, Path, Step, project},
 };
 
-/// Puts `.events` into the sources, as far as it is known; what cannot be read becomes unavailable. What no template
-/// reads is not asked for.
+/// Adds `.events` to the sources, as far as it is known; Events that cannot be read become unavailable. Entries that no
+/// template reads are not requested.
 ///
 /// # Errors
 /// The reads that are not answered yet.
@@ -41,7 +41,7 @@ pub(super) fn fill(
     }
 }
 
-/// What templates see of an Event: what they read, so that an equal one is equal.
+/// Returns an Event as templates see it: only the fields that they read, so that equal reads compare equal.
 fn seen(entry: &EventPlan, event: &Node) -> Node {
     project(&with_kind(event, &event_kind()), &entry.reads)
 }

@@ -1,4 +1,4 @@
-//! `forEach`: the elements that a declaration makes a child for each of.
+//! `forEach`: the elements for which a declaration creates one child each.
 
 use super::{
     gate,
@@ -14,7 +14,7 @@ use crate::{
     value::Node,
 };
 
-/// The most elements that make children: one custom resource must not fill the cluster.
+/// The maximum number of elements: one custom resource must not fill the cluster.
 pub(super) const MOST_ELEMENTS: usize = 1000;
 
 /// The elements of one declaration, in the order of the list or of the map's keys.
@@ -23,19 +23,19 @@ pub(super) struct Elements<'p> {
     elements: Vec<Element>,
 }
 
-/// What an element's templates read beside the rest.
+/// The additional data for the templates of an element.
 struct Element {
     item: Node,
     index: Node,
-    /// Of a map's entry.
+    /// For an entry of a map.
     value: Option<Node>,
 }
 
 impl<'p> Elements<'p> {
-    /// The elements as the pass sees them; of what is not there, none.
+    /// Returns the elements as the pass sees them; none if the field is missing.
     ///
     /// # Errors
-    /// Where the field cannot be read, is neither list nor map, or has too many elements.
+    /// The field cannot be read, is neither list nor map, or has too many elements.
     pub(super) fn of(each: &'p ForEach, renderer: &Renderer<'_, '_>) -> Result<Self, RenderError> {
         let error = |reason, message| RenderError {
             path: each.path.clone(),
@@ -75,7 +75,7 @@ impl<'p> Elements<'p> {
         })
     }
 
-    /// What the templates read for each element, beside `data`; with where it is, for messages.
+    /// Returns the template data for each element, based on `data`; with its position, for messages.
     pub(super) fn data<'d>(&'d self, data: &Data<'d>) -> impl Iterator<Item = (String, Data<'d>)> {
         let data = data.clone();
         self.elements.iter().map(move |element| {
@@ -90,7 +90,7 @@ impl<'p> Elements<'p> {
     }
 }
 
-/// `.item` and `.value` for an entry of a map.
+/// Returns `.item` and `.value` for an entry of a map.
 fn entry(each: &ForEach, key: &str, value: &Node) -> (Node, Option<Node>) {
     let item = if each.pairs {
         Node::object([("key", Node::from(key)), ("value", value.clone())])

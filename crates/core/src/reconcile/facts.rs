@@ -1,4 +1,4 @@
-//! What a pass knows of its CRD: which fields of the status the API server keeps, and of which types they are.
+//! The facts about its CRD that a pass uses: the status fields that the API server keeps, and their types.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::{
 
 /// The field of the status that holds its conditions.
 pub(super) const CONDITIONS: &str = "conditions";
-/// The field of the status that says which spec it is of.
+/// The field of the status with the generation that it describes.
 pub(super) const GENERATION: &str = "observedGeneration";
 
-/// What a pass needs to know of the CRD, for the version it works with.
+/// The facts about the CRD that a pass uses, for its version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrdFacts {
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
-    /// Whether there is a status subresource: then generation moves with the spec only.
+    /// Whether there is a status subresource: then only spec changes increase the generation.
     pub has_status: bool,
-    /// What the status holds.
+    /// The fields of the status.
     pub status: StatusShape,
 }
 
 impl CrdFacts {
-    /// The facts of a definition that is at hand as a whole. Without it: it has the status subresource, and keeps every status.
+    /// Returns the facts from a complete CRD version. Without one: it has the status subresource, and keeps every status.
     pub fn assumed(namespaced: bool, version: Option<&plan::CrdVersion>) -> Self {
         let schema = match version {
             Some(version) => status_schema(&version.schema),
@@ -44,18 +44,18 @@ impl CrdFacts {
     }
 }
 
-/// What the schema says of the fields below `status`. Those that every pass writes are looked up once.
+/// The schema of the fields below `status`. Fields that every pass writes are looked up once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusShape {
     schema: Option<Arc<Node>>,
     holds_generation: bool,
     holds_handled: bool,
-    /// Which of [`Condition::FIELDS`] its conditions hold.
+    /// Which of [`Condition::FIELDS`] its conditions have.
     of_conditions: [bool; Condition::FIELDS.len()],
 }
 
 impl StatusShape {
-    /// What `schema` says, as [`super::crd::CrdVersion::status_schema`] has it. Without one nothing is held.
+    /// Reads `schema`, as in [`super::crd::CrdVersion::status_schema`]. Without one no field is kept.
     pub fn new(schema: Option<Arc<Node>>) -> Self {
         let mut shape = Self {
             schema,
@@ -71,13 +71,13 @@ impl StatusShape {
         shape
     }
 
-    /// Whether the API server keeps a value at `path`, which starts below `status`.
+    /// True if the API server keeps a value at `path`, which starts below `status`.
     pub fn holds(&self, path: &Path) -> bool {
         !matches!(self.at(path), Below::Nowhere)
     }
 
-    /// The type at `path`: `string`, `integer`, `number`, `boolean`, `object`, `array`, or `int-or-string`. None where the
-    /// schema leaves it open or has no such path.
+    /// Returns the type at `path`: `string`, `integer`, `number`, `boolean`, `object`, `array`, or `int-or-string`. None if
+    /// the schema leaves it open or has no such path.
     pub fn type_at(&self, path: &Path) -> Option<&str> {
         match self.at(path) {
             Below::Schema(found) => found.type_word(),
@@ -85,7 +85,7 @@ impl StatusShape {
         }
     }
 
-    /// Whether the empty text is certain to be valid at `path`, if texts are.
+    /// True if the empty string is certainly valid at `path`, provided that strings are.
     pub(super) fn takes_empty_text(&self, path: &Path) -> bool {
         match self.at(path) {
             Below::Schema(found) => found.takes_empty_text(),
@@ -93,24 +93,24 @@ impl StatusShape {
         }
     }
 
-    /// Whether it holds `observedGeneration`.
+    /// True if it has `observedGeneration`.
     pub(super) fn holds_generation(&self) -> bool {
         self.holds_generation
     }
 
-    /// Whether it holds `lastHandledReconcileAt`, as text.
+    /// True if it has `lastHandledReconcileAt`, as a string.
     pub(super) fn holds_handled(&self) -> bool {
         self.holds_handled
     }
 
-    /// Whether its conditions hold what no condition can do without.
+    /// True if its conditions have the required fields of a condition.
     pub(super) fn holds_conditions(&self) -> bool {
         ["type", "status"]
             .iter()
             .all(|name| self.holds_of_condition(name))
     }
 
-    /// Whether its conditions hold the field of that name.
+    /// True if its conditions have the field of that name.
     pub(super) fn holds_of_condition(&self, name: &str) -> bool {
         let mut fields = Condition::FIELDS.iter().zip(self.of_conditions);
         match fields.find(|(field, _)| **field == name) {
@@ -127,7 +127,7 @@ impl StatusShape {
     }
 }
 
-/// The path of a field of conditions, below `status`.
+/// Returns the path of a field of conditions, below `status`.
 fn of_condition(field: &str) -> Path {
     let mut path = Path::of_fields([CONDITIONS]);
     path.push_index(0);

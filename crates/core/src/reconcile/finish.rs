@@ -1,13 +1,13 @@
-//! The end of a custom resource: which steps of `onDelete` are done, and what is next.
+//! The deletion of a custom resource: which steps of `onDelete` are done, and what is next.
 //!
 //! ```text
-//!  Observed, deleting ── finish ──► Ending: Jobs to make, children to delete, what is awaited
+//!  Observed, deleting ── finish ──► Ending: Jobs to create, children to delete, objects to wait for
 //!                                     │ runtime: writes, then waits for an event or the deadline
-//!                                     └─ nothing left ──► children that Kubernetes does not collect go, then our finalizer
+//!                                     └─ nothing left ──► children that Kubernetes does not collect are deleted, then our finalizer
 //! ```
 //!
-//! It is decided anew each time. What it cannot see again is in the inventory: which Jobs were made, since a finished Job
-//! may be gone.
+//! It is decided again in each pass. The inventory records what cannot be observed: which Jobs were created, since a finished
+//! Job may be gone.
 
 use std::collections::BTreeSet;
 
@@ -31,40 +31,40 @@ use crate::{
     value::Node,
 };
 
-/// What is next for a custom resource that is being deleted.
+/// The next step for a custom resource that is being deleted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
-    /// Jobs to make, once.
+    /// Jobs to create, once.
     pub make: Vec<EndJob>,
     /// Children to delete.
     pub delete: Vec<Deletion>,
-    /// What is awaited: Jobs that run, children that are on their way out.
+    /// Objects to wait for: running Jobs, and children that are being deleted.
     pub awaited: Vec<ChildKey>,
-    /// What could not be decided; the resource stays until it can be.
+    /// Decisions that failed; the resource stays until they can be made.
     pub failures: Vec<Failure>,
-    /// The step that is under way.
+    /// The step in progress.
     pub step: Option<Box<str>>,
-    /// Whether the time is over: nothing more is begun.
+    /// Whether the deadline has passed: nothing more is started.
     pub late: bool,
-    /// What must be known for a decision; with the answers among what was observed, it is made anew.
+    /// Reads needed for a decision; with their answers in the observed state, it is made again.
     pub needs: Vec<Read>,
-    /// When the time is over, or a condition turns.
+    /// When the deadline passes, or the result of a condition changes.
     pub wake: Option<Timestamp>,
-    /// What the inventory is once the Jobs are made.
+    /// The inventory after the Jobs are created.
     pub inventory: Inventory,
 }
 
-/// A Job of the end.
+/// A Job of `onDelete`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndJob {
-    /// Which one.
+    /// Its key.
     pub key: ChildKey,
-    /// The whole object. It has no owner reference: it outlives what would be collected with the resource.
+    /// The whole object. It has no owner reference: it outlives objects that are collected with the resource.
     pub object: Node,
 }
 
 impl Ending {
-    /// Whether nothing is left of `onDelete`.
+    /// True if nothing of `onDelete` is left.
     pub fn is_done(&self) -> bool {
         self.make.is_empty()
             && self.delete.is_empty()
@@ -75,7 +75,7 @@ impl Ending {
     }
 }
 
-/// What is next for a custom resource that is being deleted. Templates see it and its children, and nothing else.
+/// Returns the next step for a custom resource that is being deleted. Templates see only it and its children.
 pub fn finish(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,
@@ -138,7 +138,7 @@ struct End<'a> {
     marks: Marks<'a>,
     frame: Frame<'a>,
     entropy: &'a Entropy,
-    /// Every object that an entry means.
+    /// All objects that entries refer to.
     known: BTreeSet<ChildKey>,
     ending: Ending,
 }
@@ -162,7 +162,7 @@ impl End<'_> {
         }
     }
 
-    /// Whether a gate is open; where that cannot be told, nothing goes on.
+    /// True if a gate is open; if that is unknown, nothing continues.
     fn open(&mut self, gate: &crate::plan::Gate, data: &Data<'_>) -> bool {
         let mut budget = Budget::default();
         let mut renderer = Renderer {
@@ -185,7 +185,7 @@ impl End<'_> {
         }
     }
 
-    /// Looks at one entry, or at each element that it is made for.
+    /// Processes one entry, or each element for which it is expanded.
     fn entry(&mut self, entry: &ChildPlan, data: &Data<'_>, what: What<Self>) {
         let mut budget = Budget::default();
         let mut renderer = Renderer {
@@ -232,7 +232,7 @@ impl End<'_> {
         what(self, entry, renderer, key).map_err(Failure::from)
     }
 
-    /// A Job: it is made once, and done when it is complete or has failed. One that was made and is gone has ended.
+    /// A Job: created once, and done when it is complete or has failed. A Job that was created and is gone has ended.
     fn make(
         &mut self,
         entry: &ChildPlan,
@@ -281,7 +281,7 @@ impl End<'_> {
         Ok(())
     }
 
-    /// Anything else: it is deleted if it is ours, and done when it is gone.
+    /// Any other object: deleted if it is ours, and done when it is gone.
     #[expect(clippy::unnecessary_wraps, reason = "it is a `What`, which may fail")]
     fn delete(
         &mut self,
@@ -309,5 +309,5 @@ impl End<'_> {
     }
 }
 
-/// What is done about an entry's object.
+/// The action for an entry's object.
 type What<E> = fn(&mut E, &ChildPlan, &mut Renderer<'_, '_>, ChildKey) -> Result<(), RenderError>;

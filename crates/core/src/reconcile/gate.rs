@@ -1,4 +1,4 @@
-//! Whether what a gate asks holds.
+//! Evaluates gates.
 
 mod relate;
 
@@ -23,8 +23,8 @@ use crate::{
     window::{self, Daily, Look, time_of_day},
 };
 
-/// What the gates of a pass say beside their answers: when the first of them turns that asks for the time, and what could not
-/// be compared.
+/// Side results of the gates of a pass: when the first time condition changes its result, and comparisons that could not be
+/// made.
 #[derive(Debug, Default)]
 pub struct Turns {
     first: Cell<Option<Timestamp>>,
@@ -32,23 +32,23 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Something changes at that moment.
+    /// Records that a result changes at that moment.
     pub fn at(&self, moment: Timestamp) {
         let first = self.first.get().map_or(moment, |known| known.min(moment));
         self.first.set(Some(first));
     }
 
-    /// The first of all.
+    /// Returns the earliest moment.
     pub fn first(&self) -> Option<Timestamp> {
         self.first.get()
     }
 
-    /// The condition at `path` could not be answered as it is asked, and does not hold for that.
+    /// Records that the condition at `path` could not be evaluated as written, and therefore does not hold.
     pub(crate) fn doubt(&self, path: &str, message: String) {
         self.doubts.borrow_mut().insert((path.into(), message));
     }
 
-    /// What could not be compared, as it is told.
+    /// Returns the comparisons that could not be made, for reports.
     pub fn doubts(&self) -> Vec<Failure> {
         let doubts = self.doubts.borrow();
         let doubt = |(path, message): &(Box<str>, String)| Failure {
@@ -61,10 +61,10 @@ impl Turns {
 }
 
 impl<'d> Renderer<'_, 'd> {
-    /// Whether the gate is open.
+    /// True if the gate is open.
     ///
     /// # Errors
-    /// That of an operand that cannot be rendered, or reads what is unavailable, unless the gate is closed whatever it is.
+    /// An operand cannot be rendered, or reads unavailable data, unless the gate is closed regardless of it.
     pub fn gate(&mut self, gate: &Gate) -> Result<bool, RenderError> {
         let mut open = Ok(true);
         for condition in &gate.all {
@@ -91,7 +91,7 @@ impl<'d> Renderer<'_, 'd> {
         }
     }
 
-    /// Whether one condition holds.
+    /// True if one condition holds.
     ///
     /// # Errors
     /// As [`Renderer::gate`].
@@ -118,7 +118,7 @@ impl<'d> Renderer<'_, 'd> {
         Ok(true)
     }
 
-    /// The left side, as it is; what a template gives that is not all of it is text.
+    /// Returns the left side with its type; a template that is not a single expression gives text.
     fn operand(
         &mut self,
         condition: &Condition,
@@ -146,7 +146,8 @@ impl<'d> Renderer<'_, 'd> {
         }
     }
 
-    /// Whether it is the time. Each window that is asked tells when it turns; one that is shut is enough.
+    /// True if the current time is within the windows. Each evaluated window records when its result changes; one closed
+    /// window is enough.
     fn is_time(&mut self, condition: &Condition, windows: &[Window]) -> Result<bool, RenderError> {
         for window in windows {
             let Look { holds, until } = self.look(condition, window)?;
@@ -182,7 +183,7 @@ impl<'d> Renderer<'_, 'd> {
         })
     }
 
-    /// A time of the day; none where nothing is given.
+    /// Returns a time of the day; none if it is not given.
     fn time(&mut self, leaf: Option<&Leaf>) -> Result<Option<jiff::civil::Time>, RenderError> {
         let Some(leaf) = leaf else {
             return Ok(None);
@@ -203,7 +204,7 @@ impl<'d> Renderer<'_, 'd> {
     }
 }
 
-/// The node at a path that starts with a root's name.
+/// Returns the node at a path that starts with the name of a root.
 pub(super) fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
     let (Step::Field(root), rest) = path.steps().split_first()? else {
         return None;
@@ -211,7 +212,7 @@ pub(super) fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
     data.get(root)?.at(&rest.iter().cloned().collect::<Path>())
 }
 
-/// A value's text, without white space around it.
+/// Returns the text of a value, trimmed.
 fn trimmed(node: &Node) -> Cow<'_, str> {
     match node.to_text() {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),

@@ -1,4 +1,4 @@
-//! Custom resources that are held back, and those that come back by themselves.
+//! Custom resources that are held back, and those that are requeued after a delay.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use super::{
 };
 use crate::{
     api::duration,
-    plan::{Gate, HoldPlan, OperatorPlan, Stage},
+    plan::{Gate, HoldPlan, OperatorPlan, RequeuePlan, Stage},
     template::Budget,
 };
 
-/// Sooner than that no pass follows another by itself.
+/// The minimum delay between a pass and its own requeue.
 const LEAST: Duration = Duration::from_secs(1);
 
 /// Why no pass runs over a custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It is not to be queued.
+    /// It should not be queued.
     NotQueued,
-    /// It is not to be reconciled: the operator's health shows it too.
+    /// It should not be reconciled: the operator's health shows it too.
     Gated,
 }
 
 impl Held {
-    /// What the condition `Gated` says; `unmet` is the path of the condition that does not hold.
+    /// Returns the message of the condition `Gated`; `unmet` is the path of the condition that does not hold.
     pub(super) fn message(self, unmet: Option<&str>) -> String {
         let gate = match self {
             Self::NotQueued => "enqueueGate",
@@ -47,10 +47,11 @@ impl Held {
     }
 }
 
-/// Makes the calls for the gates before a pass, and asks those.
+/// Makes the calls for the gates before a pass, and evaluates the gates.
 ///
 /// # Errors
-/// What is not answered yet; or the pass, which does nothing, where the custom resource is held back or that cannot be told.
+/// The reads that are not answered yet; or the pass, which does nothing, if the custom resource is held back or that is
+/// unknown.
 pub(super) fn look(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -70,7 +71,7 @@ pub(super) fn look(
     ] {
         calls::make(plan, observed, sources, stage, now)?;
         if let Some(cycle) = closed(plan, observed, sources, (gate, held), now) {
-            // What came of the rules is not reported by a pass that does nothing.
+            // A pass that does nothing does not report the results of rules.
             sources.prepared = Prepared::default();
             return Err(cycle.over(std::mem::take(sources)));
         }
@@ -78,7 +79,7 @@ pub(super) fn look(
     Ok(())
 }
 
-/// The pass that does nothing, where the gate is closed or that cannot be told.
+/// Returns the pass that does nothing, if the gate is closed or cannot be evaluated.
 fn closed(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -102,7 +103,7 @@ fn closed(
     let cycle = match renderer.gate(gate) {
         Ok(true) => None,
         Ok(false) => {
-            // Nobody tells when the outside changes its mind.
+            // No event reports a change of external answers.
             let requeue = plan
                 .gates_ask_outside()
                 .then(|| requeue(plan, &mut renderer));
@@ -121,29 +122,35 @@ fn closed(
     cycle
 }
 
-/// How long after the pass another one follows, if it goes well. What gives no duration is told, and does not count.
+/// Returns the delay after which another pass follows a successful one. A text that is not a duration is reported, and ignored.
 pub(super) fn requeue(plan: &OperatorPlan, renderer: &mut Renderer<'_, '_>) -> Option<Duration> {
-    let requeue = plan.requeue.as_ref()?;
-    *renderer.budget = Budget::default();
-    let given = renderer.gate(&requeue.gate).and_then(|open| {
-        let after = open.then(|| renderer.text(&requeue.after)).transpose()?;
-        Ok(after.filter(|text| !text.is_empty()))
-    });
-    let turns = renderer.frame.turns;
-    let path = &requeue.after.path;
-    let length = match given {
-        Ok(text) => duration::parse(&text?).map_err(|_| {
-            let source = requeue.after.template.source();
-            format!("`{source}` must give a duration, such as `5m`")
-        }),
-        Err(error) => Err(error.message),
-    };
-    match length {
-        Ok(length) if length.is_zero() => None,
-        Ok(length) => Some(length.max(LEAST)),
-        Err(message) => {
-            turns.doubt(path, message);
-            None
-        }
+    for rule in &plan.requeue {
+        *renderer.budget = Budget::default();
+        let length = match renderer.gate(&rule.gate) {
+            Ok(false) => continue,
+            Ok(true) => after(rule, renderer),
+            Err(error) => Err(error.message),
+        };
+        return match length {
+            Ok(length) => length,
+            Err(message) => {
+                renderer.frame.turns.doubt(&rule.after.path, message);
+                None
+            }
+        };
     }
+    None
+}
+
+/// How long after the pass the rule asks for another one, if it does.
+fn after(rule: &RequeuePlan, renderer: &mut Renderer<'_, '_>) -> Result<Option<Duration>, String> {
+    let text = renderer.text(&rule.after).map_err(|error| error.message)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let length = duration::parse(&text).map_err(|_| {
+        let source = rule.after.template.source();
+        format!("`{source}` must give a duration, such as `5m`")
+    })?;
+    Ok((!length.is_zero()).then(|| length.max(LEAST)))
 }

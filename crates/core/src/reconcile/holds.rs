@@ -1,7 +1,7 @@
-//! Who else looks after fields of a custom resource that would be normalized.
+//! Other owners of custom resource fields that would be normalized.
 //!
-//! A field that somebody declares is not ours to write: `kubectl apply`, another manager's apply, and `GitOps` tools bring it
-//! back to what they declare, and two that write one field never end.
+//! A field that another client declares is not ours to write: `kubectl apply`, another manager's apply, and `GitOps` tools
+//! restore their declared value, and two writers of one field never stop.
 
 use super::{
     owned::{Own, Ownership, Step},
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::value::{Key, Map, Node, Path, Step as PathStep};
 
-/// The beginnings of labels and annotations by which `GitOps` tools track objects, with what looks after them.
+/// The prefixes of labels and annotations by which `GitOps` tools track objects, with the tool.
 ///
 /// Source: Argo CD, "Resource Tracking"; Flux, labels of the Kustomization and `HelmRelease` controllers.
 const MARKS: [(&str, &str); 3] = [
@@ -18,50 +18,50 @@ const MARKS: [(&str, &str); 3] = [
     ("helm.toolkit.fluxcd.io/", "Flux"),
 ];
 
-/// A label that Argo CD tracks objects by, and others use as well: who wrote it tells.
+/// A label by which Argo CD tracks objects, and which others use as well: its writer decides.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// Where client-side `kubectl apply` keeps what it applied last, as JSON.
+/// The annotation in which client-side `kubectl apply` keeps the last applied object, as JSON.
 ///
 /// Source: Kubernetes, "Declarative Management of Kubernetes Objects Using Configuration Files".
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How the field managers of Argo CD begin.
+/// The prefix of Argo CD's field managers.
 const ARGO: &str = "argocd";
 
-/// What keeps a custom resource's own fields from being written, as far as somebody asked.
+/// The reasons why fields of a custom resource must not be written, for requested fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
-    /// What looks after the whole object, in words.
+    /// The tool or controller that manages the whole object, as text.
     pub object: Option<Box<str>>,
-    /// What holds single fields, in words.
+    /// The holders of single fields, as text.
     pub fields: Box<[(Path, Box<str>)]>,
 }
 
-/// Where a record is asked who holds a field. No object has it, so nothing of it is kept in the record's view.
+/// The root of paths that request the holder of a field. No object has it, so it adds nothing to the record's view.
 const ROOT: &str = "$holds";
 
-/// The path by which a record is asked who holds the field at `path`.
+/// Returns the path that requests the holder of the field at `path`.
 pub fn asks(path: &Path) -> Path {
     std::iter::once(PathStep::Field(Key::from(ROOT)))
         .chain(path.steps().iter().cloned())
         .collect()
 }
 
-/// The path that such a one asks about.
+/// Returns the path of the field in such a request.
 fn asked(path: &Path) -> Option<Path> {
     let root = asks(&Path::root());
     let rest = path.steps().get(root.steps().len()..)?;
     (path.starts_with(&root) && !rest.is_empty()).then(|| rest.iter().cloned().collect())
 }
 
-/// Whether any of the paths asks who holds a field.
+/// True if any of the paths requests the holder of a field.
 pub(super) fn is_asked(paths: &[Path]) -> bool {
     paths.iter().any(|path| asked(path).is_some())
 }
 
-/// What [`Holds::read`] looks at beside the managed fields. Of a field that is asked about the whole tree around it: a value
-/// in place of a map is what holds it.
+/// Returns the fields that [`Holds::read`] reads beside the managed fields. For a requested field this is the whole tree
+/// around it: a value in place of a map holds the field.
 pub(super) fn looks_at(paths: &[Path]) -> Vec<Path> {
     let asked = paths.iter().filter_map(asked);
     let mut roots: Vec<Path> = asked
@@ -76,7 +76,7 @@ pub(super) fn looks_at(paths: &[Path]) -> Vec<Path> {
 }
 
 impl Holds {
-    /// What holds the fields of `object` that `paths` ask about, see [`asks`]; none where nobody asks.
+    /// Reads the holders of the fields of `object` that `paths` request, see [`asks`]; none if nothing is requested.
     pub(super) fn read(object: &Node, paths: &[Path]) -> Option<Box<Self>> {
         let mut asked: Vec<Path> = paths.iter().filter_map(asked).collect();
         if asked.is_empty() {
@@ -108,7 +108,7 @@ impl Holds {
         }))
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         let fields = self.fields.iter();
         let fields = fields.map(|(path, why)| {
@@ -117,7 +117,7 @@ impl Holds {
         size_of::<Self>() + self.object.as_deref().map_or(0, str::len) + fields.sum::<usize>()
     }
 
-    /// What holds the field at `path`.
+    /// Returns the holder of the field at `path`.
     pub fn of(&self, path: &Path) -> Option<&str> {
         let field = self.fields.iter().find(|(held, _)| held == path);
         let field = field.map(|(_, why)| &**why);
@@ -125,7 +125,7 @@ impl Holds {
     }
 }
 
-/// Why the field at `path` cannot be written.
+/// Returns why the field at `path` cannot be written.
 fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String> {
     let keys: Vec<&Key> = path
         .steps()
@@ -152,13 +152,13 @@ fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String>
     Some(format!("`{manager}` applies it"))
 }
 
-/// What client-side `kubectl apply` applied last; none where that is not known or cannot be read.
+/// Returns what client-side `kubectl apply` applied last; none if that is unknown or unreadable.
 fn last_applied(object: &Node) -> Option<Node> {
     let annotations = object.get("metadata")?.get("annotations")?;
     serde_json::from_str(annotations.get(LAST_APPLIED)?.as_str()?).ok()
 }
 
-/// Whether `applied` has a value at `path`, or one that is no map on the way.
+/// True if `applied` has a value at `path`, or a value that is not a map on the way.
 fn declares(applied: &Node, path: &Path) -> bool {
     let mut node = applied;
     for step in path.steps() {
@@ -184,7 +184,7 @@ fn called(node: &Node) -> &'static str {
     }
 }
 
-/// What brings the object back to what it wants it to be.
+/// Returns the tool or controller that restores the object to its declared state.
 fn looked_after(object: &Node) -> Option<String> {
     let meta = object.get("metadata")?;
     let marks = ["labels", "annotations"].into_iter().filter_map(|kind| {
@@ -201,7 +201,7 @@ fn looked_after(object: &Node) -> Option<String> {
         .or_else(|| controller(meta))
 }
 
-/// Argo CD, where it wrote the label that it tracks by.
+/// Returns Argo CD, if it wrote the label by which it tracks objects.
 fn argo_instance(meta: &Node) -> Option<String> {
     meta.get("labels")?.get(INSTANCE)?;
     let entries = meta.get("managedFields")?.as_list()?.iter();
@@ -220,7 +220,7 @@ fn argo_instance(meta: &Node) -> Option<String> {
     ))
 }
 
-/// A controller that made the custom resource for an owner of its own.
+/// Returns the controller that created the custom resource for its own owner.
 fn controller(meta: &Node) -> Option<String> {
     let owners = meta.get("ownerReferences")?.as_list()?;
     let is_controller =

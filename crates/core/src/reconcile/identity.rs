@@ -1,14 +1,15 @@
-//! Who an object is, and which state of it this is: small, since stores hold one for each object.
+//! The identity and version of an object: small, since stores hold one for each object.
 
 use std::fmt;
 
 use super::record::{Malformed, in_metadata, meta};
 use crate::{
+    decode::Version,
     plan::ObjectKey,
     value::{Key, Node, Sieve, hex_digits},
 };
 
-/// What every record has: who the object is and which state of it this is.
+/// The part that every record has: the identity and version of the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Namespace and name.
@@ -26,7 +27,7 @@ impl Identity {
     /// Reads it from an object's metadata.
     ///
     /// # Errors
-    /// [`Malformed`] when name, uid or resourceVersion is absent.
+    /// [`Malformed`] if name, uid or resourceVersion is absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
         let text = |field: &'static str| {
             meta(object, field)
@@ -46,19 +47,19 @@ impl Identity {
         })
     }
 
-    /// What [`Identity::read`] looks at.
+    /// Returns the fields that [`Identity::read`] reads.
     pub fn looks_at() -> Sieve {
         let paths = Self::FIELDS.map(|field| in_metadata(&[field]));
         Sieve::new(&paths)
     }
 
-    /// Bytes on the heap, without the key, which is shared.
+    /// Returns the bytes on the heap, without the key, which is shared.
     pub fn heap_bytes(&self) -> usize {
         self.uid.heap_bytes() + self.resource_version.heap_bytes()
     }
 }
 
-/// A uid: 16 bytes where it is a UUID as Kubernetes writes them, which it is on every server there is.
+/// A uid: 16 bytes if it is a UUID in the form of Kubernetes, which it is on all known servers.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uid(Form);
 
@@ -68,9 +69,9 @@ enum Form {
     Text(Box<str>),
 }
 
-/// Where a UUID's text has dashes.
+/// The positions of dashes in a UUID's text.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
-/// Characters of a UUID's text.
+/// The length of a UUID's text.
 const UUID_LENGTH: usize = 36;
 
 impl From<&str> for Uid {
@@ -79,16 +80,16 @@ impl From<&str> for Uid {
     }
 }
 
-/// The bytes of a UUID in its one canonical form: what is written from them is the same text.
+/// Returns the bytes of a UUID in its canonical form, so that the text can be restored exactly.
 fn uuid(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; UUID_LENGTH] = text.as_bytes().try_into().ok()?;
     let has_dashes = DASHES.iter().all(|at| text[*at] == b'-');
     let digits = text.iter().copied().filter(|byte| *byte != b'-');
-    // Another dash leaves too few digits.
+    // An additional dash leaves too few digits.
     if has_dashes { from_hex(digits) } else { None }
 }
 
-/// The canonical form of a UUID.
+/// Returns the canonical form of a UUID.
 fn uuid_text(bytes: &[u8; 16]) -> [u8; UUID_LENGTH] {
     let mut digits = hex_digits(bytes);
     let mut text = [b'-'; UUID_LENGTH];
@@ -99,7 +100,7 @@ fn uuid_text(bytes: &[u8; 16]) -> [u8; UUID_LENGTH] {
     text
 }
 
-/// 16 bytes of 32 lower-case hexadecimal digits.
+/// Parses 32 lower-case hexadecimal digits into 16 bytes.
 pub(super) fn from_hex(digits: impl Iterator<Item = u8>) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     let mut count = 0;
@@ -117,7 +118,7 @@ pub(super) fn from_hex(digits: impl Iterator<Item = u8>) -> Option<[u8; 16]> {
 }
 
 impl Uid {
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Form::Uuid(_) => 0,
@@ -156,92 +157,6 @@ impl fmt::Debug for Uid {
     }
 }
 
-/// A resourceVersion: a number on every server there is, and opaque where it is not.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Version(State);
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum State {
-    Number(u64),
-    Text(Box<str>),
-}
-
-/// The number that a text is, if it is written again as it was read.
-fn plain_number(text: &str) -> Option<u64> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit())
-        && (text.len() == 1 || !text.starts_with('0'));
-    is_plain.then(|| text.parse().ok()).flatten()
-}
-
-impl From<&str> for Version {
-    fn from(text: &str) -> Self {
-        Self(plain_number(text).map_or_else(|| State::Text(text.into()), State::Number))
-    }
-}
-
-impl Version {
-    /// Whether this one is newer than another. Where either is no number, the newcomer wins.
-    ///
-    /// Source: KEP-5504, comparable resource versions.
-    pub fn is_newer_than(&self, other: &Self) -> bool {
-        match (self.number(), other.number()) {
-            (Some(one), Some(other)) => one > other,
-            _ => self != other,
-        }
-    }
-
-    /// Whether this one is older than another, for certain: both are numbers.
-    pub fn is_behind(&self, other: &Self) -> bool {
-        let numbers = self.number().zip(other.number());
-        numbers.is_some_and(|(one, other)| one < other)
-    }
-
-    fn number(&self) -> Option<u64> {
-        match &self.0 {
-            State::Number(number) => Some(*number),
-            State::Text(text) => text.parse().ok(),
-        }
-    }
-
-    /// Bytes on the heap.
-    pub fn heap_bytes(&self) -> usize {
-        match &self.0 {
-            State::Number(_) => 0,
-            State::Text(text) => text.len(),
-        }
-    }
-}
-
-impl PartialEq<str> for Version {
-    fn eq(&self, text: &str) -> bool {
-        match &self.0 {
-            State::Number(number) => plain_number(text) == Some(*number),
-            State::Text(own) => **own == *text,
-        }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            State::Number(number) => number.fmt(f),
-            State::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl From<&Version> for Node {
-    fn from(version: &Version) -> Self {
-        Self::from(version.to_string())
-    }
-}
-
-impl fmt::Debug for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{self}\"")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -267,22 +182,6 @@ mod tests {
                 (text.to_owned(), text.len())
             );
         }
-    }
-
-    #[test]
-    fn versions_are_compared_as_numbers_where_they_are() {
-        let version = Version::from;
-        assert!(version("10").is_newer_than(&version("9")));
-        assert!(!version("9").is_newer_than(&version("10")));
-        assert!(!version("9").is_newer_than(&version("9")));
-        assert!(version("a").is_newer_than(&version("9")));
-        assert!(version("9").is_newer_than(&version("a")));
-        assert!(!version("a").is_newer_than(&version("a")));
-        assert!(version("9").is_behind(&version("10")) && !version("10").is_behind(&version("9")));
-        assert!(!version("a").is_behind(&version("9")) && !version("9").is_behind(&version("a")));
-        // Leading zeros are kept and mean nothing.
-        assert!(!version("009").is_newer_than(&version("10")));
-        assert_eq!(size_of::<Version>(), 16);
     }
 
     proptest! {

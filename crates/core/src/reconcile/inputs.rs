@@ -1,4 +1,4 @@
-//! `.inputs`: what the imports of a plan give to their Motifs.
+//! `.inputs`: the values that the imports of a plan pass to their Motifs.
 
 use super::{
     render::{Frame, RenderError, Renderer, wanted},
@@ -10,21 +10,21 @@ use crate::{
     value::{Key, Map, Node},
 };
 
-/// The inputs of every import, evaluated once a pass.
+/// The inputs of every import, evaluated once per pass.
 pub(super) struct Inputs<'s> {
     sources: &'s Sources,
     given: Vec<Result<Node, RenderError>>,
 }
 
 impl<'s> Inputs<'s> {
-    /// Evaluates them on `data`, for the custom resource of kind and key `owner`.
+    /// Evaluates the inputs on `data`.
     pub(super) fn of(plan: &OperatorPlan, data: &Data<'_>, frame: Frame<'s>) -> Self {
         let mut inputs = Self {
             sources: frame.sources,
             given: Vec::with_capacity(plan.imports.len()),
         };
         for import in &plan.imports {
-            // Outer ones come first.
+            // Outer imports come first.
             let evaluated = inputs
                 .data(data, import.outer)
                 .and_then(|around| evaluate(import, data, &around, frame));
@@ -44,7 +44,7 @@ impl<'s> Inputs<'s> {
         }
     }
 
-    /// What templates read: `data`, and inside of Motifs the inputs beside it.
+    /// Returns the data of templates: `data`, and inside Motifs the inputs in addition.
     pub(super) fn around<'d>(&'d self, data: Data<'d>) -> Around<'d> {
         let imports = (0..self.given.len()).map(|import| self.data(&data, Some(import)));
         Around {
@@ -54,19 +54,19 @@ impl<'s> Inputs<'s> {
     }
 }
 
-/// What templates read.
+/// The data of templates.
 pub(super) struct Around<'d> {
-    /// In the Katalog itself.
+    /// For the Katalog itself.
     own: Data<'d>,
-    /// In the Motif of each import.
+    /// For the Motif of each import.
     imports: Vec<Result<Data<'d>, RenderError>>,
 }
 
 impl<'d> Around<'d> {
-    /// What children and status fields of `import` read; none is the Katalog itself.
+    /// Returns the data for children and status fields of `import`; none is the Katalog itself.
     ///
     /// # Errors
-    /// The first input's that cannot be evaluated.
+    /// The error of the first input that cannot be evaluated.
     pub(super) fn of(&self, import: Option<usize>) -> Result<&Data<'d>, RenderError> {
         match import.and_then(|import| self.imports.get(import)) {
             None => Ok(&self.own),
@@ -75,7 +75,7 @@ impl<'d> Around<'d> {
     }
 }
 
-/// The inputs of one import. Given values read what is `around` the import, defaults only the custom resource.
+/// Evaluates the inputs of one import. Given values read the data `around` the import, defaults only the custom resource.
 fn evaluate(
     import: &ImportPlan,
     data: &Data<'_>,

@@ -1,4 +1,4 @@
-//! Equal parts of records, held once in the process.
+//! Shares equal parts of records within the process.
 
 use std::{
     hash::{BuildHasher, Hash},
@@ -7,28 +7,28 @@ use std::{
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// The table is not swept before it holds so many.
+/// The minimum size of the table before it is swept.
 const SWEEP_FROM: usize = 64;
 
-/// What is held of one type; dead entries are swept when the table has doubled since the last sweep.
+/// The shared values of one type; dead entries are swept when the table has doubled since the last sweep.
 pub(super) struct Interner<T>(Mutex<Option<Table<T>>>);
 
 struct Table<T> {
     hasher: DefaultHashBuilder,
-    /// With the hash of each: of what is gone it could not be told again.
+    /// With the hash of each: a dropped value cannot be hashed again.
     held: HashTable<(u64, Weak<T>)>,
     sweep_at: usize,
 }
 
 impl<T: Hash + Eq> Interner<T> {
-    /// One that holds nothing; for a static.
+    /// Creates an empty interner, for a static.
     pub(super) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
-    /// The value, as everybody has it who has an equal one.
+    /// Returns the shared instance of an equal value.
     pub(super) fn share(&self, value: T) -> Arc<T> {
-        // The table is whole between any two statements, so a poisoned lock is as good as any.
+        // The table is consistent between any two statements, so poisoning is ignored.
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let table = table.get_or_insert_with(|| Table {
             hasher: DefaultHashBuilder::default(),

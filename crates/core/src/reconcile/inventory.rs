@@ -1,4 +1,4 @@
-//! The inventory annotation: what a custom resource's children may be found under, written before the first is made.
+//! The inventory annotation: the kinds of a custom resource's children, written before the first is created.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,57 +8,57 @@ use std::{
 use super::intern::Interner;
 use crate::{
     api::OperatedKind,
-    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, Places, ResourceType},
+    plan::{ChildKey, GroupKind, MetadataKey, ObjectKey, OperatorPlan, Places, ResourceType},
 };
 
-/// Kinds, labels or finalizers beyond so many are not read.
+/// The maximum number of kinds, labels or finalizers to read.
 const MOST_NAMES: usize = 512;
-/// Children made once, or Jobs of `onDelete`, beyond so many are not read: the API server takes no annotations that hold
-/// more of them.
+/// The maximum number of children created once, or Jobs of `onDelete`, to read: the API server accepts no annotations that
+/// hold more.
 const MOST_CHILDREN: usize = 8192;
-/// Kinds that a message names.
+/// How many kinds a message names.
 const MOST_NAMED: usize = 5;
-/// Bytes of a kind that a message shows.
+/// How many bytes of a kind a message shows.
 const NAMED_BYTES: usize = 100;
 
-/// Group-kinds that may hold children of a custom resource, which children were made once, and what else of ours is on it.
+/// The group-kinds of a custom resource's children, the children that were created once, and our other metadata on it.
 ///
 /// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`, for each Job of its
-/// end a `~kind=namespace/name`, for each label a `@key` and for each finalizer of others a `+name`:
+/// end a `~kind=namespace/name`, for each label a `@key`, for each annotation a `^key` and for each finalizer of others a `+name`:
 /// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects hold neither comma, `!` nor `=`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inventory {
-    /// Group-kinds in use; never narrower than what exists.
+    /// Group-kinds in use; never fewer than exist.
     pub kinds: BTreeSet<GroupKind>,
-    /// Children of plain `onCreate` entries that have been made: they are not made again when somebody deletes them.
+    /// Children of plain `onCreate` entries that have been created: they are not created again when a user deletes them.
     pub made: BTreeSet<ChildKey>,
-    /// Jobs of `onDelete` that have been made: they are not made again when they are gone.
+    /// Jobs of `onDelete` that have been created: they are not created again when they are gone.
     pub ended: BTreeSet<ChildKey>,
-    /// Keys of the labels that we put on it.
-    pub labels: BTreeSet<Box<str>>,
+    /// The labels and annotations that we put on it.
+    pub labels: BTreeSet<MetadataKey>,
     /// Finalizers of others that we put on it.
     pub finalizers: BTreeSet<Box<str>>,
-    /// Whether the text has more than is read. No inventory of ours does, so that such a text is written anew.
+    /// Whether the text has more than is read. Our own inventory never does, so such a text is replaced.
     pub excessive: bool,
 }
 
-/// What the accepted revisions of an operator declare: what of an inventory may be true.
+/// The declarations of an operator's accepted revisions: inventories are checked against them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// Kinds of children.
     pub kinds: BTreeSet<GroupKind>,
-    /// Keys of labels of custom resources.
-    pub labels: BTreeSet<Box<str>>,
+    /// Labels and annotations of custom resources.
+    pub labels: BTreeSet<MetadataKey>,
     /// Finalizers of others on custom resources.
     pub finalizers: BTreeSet<Box<str>>,
     /// The namespaces of the custom resources.
     pub places: Places,
-    /// The namespaces of children, by kind; those of other kinds may be in any.
+    /// The namespaces of children, by kind; children of other kinds may be in any.
     pub child_places: BTreeMap<GroupKind, BTreeSet<Box<str>>>,
 }
 
 impl Declared {
-    /// What one revision declares.
+    /// Returns the declarations of one revision.
     pub fn of(plan: &OperatorPlan) -> Self {
         let kinds: BTreeSet<GroupKind> = plan.kinds().map(ResourceType::group_kind).collect();
         let fixed = kinds
@@ -70,26 +70,33 @@ impl Declared {
         Self {
             child_places: fixed.collect(),
             kinds,
-            labels: plan.labels.iter().map(|(key, _)| (&**key).into()).collect(),
+            labels: plan.labels.iter().map(|(key, _)| key.clone()).collect(),
             finalizers: plan.other_finalizers.iter().cloned().collect(),
             places: plan.own_places(),
         }
     }
 
-    /// The namespaces of the children of a kind.
+    /// Returns the namespaces of the children of a kind.
     pub fn places_of(&self, kind: &GroupKind) -> Places {
         let some = self.child_places.get(kind).cloned();
         some.map_or(Places::All, Places::Only)
     }
 
-    /// What the status of a Katalog has recorded of an operated kind.
+    /// Reads the declarations that the status of a Katalog has recorded for an operated kind.
     pub fn recorded(kind: &OperatedKind) -> Self {
-        let texts = |texts: &[String]| texts.iter().map(|text| (&**text).into()).collect();
+        let texts = |texts: &[String]| -> BTreeSet<Box<str>> {
+            texts.iter().map(|text| (&**text).into()).collect()
+        };
         let kinds = kind.children.iter().flatten();
         let fixed = kind.child_namespaces.iter();
         Self {
             kinds: kinds.map(|kind| GroupKind::parse(kind)).collect(),
-            labels: texts(&kind.labels),
+            labels: {
+                let annotations = texts(&kind.annotations).into_iter();
+                let annotations = annotations.map(MetadataKey::Annotation);
+                let labels = texts(&kind.labels).into_iter().map(MetadataKey::Label);
+                labels.chain(annotations).collect()
+            },
             finalizers: texts(&kind.finalizers),
             places: (kind.namespaces.as_deref())
                 .map_or(Places::All, |some| Places::Only(texts(some))),
@@ -99,11 +106,16 @@ impl Declared {
         }
     }
 
-    /// Records it in the status of a Katalog.
+    /// Records the declarations in the status of a Katalog.
     pub fn record(&self, kind: &mut OperatedKind) {
         let texts = |texts: &BTreeSet<Box<str>>| texts.iter().map(ToString::to_string).collect();
         kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
-        kind.labels = texts(&self.labels);
+        let worn = |field: &str| {
+            let of_field = self.labels.iter().filter(|key| key.field() == field);
+            of_field.map(|key| key.key().to_owned()).collect()
+        };
+        kind.labels = worn("labels");
+        kind.annotations = worn("annotations");
         kind.finalizers = texts(&self.finalizers);
         kind.namespaces = match &self.places {
             Places::All => None,
@@ -115,7 +127,7 @@ impl Declared {
             .collect();
     }
 
-    /// Adds what another revision declares.
+    /// Adds the declarations of another revision.
     pub fn extend(&mut self, other: Self) {
         for kind in &other.kinds {
             let places = other.places_of(kind);
@@ -137,7 +149,7 @@ impl Declared {
 }
 
 impl Inventory {
-    /// Reads the annotation's text; what cannot be read is passed over, since a user may have edited it.
+    /// Parses the annotation's text; unreadable parts are skipped, since a user may have edited it.
     pub fn parse(text: &str) -> Self {
         let mut inventory = Self::default();
         for item in text
@@ -150,7 +162,11 @@ impl Inventory {
             } else if let Some(ended) = item.strip_prefix('~') {
                 put(&mut inventory.ended, MOST_CHILDREN, child(ended))
             } else if let Some(label) = item.strip_prefix('@') {
-                put(&mut inventory.labels, MOST_NAMES, Some(label.into()))
+                let label = MetadataKey::Label(label.into());
+                put(&mut inventory.labels, MOST_NAMES, Some(label))
+            } else if let Some(annotation) = item.strip_prefix('^') {
+                let annotation = MetadataKey::Annotation(annotation.into());
+                put(&mut inventory.labels, MOST_NAMES, Some(annotation))
             } else if let Some(finalizer) = item.strip_prefix('+') {
                 put(
                     &mut inventory.finalizers,
@@ -166,8 +182,8 @@ impl Inventory {
         inventory
     }
 
-    /// What of it some accepted revision declared. Anything else is not ours: whoever may write the custom resource may write
-    /// its annotations.
+    /// Returns the part of it that some accepted revision declared. Anything else is not ours: every client that may write
+    /// the custom resource may write its annotations.
     #[must_use]
     pub fn checked(self: &Arc<Self>, declared: &Declared) -> Arc<Self> {
         let is_ours = |key: &ChildKey| declared.kinds.contains(&key.kind);
@@ -193,7 +209,7 @@ impl Inventory {
         checked.share()
     }
 
-    /// What [`Inventory::checked`] left out, in words; `None` if that is nothing. It names a few of many.
+    /// Describes what [`Inventory::checked`] left out; `None` if that is nothing. It names a few of many.
     pub fn ignored(&self, checked: &Self) -> Option<String> {
         let beyond = |all: usize, checked: usize| all.saturating_sub(checked);
         let kinds: Vec<&GroupKind> = self.kinds.difference(&checked.kinds).collect();
@@ -217,13 +233,13 @@ impl Inventory {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Itself, as all equal ones of the process are: custom resources of one template have the same kinds.
+    /// Returns the shared instance of equal inventories: custom resources of one template have the same kinds.
     pub fn share(self) -> Arc<Self> {
         static SHARED: Interner<Inventory> = Interner::new();
         SHARED.share(self)
     }
 
-    /// The annotation's text; equal inventories have equal texts.
+    /// Returns the annotation's text; equal inventories have equal texts.
     pub fn text(&self) -> String {
         let Self {
             kinds,
@@ -240,13 +256,16 @@ impl Inventory {
         };
         items.extend(children('!', made));
         items.extend(children('~', ended));
-        items.extend(labels.iter().map(|key| format!("@{key}")));
+        items.extend(labels.iter().map(|key| match key {
+            MetadataKey::Label(key) => format!("@{key}"),
+            MetadataKey::Annotation(key) => format!("^{key}"),
+        }));
         items.extend(finalizers.iter().map(|name| format!("+{name}")));
         items.join(",")
     }
 }
 
-/// Puts an item in, if there is one; whether there was room for it.
+/// Adds an item, if there is one; false if there was no room for it.
 fn put<T: Ord>(items: &mut BTreeSet<T>, most: usize, item: Option<T>) -> bool {
     let Some(item) = item else { return true };
     if items.len() >= most {
@@ -256,7 +275,7 @@ fn put<T: Ord>(items: &mut BTreeSet<T>, most: usize, item: Option<T>) -> bool {
     true
 }
 
-/// A kind for a message, cut where somebody made it long.
+/// Formats a kind for a message, cut if it is too long.
 fn shown(kind: &GroupKind) -> String {
     let text = kind.to_string();
     let end = text.floor_char_boundary(NAMED_BYTES);
@@ -284,7 +303,7 @@ mod tests {
     #[test]
     fn the_text_reads_back_as_the_same_inventory() {
         let text = "ConfigMap,Deployment.apps,!Namespace=shop,!Job.batch=shop/build,~Job.batch=shop/drain,\
-                    @example.org/tier,+example.org/backup";
+                    @example.org/tier,^example.org/note,+example.org/backup";
         let inventory = Inventory::parse(text);
         assert_eq!(inventory.kinds.len(), 2);
         assert_eq!(inventory.made.len(), 2);
@@ -299,7 +318,7 @@ mod tests {
         let written = Arc::new(Inventory::parse(text));
         let declared = Declared {
             kinds: [GroupKind::parse("ConfigMap"), GroupKind::parse("Job.batch")].into(),
-            labels: ["tier".into()].into(),
+            labels: [MetadataKey::Label("tier".into())].into(),
             finalizers: ["example.org/ours".into()].into(),
             ..Declared::default()
         };
@@ -355,7 +374,7 @@ mod tests {
         let mut operated = OperatedKind::default();
         declared.record(&mut operated);
         assert_eq!(Declared::recorded(&operated), declared);
-        // A release that did not record namespaces worked in all of them.
+        // A release that did not record namespaces managed all of them.
         operated.namespaces = None;
         operated.child_namespaces.clear();
         declared.extend(Declared::recorded(&operated));

@@ -1,4 +1,4 @@
-//! How far an object has come, by the rules that `kubectl wait`, Argo CD and Flux share.
+//! Computes the readiness of an object, by the rules that `kubectl wait`, Argo CD and Flux share.
 //!
 //! Source: kubernetes-sigs/cli-utils, `pkg/kstatus`.
 
@@ -7,21 +7,21 @@ use crate::{
     value::{Fault, Node, Path},
 };
 
-/// How far an object has come.
+/// The readiness of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is what its spec says.
+    /// It matches its spec.
     Current,
-    /// It is on its way; the text says what is awaited.
+    /// It is in progress; the text says what it waits for.
     InProgress(Box<str>),
-    /// It will not get there without a change; the text says why.
+    /// It will not become ready without a change; the text says why.
     Failed(Box<str>),
     /// It cannot be read.
     Unreadable(Box<Fault>),
 }
 
 impl Readiness {
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Current => 0,
@@ -31,7 +31,7 @@ impl Readiness {
     }
 }
 
-/// The fields that tell how far objects have come, of whatever kind.
+/// The fields that determine readiness, for all kinds.
 const FIELDS: [&[&str]; 19] = [
     &["metadata", "deletionTimestamp"],
     &["metadata", "generation"],
@@ -54,14 +54,14 @@ const FIELDS: [&[&str]; 19] = [
     &["status", "loadBalancer", "ingress"],
 ];
 
-/// What [`readiness`] looks at.
+/// Returns the fields that [`readiness`] reads.
 pub(super) fn looks_at() -> impl Iterator<Item = Path> {
     FIELDS
         .iter()
         .map(|fields| Path::of_fields(fields.iter().copied()))
 }
 
-/// How far `object`, of kind `kind`, has come.
+/// Returns the readiness of `object`, of kind `kind`.
 pub fn readiness(kind: &GroupKind, object: &Node) -> Readiness {
     if object
         .get("metadata")
@@ -116,7 +116,7 @@ fn spec_replicas(object: &Node) -> i64 {
         .unwrap_or(1)
 }
 
-/// Status and message of the condition of that type.
+/// Returns the status of the condition of that type, and the condition.
 fn condition<'a>(object: &'a Node, kind: &str) -> Option<(&'a str, &'a Node)> {
     let conditions = object.get("status")?.get("conditions")?.as_list()?;
     let found = conditions
@@ -143,7 +143,7 @@ fn deployment(object: &Node) -> Readiness {
         return Readiness::Failed(message(found));
     }
     let wanted = spec_replicas(object);
-    // Without an observedGeneration its controller has never looked.
+    // Without an observedGeneration its controller has not seen it yet.
     if object
         .get("status")
         .and_then(|status| int(status, "observedGeneration"))
@@ -172,8 +172,8 @@ fn deployment(object: &Node) -> Readiness {
     }
 }
 
-/// A rollout in progress is not current: every replica above the partition has to be of the update revision. With `OnDelete`
-/// whoever deletes the pods decides when they follow.
+/// Returns the readiness of a `StatefulSet`. A rollout in progress is not current: every replica above the partition must
+/// have the update revision. With `OnDelete` the user who deletes the pods decides when they follow.
 fn stateful_set(object: &Node) -> Readiness {
     let found = replicas(object);
     let strategy = object
@@ -290,7 +290,8 @@ fn service(object: &Node) -> Readiness {
     }
 }
 
-/// Objects without rules of their own: `Reconciling` and `Stalled` first, then `Ready`; without conditions they are current.
+/// Returns the readiness of objects without rules of their own: `Reconciling` and `Stalled` first, then `Ready`; without
+/// conditions they are current.
 fn by_conditions(object: &Node) -> Readiness {
     if let Some(("True", found)) = condition(object, "Stalled") {
         return Readiness::Failed(message(found));
@@ -346,7 +347,7 @@ mod tests {
         let waits = |text: &str| Readiness::InProgress(text.into());
         assert_eq!(of(rolling, 3, 3, "db-2"), Readiness::Current);
         assert_eq!(of(rolling, 2, 3, "db-2"), waits("2 of 3 replicas ready"));
-        // All are ready, and some are of the revision before.
+        // All are ready, and some have the previous revision.
         assert_eq!(of(rolling, 3, 1, "db-1"), waits("1 of 3 replicas updated"));
         assert_eq!(
             of(rolling, 3, 3, "db-1"),

@@ -1,4 +1,4 @@
-//! Labels that a plan puts on its custom resources.
+//! Labels and annotations that a plan puts on its custom resources.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::{
     api::names,
-    plan::{OperatorPlan, label_path},
+    plan::{MetadataKey, OperatorPlan},
     template::{Budget, Data},
     value::Node,
 };
 
-/// Labels by key.
-pub type Labels = BTreeMap<Box<str>, Box<str>>;
+/// Labels and annotations by key.
+pub type Labels = BTreeMap<MetadataKey, Box<str>>;
 
-/// The labels that a custom resource shall have. One that cannot be rendered stays as it is, which is reported.
+/// The labels and annotations that a custom resource shall have. One that cannot be rendered stays as it is, which is reported.
 pub(super) fn labels(
     plan: &OperatorPlan,
     cr: &CrRecord,
@@ -34,7 +34,11 @@ pub(super) fn labels(
             frame,
         };
         let text = renderer.text(leaf).map_err(Failure::from);
-        let legal = text.and_then(|text| match names::check_label_value(&text) {
+        let check = |text: &str| match key {
+            MetadataKey::Label(_) => names::check_label_value(text),
+            MetadataKey::Annotation(_) => Ok(()),
+        };
+        let legal = text.and_then(|text| match check(&text) {
             Ok(()) => Ok(text.into()),
             Err(message) => Err(Failure {
                 reason: Reason::InvalidName,
@@ -49,19 +53,21 @@ pub(super) fn labels(
             },
             Some,
         );
-        labels.extend(value.map(|value| ((&**key).into(), value)));
+        labels.extend(value.map(|value| (key.clone(), value)));
     }
     (labels, failures)
 }
 
-/// The labels of a plan that a custom resource has.
+/// The labels and annotations of a plan that a custom resource has.
 pub fn worn_labels(plan: &OperatorPlan, cr: &CrRecord) -> Labels {
     let keys = plan.labels.iter();
-    keys.filter_map(|(key, _)| Some(((&**key).into(), worn(cr, key)?)))
+    keys.filter_map(|(key, _)| Some((key.clone(), worn(cr, key)?)))
         .collect()
 }
 
-fn worn(cr: &CrRecord, key: &str) -> Option<Box<str>> {
-    let path = label_path(key);
-    cr.view.at(&path).and_then(Node::as_str).map(Box::from)
+fn worn(cr: &CrRecord, key: &MetadataKey) -> Option<Box<str>> {
+    cr.view
+        .at(&key.path())
+        .and_then(Node::as_str)
+        .map(Box::from)
 }

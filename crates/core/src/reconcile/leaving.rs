@@ -1,6 +1,6 @@
-//! What a custom resource that is being deleted waits for, in words: its conditions say it.
+//! Describes what a custom resource that is being deleted waits for, for its conditions.
 
-use super::{reason::Reason, record::ObservedChild, step::Failure};
+use super::{finish::Ending, reason::Reason, record::ObservedChild, step::Failure};
 use crate::{
     api::{
         conditions::{MESSAGE_BYTES, fit},
@@ -12,13 +12,13 @@ use crate::{
 /// Why children of a kind cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// A permission is missing; what the API server says.
+    /// A permission is missing, with the API server's message.
     Forbidden(String),
-    /// The API server does not answer, or with an error; which.
+    /// The API server does not answer, or with this error.
     Unavailable(String),
 }
 
-/// The condition of a custom resource that waits for these children to be deleted.
+/// Returns the reason and message for a custom resource that waits for these children to be deleted.
 pub fn waiting(children: &[ObservedChild]) -> (Reason, String) {
     let lines: Vec<String> = children.iter().map(line).collect();
     let hint = skip();
@@ -37,6 +37,29 @@ fn line(child: &ObservedChild) -> String {
             several.join(", ")
         ),
     }
+}
+
+/// The condition of a custom resource that waits for its `onDelete`.
+pub fn awaits(ending: &Ending) -> (Reason, String) {
+    let made = ending.make.iter().map(|job| &job.key);
+    let deleted = ending.delete.iter().map(|deletion| &deletion.key);
+    let keys = ending.awaited.iter().chain(made).chain(deleted);
+    let keys: Vec<String> = keys.map(ToString::to_string).collect();
+    let step = match &ending.step {
+        Some(step) => format!("`{step}` of `onDelete`"),
+        None => "`onDelete`".to_owned(),
+    };
+    if ending.late {
+        let left = if keys.is_empty() {
+            "with steps left".to_owned()
+        } else {
+            format!("while {} was awaited", keys.join(", "))
+        };
+        let message = format!("the time of {step} is over {left}; {}", skip());
+        return (Reason::EndTimedOut, message);
+    }
+    let message = format!("{step} waits for {}", keys.join(", "));
+    (Reason::Ending, message)
 }
 
 /// The failure of a deletion that cannot tell whether children of a kind are left.

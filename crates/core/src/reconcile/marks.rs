@@ -1,4 +1,4 @@
-//! What makes a rendered object a custom resource's child: name, labels, annotations, owner reference.
+//! The metadata that makes a rendered object a custom resource's child: name, labels, annotations, owner reference.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::{
     value::{Key, Map, Node, hash},
 };
 
-/// The keys that every child has, made once for all passes.
+/// The keys that every child has, created once for all passes.
 struct Keys {
     metadata: Key,
     name: Key,
@@ -40,17 +40,17 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     adopted: Key::new(names::ANNOTATION_ADOPTED),
 });
 
-/// What makes rendered objects children of one custom resource: the same for all of them but for their names.
+/// The metadata for children of one custom resource: the same for all of them except for their names.
 pub(super) struct Marks<'a> {
     owner: &'a ObjectKey,
     labels: [(Key, Node); 3],
     reference: Node,
-    /// Stands in for the reference where it is illegal or unwanted.
+    /// Replaces the reference where it is illegal or unwanted.
     mark: Node,
 }
 
 impl<'a> Marks<'a> {
-    /// The marks of the children that a plan makes for the custom resource that is observed.
+    /// Returns the metadata for children that a plan creates for the observed custom resource.
     pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
         let cr = &observed.cr.id;
         let katalog = format!("{}.{}", plan.katalog.namespace, plan.katalog.name);
@@ -69,7 +69,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Puts them in, with the child's name. `record` is the child as it exists: one that was adopted stays without an owner
+    /// Sets the metadata, with the child's name. `record` is the existing child: an adopted one stays without an owner
     /// reference.
     pub(super) fn put(&self, object: &mut Node, key: &ChildKey, record: Option<&ChildRecord>) {
         let unowned = record.is_some_and(ChildRecord::stays_unowned);
@@ -80,7 +80,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Puts them in for a child that is not to be collected with its owner.
+    /// Sets the metadata for a child that must not be collected with its owner.
     pub(super) fn put_unowned(&self, object: &mut Node, key: &ChildKey) {
         self.put_with(object, key, false);
     }
@@ -107,8 +107,8 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// The child as it is applied to an object that existed before, which gets no owner reference: whoever made it may rely on
-/// deleting it, and Argo CD does not prune an object that has an owner.
+/// Returns the child as it is applied to an object that existed before, which gets no owner reference: its creator may rely
+/// on deleting it, and Argo CD does not prune an object that has an owner.
 pub fn adopted(rendered: &Rendered, owner: &OwnerMark) -> Rendered {
     let mut object = rendered.object.clone();
     let metadata = map_at(&mut object, &KEYS.metadata);
@@ -135,7 +135,7 @@ pub fn adopted(rendered: &Rendered, owner: &OwnerMark) -> Rendered {
     }
 }
 
-/// Whether a child is rendered with an owner reference.
+/// True if a child is rendered with an owner reference.
 pub fn is_owned(rendered: &Rendered) -> bool {
     let metadata = rendered.object.get("metadata");
     metadata.is_some_and(|metadata| metadata.get("ownerReferences").is_some())
@@ -147,14 +147,14 @@ fn put_adopted(object: &mut Node) {
     add(map_at(metadata, &KEYS.annotations), [adopted]);
 }
 
-/// Puts in the hash of what a child shall be.
+/// Sets the hash of the wanted state of a child.
 pub(super) fn put_applied(object: &mut Node, hash: &str) {
     let metadata = map_at(object, &KEYS.metadata);
     let applied = (KEYS.applied.clone(), Node::from(hash));
     add(map_at(metadata, &KEYS.annotations), [applied]);
 }
 
-/// The value under a key, to be changed; whatever is no map becomes one.
+/// Returns the value under a key for modification; a value that is not a map becomes one.
 fn map_at<'n>(node: &'n mut Node, key: &Key) -> &'n mut Node {
     if !matches!(node, Node::Map(_)) {
         *node = Node::Map(Map::default());
@@ -165,7 +165,7 @@ fn map_at<'n>(node: &'n mut Node, key: &Key) -> &'n mut Node {
     }
 }
 
-/// Puts entries in, instead of those of the same keys; whatever is no map becomes one.
+/// Adds entries, replacing those with the same keys; a value that is not a map becomes one.
 fn add(node: &mut Node, entries: impl IntoIterator<Item = (Key, Node)>) {
     match node {
         Node::Map(map) => map.extend(entries),
@@ -173,7 +173,7 @@ fn add(node: &mut Node, entries: impl IntoIterator<Item = (Key, Node)>) {
     }
 }
 
-/// Whether an owner reference from `child` to `owner` is legal: it must not leave the owner's namespace.
+/// True if an owner reference from `child` to `owner` is legal: it must not leave the owner's namespace.
 fn may_reference(owner: &ObjectKey, child: &ObjectKey) -> bool {
     owner.namespace.is_none() || owner.namespace == child.namespace
 }
@@ -196,7 +196,7 @@ fn owner_reference(plan: &OperatorPlan, observed: &Observed) -> Node {
     )
 }
 
-/// Sets a field below the maps that `parents` name, making them; field names may hold dots and slashes.
+/// Sets a field below the maps that `parents` name, creating them; field names may contain dots and slashes.
 pub(super) fn set_in(object: &mut Node, parents: &[&str], field: &str, value: Node) {
     if !matches!(object, Node::Map(_)) {
         *object = Node::Map(Map::default());

@@ -1,13 +1,13 @@
 //! The pure pass over one custom resource: observed in, decisions out.
 //!
 //! ```text
-//!  watch events ── record ──► CrRecord, ChildRecord          (what is kept of an object)
+//!  watch events ── record ──► CrRecord, ChildRecord          (the stored part of an object)
 //!                                   │ Observed
 //!                                   ▼
-//!                       step ──► Cycle: an intent per child  (what is wanted)
-//!                                   │ executor, outside: `differ` says which intents need a write
+//!                       step ──► Cycle: an intent per child  (the wanted state)
+//!                                   │ executor, outside: `differ` decides which intents need a write
 //!                                   ▼
-//!                                Executed                    (what was done)
+//!                                Executed                    (the completed writes)
 //!                                   │
 //!                       status ──► StatusPatch, when it differs
 //! ```

@@ -1,7 +1,7 @@
-//! Objects and Events that lead to a pass: what is kept of them, what happened to one, and whose it is.
+//! Objects and Events that trigger passes: their records, their changes, and the custom resources that they lead to.
 //!
 //! ```text
-//!  object ── Seen ──► before, after ── happened ──► does `on` count it? ── lead ──► custom resources
+//!  object ── Seen ──► before, after ── happened ──► does `on` include it? ── lead ──► custom resources
 //! ```
 
 use jiff::Timestamp;
@@ -16,43 +16,43 @@ use crate::{
     value::{Key, Map, Node, Path, Sieve, hash, project},
 };
 
-/// What is kept of an object that leads to a pass.
+/// The record of an object that triggers passes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
-    /// Who it is.
+    /// Its identity.
     pub id: Identity,
-    /// Tells its content from another: all but its resourceVersion and who wrote what.
+    /// A hash of its content: everything except its resourceVersion and managed fields.
     pub digest: u128,
-    /// What must be known of it. Its kind and version are not in it.
+    /// The fields that are read. Its kind and version are not in it.
     pub view: Node,
 }
 
-/// Custom resources that an object leads to.
+/// The custom resources that an object leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Lead {
-    /// That of this uid.
+    /// The one with this uid.
     Uid(Uid),
-    /// That of this name, in this namespace; without one in any, or in none.
+    /// The one with this name, in this namespace; without one in any namespace, or cluster-scoped.
     Name(Option<Key>, Key),
     /// The one that is this object, or that owns it.
     About(GroupKind, ObjectKey),
 }
 
-/// Why it cannot be told where an object leads.
+/// Why the lead of an object is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct Astray {
     /// The field in the Katalog.
     pub path: Box<str>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
 impl Seen {
-    /// Records `object`, keeping the parts of it that lie under `paths`.
+    /// Records `object`, keeping the parts of it under `paths`.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Identity::read`] says.
+    /// [`Malformed`] as for [`Identity::read`].
     pub fn read(object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let content = content(object);
@@ -65,24 +65,24 @@ impl Seen {
         })
     }
 
-    /// What [`Seen::read`] looks at: it tells every content from another.
+    /// Returns the fields that [`Seen::read`] reads: all, to detect every change of content.
     pub fn looks_at() -> Sieve {
         Sieve::whole()
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.id.heap_bytes() + self.view.heap_bytes()
     }
 
-    /// Whether anything but the resourceVersion differs.
+    /// True if anything except the resourceVersion differs.
     pub fn differs(&self, before: &Self) -> bool {
         let Self { id, digest, view } = self;
         id.uid != before.id.uid || *digest != before.digest || *view != before.view
     }
 }
 
-/// The object without what changes without a change, and without what lists leave out.
+/// Returns the object without fields that change without a change of content, and without fields that lists omit.
 fn content(object: &Node) -> Node {
     let mut content = object.clone();
     if let Node::Map(fields) = &mut content {
@@ -96,7 +96,7 @@ fn content(object: &Node) -> Node {
     content
 }
 
-/// What happened to an object. Another one of its name means that the first is gone.
+/// Returns what happened to an object. Another object of the same name means that the first was deleted.
 pub fn happened(before: Option<&Seen>, after: Option<&Seen>) -> Changes {
     let is_another = |before: &Seen, after: &Seen| before.id.uid != after.id.uid;
     match (before, after) {
@@ -121,11 +121,11 @@ pub fn happened(before: Option<&Seen>, after: Option<&Seen>) -> Changes {
     }
 }
 
-/// Where an object of that kind leads; nowhere where it names none. `namespaced` is whether the custom resources are in
-/// namespaces.
+/// Returns where an object of that kind leads; none if it names no custom resource. `namespaced` is true if the custom
+/// resources are namespaced.
 ///
 /// # Errors
-/// [`Astray`] where a template fails.
+/// [`Astray`] if a template fails.
 pub fn lead(
     key: &KeyPlan,
     kind: &ResourceType,
@@ -164,7 +164,7 @@ pub fn lead(
     Ok((!name.is_empty()).then(|| Lead::Name(namespace, name.into())))
 }
 
-/// The Service that an `EndpointSlice` is of: it belongs to the owner of that.
+/// Returns the Service of an `EndpointSlice`: the slice belongs to the owner of the Service.
 fn service(seen: &Seen) -> Option<Lead> {
     let labels = seen.view.get("metadata")?.get("labels")?;
     let key = ObjectKey {
@@ -174,7 +174,7 @@ fn service(seen: &Seen) -> Option<Lead> {
     Some(Lead::About(GroupKind::parse("Service"), key))
 }
 
-/// What was kept of an object of that kind, with its kind and version.
+/// Returns the record of an object of that kind, with its kind and version.
 pub fn with_kind(view: &Node, kind: &ResourceType) -> Node {
     let mut whole = match view {
         Node::Map(fields) => fields.clone(),
@@ -185,13 +185,13 @@ pub fn with_kind(view: &Node, kind: &ResourceType) -> Node {
     Node::Map(whole)
 }
 
-/// The uid of what an Event is about.
+/// Returns the uid of the object that an Event is about.
 pub fn about_uid(event: &Node) -> Option<&str> {
     let uid = event.get("regarding")?.get("uid")?.as_str();
     uid.filter(|uid| !uid.is_empty())
 }
 
-/// What an Event is about.
+/// Returns the object that an Event is about.
 fn about(event: &Node) -> Option<Lead> {
     let regarding = event.get("regarding")?;
     let text = |field: &str| regarding.get(field).and_then(Node::as_str);

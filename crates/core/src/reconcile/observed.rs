@@ -10,12 +10,12 @@ use super::{
 };
 use crate::plan::{ChildKey, GroupKind, OperatorPlan};
 
-/// A child as it is seen by a pass.
+/// A child as a pass sees it.
 #[derive(Clone, Debug)]
 pub struct ObservedChild {
-    /// Which object.
+    /// Its key.
     pub key: ChildKey,
-    /// What is kept of it.
+    /// Its record.
     pub record: Arc<ChildRecord>,
 }
 
@@ -24,24 +24,25 @@ pub struct ObservedChild {
 pub struct Observed {
     /// The custom resource.
     pub cr: Arc<CrRecord>,
-    /// What of its inventory annotation some accepted revision declared: see [`Inventory::checked`].
+    /// The part of its inventory annotation that some accepted revision declared: see [`Inventory::checked`].
     pub inventory: Arc<Inventory>,
     /// Its children: every object whose [`ChildRecord::owner`] is its uid, sorted by key.
     pub children: Vec<ObservedChild>,
-    /// Children of a custom resource of the same kind, namespace and name that no longer exists, and that Kubernetes does
-    /// not collect, sorted by key: they are adopted where they are declared, and else deleted.
+    /// Children of a deleted custom resource of the same kind, namespace and name that Kubernetes does not collect, sorted by
+    /// key: declared ones are adopted, others deleted.
     pub orphans: Vec<ObservedChild>,
     /// Kinds of its inventory that cannot be read at the moment: nothing is concluded from their absence.
     pub unseen: BTreeSet<GroupKind>,
-    /// Whether its status tells of a pass already; none where its CRD cannot hold that. Passes report after they write, so
-    /// what an unreported custom resource's inventory calls made may have been lost in a crash before it was.
+    /// Whether its status reports a pass already; none if its CRD cannot store that. Passes report after they write, so
+    /// children that the inventory of an unreported custom resource lists as created may have been lost in a crash before
+    /// their creation.
     pub reported: Option<bool>,
-    /// What was read beside them for this pass so far.
+    /// The answers to other reads of this pass so far.
     pub answers: Answers,
 }
 
 impl Observed {
-    /// What the owner annotation of its children says.
+    /// Returns the owner annotation of its children.
     pub fn mark(&self, plan: &OperatorPlan) -> OwnerMark {
         OwnerMark {
             kind: plan.resource.group_kind(),
@@ -50,7 +51,7 @@ impl Observed {
         }
     }
 
-    /// The child of that key.
+    /// Returns the child of that key.
     pub fn child(&self, key: &ChildKey) -> Option<&Arc<ChildRecord>> {
         self.children
             .binary_search_by(|child| child.key.cmp(key))

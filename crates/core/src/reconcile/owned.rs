@@ -1,7 +1,7 @@
-//! Who owns which fields of an object: `metadata.managedFields`, read into trees that siblings share.
+//! The ownership of an object's fields: `metadata.managedFields`, read into trees that siblings share.
 //!
-//! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's
-//! value, `i:<n>` an item by position, `.` the path itself.
+//! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's value,
+//! `i:<n>` an item by position, `.` the path itself.
 
 mod set;
 
@@ -13,25 +13,25 @@ use crate::value::{Key, Node, Path, Sieve};
 pub(super) use self::set::{Element, Scalar};
 pub use self::set::{Fields, Own, Step};
 
-/// How our field managers begin; the rest names the operator.
+/// The prefix of our field managers; the rest names the operator.
 const OURS: &str = "orkestra/";
-/// Of how many managers the sets are compared with each other: far more than an object has, and few enough for one that
-/// somebody fills with thousands.
+/// The maximum number of managers whose sets are compared with each other: far more than an object has, and few enough for an
+/// object with thousands of entries.
 const MOST_COMPARED: usize = 64;
 
-/// Who wrote what of one object, as far as a pass needs to know.
+/// The field ownership of one object, as far as a pass needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ownership {
-    /// What each of our operators owns by apply: field manager and fields, sorted by manager.
+    /// The fields that each of our operators owns by apply: field manager and fields, sorted by manager.
     applied: Box<[(Key, Fields)]>,
-    /// Field managers of ours that wrote by create or update.
+    /// Our field managers that wrote by create or update.
     updated: Box<[Key]>,
-    /// What others own by apply: field manager and fields, sorted by manager.
+    /// The fields that others own by apply: field manager and fields, sorted by manager.
     foreign: Box<[(Key, Fields)]>,
 }
 
 impl Ownership {
-    /// Reads `metadata.managedFields`, of an object.
+    /// Reads `metadata.managedFields` of an object.
     pub fn read<'n>(managed_fields: Option<&'n Node>, own: Own<'_>) -> Self {
         let mut applied = BTreeMap::new();
         let mut foreign = BTreeMap::new();
@@ -72,18 +72,18 @@ impl Ownership {
         }
     }
 
-    /// Itself, as all equal ones of the process are: ten thousand Deployments of one template have one.
+    /// Returns the shared instance of equal values: ten thousand Deployments of one template have one.
     pub fn share(self) -> Arc<Self> {
         static SHARED: Interner<Ownership> = Interner::new();
         SHARED.share(self)
     }
 
-    /// Whether `manager`, one of ours, wrote the object at all.
+    /// True if `manager`, one of ours, wrote the object at all.
     pub fn wrote(&self, manager: &str) -> bool {
         self.applied_by(manager).is_some() || self.updated.iter().any(|other| &**other == manager)
     }
 
-    /// What `manager`, one of ours, owns by apply.
+    /// Returns the fields that `manager`, one of ours, owns by apply.
     pub fn applied_by(&self, manager: &str) -> Option<&Fields> {
         self.applied
             .iter()
@@ -91,7 +91,8 @@ impl Ownership {
             .map(|(_, fields)| fields)
     }
 
-    /// Who but `manager` owns by apply the leaf that `trail` leads to: operators of ours are strangers to each other.
+    /// Returns a manager other than `manager` that owns by apply the leaf at `trail`: our operators are foreign to each
+    /// other.
     pub fn applied_by_other(
         &self,
         manager: &str,
@@ -105,14 +106,14 @@ impl Ownership {
             .map(|(other, _)| &**other)
     }
 
-    /// Who owns by apply what `trail` leads to, or something below it.
+    /// Returns a manager that owns by apply the path at `trail`, or something below it.
     pub(super) fn applier(&self, trail: &[Step<'_>], own: Own<'_>) -> Option<&str> {
         let mut all = self.foreign.iter().chain(&self.applied);
         all.find(|(_, fields)| fields.touches(trail, own))
             .map(|(manager, _)| &**manager)
     }
 
-    /// Bytes on the heap, for the cache metrics; shared between siblings.
+    /// Returns the bytes on the heap, for the cache metrics; shared between siblings.
     pub fn heap_bytes(&self) -> usize {
         let sets = |sets: &[(Key, Fields)]| {
             sets.iter()
@@ -123,14 +124,14 @@ impl Ownership {
     }
 }
 
-/// Adds what [`Ownership::read`] looks at.
+/// Adds the fields that [`Ownership::read`] reads.
 pub(super) fn looks_at(sieve: Sieve) -> Sieve {
     let fields = ["manager", "operation", "subresource", "fieldsV1"];
     let fields = fields.map(|field| Path::of_fields([field]));
     sieve.with_each(&in_metadata(&["managedFields"]), &fields)
 }
 
-/// The managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
+/// Returns the managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
 pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_>) -> Vec<String> {
     let Some(trail) = trail_of(object, path) else {
         return Vec::new();
@@ -149,7 +150,7 @@ pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_
     holders.collect()
 }
 
-/// The steps that lead to `path` in `object`; none where there is no such path.
+/// Returns the steps that lead to `path` in `object`; none if there is no such path.
 fn trail_of<'a>(object: &'a Node, path: &Path) -> Option<Vec<Step<'a>>> {
     let mut node = object;
     let mut trail = Vec::new();
@@ -169,7 +170,7 @@ fn trail_of<'a>(object: &'a Node, path: &Path) -> Option<Vec<Step<'a>>> {
     Some(trail)
 }
 
-/// A path for messages and for taking a leaf out of an object.
+/// Returns a path for messages and for removing a leaf from an object.
 pub fn trail_path(trail: &[Step<'_>]) -> Path {
     let mut path = Path::default();
     for step in trail {
@@ -276,7 +277,7 @@ pub(super) mod tests {
         );
         for another in [&edit, &ours] {
             assert!(!covered(another, "data"), "{another}");
-            // Nobody owns a part of it: it is atomic.
+            // No manager owns a part of it: it is atomic.
             assert!(covered(another, "list"), "{another}");
         }
         let whole = entry("kubectl-edit", "Update", r#"{"f:data":{".":{}}}"#);

@@ -1,8 +1,8 @@
-//! JSON merge patches: what of a status must be said anew.
+//! JSON merge patches for the status.
 
 use crate::value::{Key, Map, Node};
 
-/// The JSON merge patch from `live` to `wanted`; none where they are equal. Source: RFC 7396.
+/// Returns the JSON merge patch from `live` to `wanted`; none if they are equal. Source: RFC 7396.
 pub(super) fn merge_patch(live: &Node, wanted: &Node) -> Option<Node> {
     let (Node::Map(before), Node::Map(after)) = (live, wanted) else {
         return (!is_same(live, wanted)).then(|| wanted.clone());
@@ -21,7 +21,7 @@ pub(super) fn merge_patch(live: &Node, wanted: &Node) -> Option<Node> {
     (!patch.is_empty()).then(|| Node::Map(patch.into_iter().collect::<Map>()))
 }
 
-/// Whether a patch of an absent field leaves anything there that a record keeps: nulls take away what is not there.
+/// True if a patch of an absent field sets anything that a record keeps: nulls remove what is not there.
 fn says_something(value: &Node) -> bool {
     match value {
         Node::Null => false,
@@ -30,7 +30,7 @@ fn says_something(value: &Node) -> bool {
     }
 }
 
-/// Equality as JSON has it, where `3` and `3.0` are one number.
+/// JSON equality, where `3` and `3.0` are one number.
 fn is_same(a: &Node, b: &Node) -> bool {
     match (a, b) {
         (Node::Float(_), Node::Int(_)) | (Node::Int(_), Node::Float(_)) => {

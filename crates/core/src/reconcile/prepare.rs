@@ -1,11 +1,11 @@
-//! The custom resource as a pass takes it: normalized, completed, and found to keep its rules.
+//! Prepares the custom resource for a pass: normalization, completion and validation.
 //!
 //! ```text
-//!  as read ── normalize ──► one form ── mutation ──► complete ── validation ──► refused, with every reason; or not
-//!                 │ what differs, and is nobody else's: a patch of the resource itself
+//!  as read ── normalize ──► canonical ── mutation ──► complete ── validation ──► refused, with every reason; or accepted
+//!                 │ differences in fields that no one else holds: a patch of the resource itself
 //! ```
 //!
-//! Mutation always comes before validation: Kubernetes asks in that order at admission, too.
+//! Mutation always comes before validation: Kubernetes uses that order in admission, too.
 
 mod normalize;
 
@@ -33,22 +33,22 @@ use crate::{
     value::{Node, Path, Step, set},
 };
 
-/// What preparing a custom resource came to.
+/// The result of preparing a custom resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prepared {
-    /// What differs from the custom resource as it was read, in the order in which it was set.
+    /// The differences from the custom resource as read, in the order in which they were set.
     pub changes: Vec<(Path, Node)>,
-    /// What became of `normalize`; none where nothing is declared, or it could not be evaluated.
+    /// The result of `normalize`; none if nothing is declared, or it could not be evaluated.
     pub normalization: Option<Normalization>,
     /// The fields that rules of `mutation` completed, sorted.
     pub completed: Vec<Path>,
-    /// Why the custom resource is not worked on: rules that it does not keep, or that could not be evaluated.
+    /// Why the custom resource is not reconciled: rules that it violates, or that could not be evaluated.
     pub failures: Vec<Failure>,
-    /// Rules that it does not keep, and that only warn.
+    /// Violated rules that only warn.
     pub warnings: Vec<String>,
 }
 
-/// Evaluates rules: what they see but for the custom resource itself.
+/// Evaluates rules: their input except the custom resource itself.
 #[derive(Clone, Copy)]
 struct Rules<'a> {
     plan: &'a OperatorPlan,
@@ -111,7 +111,7 @@ pub(super) fn complete(
     sources.prepared = prepared;
 }
 
-/// Asks whether the custom resource, completed, keeps its rules. What could not be completed is not asked.
+/// Validates the completed custom resource. Without a successful completion it is skipped.
 pub(super) fn validate(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -148,7 +148,7 @@ pub(super) fn validate(
     sources.prepared = prepared;
 }
 
-/// Calls `work` with what rules see at this point of the pass. What their conditions say beside.
+/// Calls `work` with the input of rules at this point of the pass. Returns the side results of their conditions.
 fn evaluate(
     (plan, observed, now): (&OperatorPlan, &Observed, Timestamp),
     sources: &Sources,
@@ -169,7 +169,7 @@ fn evaluate(
 }
 
 impl Prepared {
-    /// What fails for several rules for one cause, such as an input, is told once.
+    /// Adds a failure; one that several rules share, such as a failed input, is reported once.
     fn fail(&mut self, failure: Failure) {
         if !self.failures.contains(&failure) {
             self.failures.push(failure);
@@ -178,7 +178,7 @@ impl Prepared {
 }
 
 impl<'a> Rules<'a> {
-    /// Calls `work` with what expressions of `import` see while the custom resource is `cr`.
+    /// Calls `work` with the input of expressions of `import` while the custom resource is `cr`.
     fn on<T>(
         &self,
         cr: &Node,
@@ -213,7 +213,7 @@ impl<'a> Rules<'a> {
             .at(self.now)
     }
 
-    /// What a rule sets on `cr`; nothing where it does not act.
+    /// Returns the field that a rule sets on `cr`, and its value; none if it does not apply.
     fn completion(
         &self,
         rule: &Completion,
@@ -246,7 +246,7 @@ impl<'a> Rules<'a> {
         })
     }
 
-    /// What is told where a rule is not kept.
+    /// Returns the message if a rule is violated.
     fn demand(&self, rule: &Demand, cr: &Node) -> Result<Option<String>, RenderError> {
         self.on(cr, rule.import, |renderer| {
             if !renderer.gate(&rule.gate)?
@@ -260,19 +260,19 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// The path that a template gave.
+/// Parses a rendered path.
 fn rendered_target(text: &str) -> Result<Path, String> {
     let path = Path::parse(text).map_err(|why| format!("`{text}` is no path: {why}"))?;
     target_of(&path).map_err(|(message, _)| message)?;
     Ok(path)
 }
 
-/// Whether something is given, so that no default counts: `0` and `false` are.
+/// True if a value is given, so that no default applies: `0` and `false` are values.
 fn is_given(node: &Node) -> bool {
     !matches!(node, Node::Null) && node.as_str() != Some("")
 }
 
-/// Whether the items of lists on the way to `path` are there.
+/// True if the list items on the way to `path` exist.
 fn leads_somewhere(cr: &Node, path: &Path) -> bool {
     let mut node = cr;
     for (depth, step) in path.steps().iter().enumerate() {
@@ -286,7 +286,7 @@ fn leads_somewhere(cr: &Node, path: &Path) -> bool {
     true
 }
 
-/// Whether a step is meant for an item of a list.
+/// True if a step refers to an item of a list.
 fn is_item(step: &Step) -> bool {
     match step {
         Step::Index(_) => true,
@@ -294,7 +294,7 @@ fn is_item(step: &Step) -> bool {
     }
 }
 
-/// Equality as JSON has it, where `3` and `3.0` are one number.
+/// JSON equality, where `3` and `3.0` are one number.
 fn is_same(a: &Node, b: &Node) -> bool {
     super::patch::merge_patch(
         &Node::object([("value", a.clone())]),
@@ -303,7 +303,7 @@ fn is_same(a: &Node, b: &Node) -> bool {
     .is_none()
 }
 
-/// Which of the paths of `changes` differ, sorted.
+/// Returns the paths of `changes` that differ, sorted.
 fn differing(before: &Node, after: &Node, changes: &[(Path, Node)]) -> Vec<Path> {
     let paths: BTreeSet<&Path> = changes.iter().map(|(path, _)| path).collect();
     let differ = paths
@@ -312,14 +312,14 @@ fn differing(before: &Node, after: &Node, changes: &[(Path, Node)]) -> Vec<Path>
     differ.cloned().collect()
 }
 
-/// Fields for people: `spec.port, spec.replicas`.
+/// Formats fields for messages: `spec.port, spec.replicas`.
 fn listed<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
     let texts: Vec<String> = paths.into_iter().map(ToString::to_string).collect();
     texts.join(", ")
 }
 
 impl Prepared {
-    /// What the status tells of it. Failures are told with those of the children.
+    /// Returns the conditions about it. Failures are reported with those of the children.
     pub(super) fn conditions(&self) -> impl Iterator<Item = Condition> {
         let of = |kind, reason, message: &str| {
             Condition::new(kind, ConditionStatus::True, reason, message)

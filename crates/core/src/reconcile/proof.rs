@@ -1,12 +1,12 @@
-//! The marks that prove which custom resource a child belongs to.
+//! The metadata that proves to which custom resource a child belongs.
 //!
 //! ```text
-//!  controller owner reference ────────────────────────► its uid
+//!  controller owner reference ───────────────────────────► its uid
 //!  none is legal: owner annotation, else owner-uid label ► its uid, if our field manager wrote the object, and
 //!                                                         if it names itself, or both annotation and label agree
 //! ```
 //!
-//! A single label or annotation can be removed without losing the child. Copied ones gain nothing: a copy is written by
+//! A single label or annotation can be removed without losing the child. Copied metadata has no effect: a copy is written by
 //! another field manager.
 
 use super::{
@@ -19,7 +19,7 @@ use crate::{
     value::{Node, Path},
 };
 
-/// Labels and annotations by which Argo CD and Flux know the objects that they prune.
+/// Labels and annotations by which Argo CD and Flux track the objects that they prune.
 ///
 /// Source: Argo CD, "Resource Tracking"; Flux, kustomize-controller and helm-controller, "Garbage collection".
 const TRACKING: [[&str; 2]; 4] = [
@@ -29,7 +29,7 @@ const TRACKING: [[&str; 2]; 4] = [
     ["labels", "helm.toolkit.fluxcd.io/name"],
 ];
 
-/// The custom resource that a child without an owner reference belongs to, as its owner annotation names it.
+/// The custom resource that owns a child without an owner reference, as its owner annotation names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnerMark {
     /// Its kind.
@@ -41,13 +41,14 @@ pub struct OwnerMark {
 }
 
 impl OwnerMark {
-    /// The annotation's text: `Website.shop.example/east/one/<uid>`, with an empty namespace for a cluster-scoped owner.
+    /// Returns the annotation's text: `Website.shop.example/east/one/<uid>`, with an empty namespace for a cluster-scoped
+    /// owner.
     pub fn text(&self) -> String {
         let namespace = self.key.namespace.as_deref().unwrap_or_default();
         format!("{}/{namespace}/{}/{}", self.kind, self.key.name, self.uid)
     }
 
-    /// Reads the annotation's text; `None` if it does not have that form.
+    /// Parses the annotation's text; `None` if it does not have that form.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let mut part = || parts.next();
@@ -65,17 +66,18 @@ impl OwnerMark {
         })
     }
 
-    /// Whether both name a custom resource of the same kind, namespace and name: it may have been deleted and recreated.
+    /// True if both name a custom resource of the same kind, namespace and name: it may have been deleted and created again.
     pub fn is_same_name(&self, other: &Self) -> bool {
         self.kind == other.kind && self.key == other.key
     }
 }
 
-/// What only few child records have: marks in place of an owner reference, and finalizers while they are being deleted.
+/// Fields that only few child records have: metadata in place of an owner reference, and finalizers while they are being
+/// deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Proof {
     mark: Option<OwnerMark>,
-    /// Whether the owner-uid label names the uid of the mark.
+    /// Whether the owner-uid label has the uid of the annotation.
     labelled: bool,
     adopted: bool,
     tracked: bool,
@@ -83,7 +85,7 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    /// Reads it; `None` is what most objects have.
+    /// Reads it; `None` for most objects.
     pub(super) fn read(object: &Node) -> Option<Box<Self>> {
         let text = |map: &str, name: &str| meta(object, map)?.get(name)?.as_str();
         let mut proof = Self::default();
@@ -103,7 +105,7 @@ impl Proof {
         (proof != Self::default()).then(|| Box::new(proof))
     }
 
-    /// What [`Proof::read`] looks at beside the owner references.
+    /// Returns the fields that [`Proof::read`] reads beside the owner references.
     pub(super) fn looks_at() -> impl Iterator<Item = Path> {
         let marks = [names::ANNOTATION_OWNER, names::ANNOTATION_ADOPTED];
         let marks = marks.map(|name| in_metadata(&["annotations", name]));
@@ -112,7 +114,7 @@ impl Proof {
         marks.into_iter().chain(tracking).chain([finalizers])
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         let finalizers = self.finalizers.iter();
         let finalizers = finalizers.map(|name| size_of::<Box<str>>() + name.len());
@@ -122,7 +124,7 @@ impl Proof {
     }
 }
 
-/// The uid of the custom resource that an object belongs to: its controller's; without one that of the owner annotation, or
+/// Returns the uid of the custom resource that owns an object: its controller's; without one that of the owner annotation, or
 /// of the owner-uid label.
 pub(super) fn owner(object: &Node, proof: Option<&Proof>) -> Option<Uid> {
     if let Some(controller) = controller(object) {
@@ -134,42 +136,42 @@ pub(super) fn owner(object: &Node, proof: Option<&Proof>) -> Option<Uid> {
 }
 
 impl ChildRecord {
-    /// What its owner annotation says, if it has no controller.
+    /// Returns its owner annotation, if it has no controller.
     pub fn mark(&self) -> Option<&OwnerMark> {
         self.proof.as_ref()?.mark.as_ref()
     }
 
-    /// Whether it must not get an owner reference: it existed before it was adopted, or Argo CD or Flux tracks it, which
-    /// would no longer prune it.
+    /// True if it must not get an owner reference: it existed before it was adopted, or Argo CD or Flux tracks it and would
+    /// no longer prune it.
     pub fn stays_unowned(&self) -> bool {
         let proof = self.proof.as_deref();
         proof.is_some_and(|proof| proof.adopted || proof.tracked)
     }
 
-    /// Whether it was taken over by `adopt: true`.
+    /// True if it was taken over by `adopt: true`.
     pub fn is_adopted(&self) -> bool {
         self.proof.as_deref().is_some_and(|proof| proof.adopted)
     }
 
-    /// Its finalizers, if it is being deleted.
+    /// Returns its finalizers, if it is being deleted.
     pub fn finalizers(&self) -> &[Box<str>] {
         let proof = self.proof.as_deref();
         proof.map_or(&[], |proof| &proof.finalizers)
     }
 
-    /// Whether this child is proven to be made by the operator that writes as `manager` for the owner `uid`: labels
-    /// alone prove nothing, other controllers copy them.
+    /// True if this child is proven to be created by the operator that writes as `manager` for the owner `uid`: labels alone
+    /// prove nothing, since other controllers copy them.
     pub fn is_ours(&self, uid: &Uid, manager: &str) -> bool {
         self.owner() == Some(uid) && self.is_proven(manager)
     }
 
-    /// Whether it is that owner's, and Kubernetes does not collect it: it has no owner reference.
+    /// True if it belongs to that owner, and Kubernetes does not collect it: it has no owner reference.
     pub fn is_uncollected(&self, uid: &Uid, manager: &str) -> bool {
         !self.controlled && self.is_ours(uid, manager)
     }
 
-    /// Whether it was made by the operator that writes as `manager` for a custom resource of the same kind, namespace and
-    /// name as `owner` with another uid. Whether that one still exists must be asked.
+    /// True if it was created by the operator that writes as `manager` for a custom resource of the same kind, namespace and
+    /// name as `owner` with another uid. Whether that one still exists must be checked.
     pub fn is_of_predecessor(&self, owner: &OwnerMark, manager: &str) -> bool {
         let mark = self.mark();
         let is_other = mark.is_some_and(|mark| mark.is_same_name(owner) && mark.uid != owner.uid);
@@ -178,7 +180,7 @@ impl ChildRecord {
 
     fn is_proven(&self, manager: &str) -> bool {
         let agree = || self.proof.as_deref().is_some_and(|proof| proof.labelled);
-        // Nothing is concluded from a part of it.
+        // Nothing is concluded from a partly unreadable object.
         let is_read = self.unread().is_none();
         is_read && self.ownership.wrote(manager) && (self.names_itself || agree())
     }

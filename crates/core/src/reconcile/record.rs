@@ -1,4 +1,4 @@
-//! Records: what stores keep of an object instead of the object.
+//! Records: what stores keep of an object instead of the whole object.
 
 use std::{num::NonZeroI64, sync::Arc};
 
@@ -15,7 +15,7 @@ use super::{
     unread::fault_of,
 };
 pub use super::{
-    identity::{Identity, Uid, Version},
+    identity::{Identity, Uid},
     observed::{Observed, ObservedChild},
 };
 use crate::{
@@ -24,17 +24,17 @@ use crate::{
     value::{Fault, Node, Path, Sieve, project},
 };
 
-/// Why an object from the API server could not be recorded: it is not shaped like an object.
+/// Why an object from the API server could not be recorded: required metadata is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an object without {0} came from the API server")]
 pub struct Malformed(pub(super) &'static str);
 
-/// `metadata.<field>` of an object.
+/// Returns `metadata.<field>` of an object.
 pub(super) fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
     object.get("metadata")?.get(field)
 }
 
-/// The path of something in an object's metadata.
+/// Returns the path of a field in an object's metadata.
 pub(super) fn in_metadata(fields: &[&str]) -> Path {
     Path::of_fields(["metadata"].iter().chain(fields).copied())
 }
@@ -47,7 +47,7 @@ fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
     meta(object, "labels")?.get(name)?.as_str()
 }
 
-/// The uid of an object's controller owner reference.
+/// Returns the uid in an object's controller owner reference.
 pub(super) fn controller(object: &Node) -> Option<&str> {
     let owners = meta(object, "ownerReferences").and_then(Node::as_list)?;
     let is_controller =
@@ -55,9 +55,23 @@ pub(super) fn controller(object: &Node) -> Option<&str> {
     owners.iter().find(is_controller)?.get("uid")?.as_str()
 }
 
-/// The uid that our owner label names.
+/// Returns the uid in our owner label.
 pub(super) fn owner_label(object: &Node) -> Option<&str> {
     label(object, names::LABEL_OWNER_UID)
+}
+
+/// The labels that are read of a custom resource.
+const CR_LABELS: [&str; 3] = [
+    names::LABEL_MANAGED,
+    names::LABEL_OWNER_UID,
+    names::LABEL_WORKLOAD,
+];
+
+/// Whether an operator made the object, or a workload that an operator made did: operators of built-in kinds leave it alone, for
+/// what they make could be what they operate.
+pub fn is_child(object: &Node) -> bool {
+    let mut marks = [names::LABEL_OWNER_UID, names::LABEL_WORKLOAD].into_iter();
+    marks.any(|name| label(object, name).is_some())
 }
 
 /// What is kept of a custom resource.
@@ -67,39 +81,42 @@ pub(super) fn owner_label(object: &Node) -> Option<&str> {
     reason = "each is a mark of the object, and none follows from another"
 )]
 pub struct CrRecord {
-    /// Who it is.
+    /// Its identity.
     pub id: Identity,
-    /// `metadata.generation`, 0 where the server keeps none.
+    /// `metadata.generation`, 0 if the server keeps none.
     pub generation: i64,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// When it was deleted, where that can be read.
+    /// When it was deleted, if that is readable.
     pub deleted: Option<Timestamp>,
-    /// Whether its end waits for nothing: its annotation says that `onDelete` is passed over.
+    /// Whether its deletion waits for nothing: its annotation skips `onDelete`.
     pub skips_on_delete: bool,
     /// Whether it carries our finalizer.
     pub finalizer: bool,
-    /// The finalizers of others, in their order.
+    /// The finalizers of other controllers, in their order.
     pub other_finalizers: Box<[Box<str>]>,
     /// Whether it carries our `managed` label.
     pub managed: bool,
+    /// Whether it is a child of an operator, or of one of its workloads: it carries our owner label, or that of pods.
+    pub is_child: bool,
     /// What its inventory annotation says; the default where there is none. Equal ones are shared.
     pub inventory: Arc<Inventory>,
-    /// The annotations that ask for a pass.
+    /// The annotations that request a pass.
     pub requested: Option<Box<Requested>>,
-    /// What keeps fields of it from being written, as far as paths ask ([`super::holds::asks`]).
+    /// The reasons why fields of it must not be written, for requested paths ([`super::holds::asks`]).
     pub holds: Option<Box<Holds>>,
-    /// What the plan reads, and what a status patch compares with: `status` as far as the plan writes it.
+    /// The fields that the plan reads, and those that a status patch compares with: the part of `status` that the plan
+    /// writes.
     pub view: Node,
-    /// The part that cannot be read of what is looked at: the record lacks it, and no pass may take it for absent.
+    /// The unreadable part of the recorded fields: the record lacks it, and no pass may treat it as absent.
     pub unread: Option<Box<Fault>>,
 }
 
 impl CrRecord {
-    /// Records `object`, keeping the parts of it that lie under `paths`.
+    /// Records `object`, keeping the parts of it under `paths`.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Identity::read`] says.
+    /// [`Malformed`] as for [`Identity::read`].
     pub fn read(object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let finalizers = meta(object, "finalizers")
             .and_then(Node::as_list)
@@ -121,6 +138,7 @@ impl CrRecord {
             finalizer: !ours.is_empty(),
             other_finalizers: others.into_iter().map(Box::from).collect(),
             managed: label(object, names::LABEL_MANAGED) == Some("true"),
+            is_child: is_child(object),
             inventory: annotation(object, names::ANNOTATION_INVENTORY)
                 .map(Inventory::parse)
                 .unwrap_or_default()
@@ -132,7 +150,7 @@ impl CrRecord {
         })
     }
 
-    /// What [`CrRecord::read`] looks at: of an object through this it reads the same.
+    /// Returns the fields that [`CrRecord::read`] reads: reduced to these, an object gives the same record.
     pub fn looks_at(paths: &[Path]) -> Sieve {
         let metadata = ["generation", "deletionTimestamp", "finalizers"];
         let metadata = Identity::FIELDS
@@ -146,9 +164,10 @@ impl CrRecord {
             names::ANNOTATION_REQUESTED_AT,
         ];
         let annotations = annotations.map(|name| in_metadata(&["annotations", name]));
+        let labels = CR_LABELS.map(|name| in_metadata(&["labels", name]));
         let own: Vec<Path> = metadata
             .chain(annotations)
-            .chain([in_metadata(&["labels", names::LABEL_MANAGED])])
+            .chain(labels)
             .chain(holds::looks_at(paths))
             .collect();
         let sieve = Sieve::new(own.iter().chain(paths));
@@ -159,7 +178,7 @@ impl CrRecord {
         }
     }
 
-    /// Bytes on the heap, without what is shared.
+    /// Returns the bytes on the heap, without shared data.
     pub fn heap_bytes(&self) -> usize {
         let finalizers = self.other_finalizers.iter();
         let finalizers = finalizers.map(|name| size_of::<Box<str>>() + name.len());
@@ -170,12 +189,18 @@ impl CrRecord {
             + self.view.heap_bytes()
     }
 
+    /// Whether both its label and its annotation say that an operator looks after it, and it is no child.
+    pub fn is_marked_twice(&self) -> bool {
+        self.managed && !self.is_child && *self.inventory != Inventory::default()
+    }
+
     /// Whether its children are to stay when it goes: it carries Kubernetes' own `orphan` finalizer.
     pub fn orphans(&self) -> bool {
         self.other_finalizers.iter().any(|name| &**name == "orphan")
     }
 
-    /// Whether a pass over `self` could decide otherwise than over `before`: anything but the resourceVersion differs.
+    /// True if a pass over `self` could decide differently from one over `before`: anything except the resourceVersion
+    /// differs.
     pub fn differs(&self, before: &Self) -> bool {
         let Self {
             id,
@@ -186,6 +211,7 @@ impl CrRecord {
             finalizer,
             other_finalizers,
             managed,
+            is_child,
             inventory,
             requested,
             holds,
@@ -200,6 +226,7 @@ impl CrRecord {
             || *finalizer != before.finalizer
             || *other_finalizers != before.other_finalizers
             || *managed != before.managed
+            || *is_child != before.is_child
             || *inventory != before.inventory
             || *requested != before.requested
             || *holds != before.holds
@@ -208,36 +235,36 @@ impl CrRecord {
     }
 }
 
-/// What is kept of a child object.
+/// The record of a child object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChildRecord {
-    /// Who it is.
+    /// Its identity.
     pub id: Identity,
-    /// `metadata.creationTimestamp` in seconds, where it can be read: Kubernetes writes no fractions.
+    /// `metadata.creationTimestamp` in seconds, if readable: Kubernetes writes no fractions.
     created: Option<NonZeroI64>,
     owner: Option<Uid>,
     applied: Option<[u8; 16]>,
-    /// Whether its owner is told by a controller owner reference, not by our label alone.
+    /// Whether a controller owner reference names its owner, not only our label.
     pub controlled: bool,
-    /// Whether its `child` annotation names the object itself: the annotation was not copied from another.
+    /// Whether its `child` annotation names the object itself: the annotation was not copied from another object.
     pub names_itself: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// Who owns which of its fields.
+    /// The ownership of its fields.
     pub ownership: Arc<Ownership>,
-    /// None is what most are: current.
+    /// None for most: current.
     readiness: Option<Box<Readiness>>,
-    /// Marks in place of an owner reference, and finalizers while it is being deleted.
+    /// Metadata in place of an owner reference, and finalizers while it is being deleted.
     pub(super) proof: Option<Box<Proof>>,
-    /// What templates read of it.
+    /// The fields that templates read.
     pub view: Node,
 }
 
 impl ChildRecord {
-    /// Records `object`, which is of kind `kind`, keeping the parts of it that lie under `paths`.
+    /// Records `object`, which is of kind `kind`, keeping the parts of it under `paths`.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Identity::read`] says.
+    /// [`Malformed`] as for [`Identity::read`].
     pub fn read(kind: &GroupKind, object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let proof = Proof::read(object);
@@ -256,7 +283,7 @@ impl ChildRecord {
             created: created.and_then(|created| NonZeroI64::new(created.as_second())),
             controlled: controller(object).is_some(),
             owner,
-            // Our own hashes have one form: any other text is none of them.
+            // Our own hashes have one form: any other text is not one of them.
             applied: annotation(object, names::ANNOTATION_APPLIED)
                 .and_then(|text| from_hex(text.bytes())),
             names_itself,
@@ -274,14 +301,14 @@ impl ChildRecord {
         Ok(record.with_readiness(readiness))
     }
 
-    /// The record of an object that has come so far.
+    /// Returns the record with that readiness.
     #[must_use]
     pub fn with_readiness(mut self, readiness: Readiness) -> Self {
         self.readiness = (readiness != Readiness::Current).then(|| Box::new(readiness));
         self
     }
 
-    /// What [`ChildRecord::read`] looks at: of an object through this it reads the same.
+    /// Returns the fields that [`ChildRecord::read`] reads: reduced to these, an object gives the same record.
     pub fn looks_at(paths: &[Path]) -> Sieve {
         let metadata = [
             "creationTimestamp",
@@ -307,11 +334,11 @@ impl ChildRecord {
         owned::looks_at(Sieve::new(own.iter().chain(paths)))
     }
 
-    /// Whether a pass that read `before` could decide otherwise now.
+    /// True if a pass that read `before` could decide differently now.
     pub fn differs(&self, before: &Self) -> bool {
         let Self {
             id,
-            // It stays as long as the uid does.
+            // It stays the same as long as the uid does.
             created: _,
             owner,
             applied,
@@ -335,23 +362,23 @@ impl ChildRecord {
             || *view != before.view
     }
 
-    /// The uid of the custom resource that this child belongs to: its controller's. Where it has no controller, that of
-    /// the owner annotation, or of the owner-uid label.
+    /// Returns the uid of the custom resource that owns this child: its controller's; without a controller that of the owner
+    /// annotation, or of the owner-uid label.
     pub fn owner(&self) -> Option<&Uid> {
         self.owner.as_ref()
     }
 
-    /// When it was made, where that can be read.
+    /// Returns when it was created, if that is readable.
     pub fn created(&self) -> Option<Timestamp> {
         Timestamp::from_second(self.created?.get()).ok()
     }
 
-    /// Whether our `applied` annotation names this hash.
+    /// True if our `applied` annotation has this hash.
     pub fn has_applied(&self, hash: &str) -> bool {
         self.applied.is_some() && self.applied == from_hex(hash.bytes())
     }
 
-    /// The part that cannot be read of what is looked at: nothing is concluded from the rest but who the child is.
+    /// Returns the unreadable part of the recorded fields: only the identity of the child may be concluded from the rest.
     pub fn unread(&self) -> Option<&Fault> {
         match self.readiness() {
             Readiness::Unreadable(fault) => Some(fault),
@@ -359,18 +386,18 @@ impl ChildRecord {
         }
     }
 
-    /// How far it has come.
+    /// Returns its readiness.
     pub fn readiness(&self) -> &Readiness {
         self.readiness.as_deref().unwrap_or(&Readiness::Current)
     }
 
-    /// Whether it may be that owner's, Kubernetes does not collect it, and it cannot be read: it stays where it is, and so does
-    /// its owner.
+    /// True if it may belong to that owner, Kubernetes does not collect it, and it is partly unreadable: it stays, and so
+    /// does its owner.
     pub fn is_unread_and_uncollected(&self, uid: &Uid) -> bool {
         self.unread().is_some() && !self.controlled && self.owner() == Some(uid)
     }
 
-    /// Bytes on the heap, without what is shared.
+    /// Returns the bytes on the heap, without shared data.
     pub fn heap_bytes(&self) -> usize {
         let readiness = self.readiness.as_deref();
         let readiness = readiness.map_or(0, |one| size_of::<Readiness>() + one.heap_bytes());
@@ -382,12 +409,12 @@ impl ChildRecord {
     }
 }
 
-/// The `child` annotation's value: `<kind>/<name>`.
+/// Returns the value of the `child` annotation: `<kind>/<name>`.
 pub fn child_mark(kind: &GroupKind, name: &str) -> String {
     format!("{}/{name}", kind.kind)
 }
 
-/// The paths that [`CrRecord::read`] keeps: what templates read, and what the status patch compares with.
+/// Returns the paths that [`CrRecord::read`] keeps: those that templates read, and those that the status patch compares with.
 pub fn kept_paths(reads: &[Path], written: impl Iterator<Item = Path>) -> Vec<Path> {
     let mut paths: Vec<Path> = reads.to_vec();
     paths.extend(written);

@@ -1,13 +1,13 @@
-//! The fields that the API server names where it refuses an apply, found among the leaves of a rendered object.
+//! Matches the fields that the API server names when it refuses an apply with the leaves of a rendered object.
 //!
 //! Source: structured-merge-diff, `fieldpath.Path.String`: `.name` is a field, `[key="value",other=1]` a list item by its
-//! keys, `[="value"]` a set's value, `[0]` an item by position. Names are written as they are, with their dots: such a
-//! path can be followed along a leaf's trail, but not be taken apart by itself.
+//! keys, `[="value"]` a set's value, `[0]` an item by position. Names are not escaped, not even their dots: such a path can
+//! be followed along a leaf's trail, but not be parsed on its own.
 
 use super::owned::{Element, Own, Scalar, Step};
 use crate::value::Node;
 
-/// Whether `field` is what `trail` leads to, or an atomic list or map above it.
+/// True if `field` is the path at `trail`, or an atomic list or map above it.
 pub(super) fn names(field: &str, trail: &[Step<'_>], own: Own<'_>) -> bool {
     let mut rest = field;
     for step in trail {
@@ -30,7 +30,7 @@ pub(super) fn names(field: &str, trail: &[Step<'_>], own: Own<'_>) -> bool {
     rest.is_empty()
 }
 
-/// The list item or set's value that `text` begins with, and what follows it.
+/// Reads the list item or set value at the beginning of `text`; returns it and the rest.
 fn read_item<'a>(text: &'a str, own: Own<'_>) -> Option<(Element, &'a str)> {
     let mut rest = text.strip_prefix('[')?;
     let (position, after) = rest.split_once(']')?;
@@ -52,7 +52,7 @@ fn read_item<'a>(text: &'a str, own: Own<'_>) -> Option<(Element, &'a str)> {
     }
 }
 
-/// The value that `text` begins with: what Go quotes is JSON, but for control characters.
+/// Reads the value at the beginning of `text`: Go's quoted strings are JSON, except for control characters.
 fn read_scalar<'a>(text: &'a str, own: Own<'_>) -> Option<(Scalar, &'a str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Node>();
     let value = values.next()?.ok()?;
@@ -65,7 +65,7 @@ mod tests {
     use crate::reconcile::owned::tests::{OWN, node};
     use crate::value::Key;
 
-    /// Whether `field` names the field `leaf` of `item`, the second of the list `spec.list`.
+    /// True if `field` names the field `leaf` of `item`, the second of the list `spec.list`.
     fn names_in(field: &str, item: &str, leaf: &str) -> bool {
         let (spec, list, leaf) = (Key::from("spec"), Key::from("list"), Key::from(leaf));
         let item = node(item);

@@ -1,4 +1,4 @@
-//! What is kept of objects that additions to children are made of: the pods of a workload, the volume of a claim.
+//! Records of objects from which additions to children are made: the pods of a workload, the volume of a claim.
 
 use super::{
     record::{Identity, Malformed, ObservedChild, Uid},
@@ -10,38 +10,38 @@ use crate::{
     value::{Key, Node, Sieve},
 };
 
-/// What is kept of an object that something is added from.
+/// The record of an object from which additions are made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Related {
-    /// Who it is.
+    /// Its identity.
     pub id: Identity,
-    /// What it belongs to: the text of a [`RelatedBy::Belonging`].
+    /// The object to which it belongs: the text of a [`RelatedBy::Belonging`].
     pub of: Option<Uid>,
-    /// What templates may see of it.
+    /// The fields that templates may see.
     pub view: Node,
 }
 
-/// Objects that something is added to a child from.
+/// A read of the objects from which an addition to a child is made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelatedRead {
-    /// What they are.
+    /// Their relation.
     pub relation: Relation,
-    /// Which of them.
+    /// The selection.
     pub by: RelatedBy,
 }
 
-/// Which objects of a relation are meant.
+/// Selects objects of a relation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RelatedBy {
-    /// All that belong to this, in the order of their keys.
+    /// All that belong to this object, in the order of their keys.
     Belonging(Uid),
-    /// The one of this key.
+    /// The object with this key.
     Key(ObjectKey),
 }
 
 impl RelatedRead {
-    /// What `addition` to a child of the custom resource of kind and key `owner` is made of. None where it is made of the
-    /// child itself, or of an object that no field of the child names.
+    /// Returns the read for `addition` to a child of the custom resource of kind and key `owner`. None if the addition is
+    /// made from the child itself, or from an object that no field of the child names.
     pub fn of(
         addition: &Addition,
         owner: (&GroupKind, &ObjectKey),
@@ -68,7 +68,7 @@ impl RelatedRead {
     }
 }
 
-/// The key that a field tells: a name, or a map with `namespace` and `name`.
+/// Returns the key in a field: a name, or a map with `namespace` and `name`.
 fn key_in(named: &Node) -> Option<ObjectKey> {
     let text = |key| named.get(key).and_then(Node::as_str).map(Key::from);
     let key = match named.as_str() {
@@ -88,7 +88,7 @@ impl Related {
     /// Records `object`, which is of kind `kind`.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Identity::read`] says.
+    /// [`Malformed`] as for [`Identity::read`].
     pub fn read(kind: &GroupKind, object: &Node) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let (of, view) = enrich::read(kind, object);
@@ -96,23 +96,23 @@ impl Related {
         Ok(Self { id, of, view })
     }
 
-    /// What [`Related::read`] looks at: what it keeps of a kind is a table of its own, so everything.
+    /// Returns the fields that [`Related::read`] reads: all, since a separate table says what is kept of each kind.
     pub fn looks_at() -> Sieve {
         Sieve::whole()
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.id.heap_bytes() + self.of.as_ref().map_or(0, Uid::heap_bytes) + self.view.heap_bytes()
     }
 
-    /// Whether anything but the resourceVersion differs.
+    /// True if anything except the resourceVersion differs.
     pub fn differs(&self, before: &Self) -> bool {
         let Self { id, of, view } = self;
         id.uid != before.id.uid || *of != before.of || *view != before.view
     }
 
-    /// How passes ask for it among the objects of that relation; none where nobody can.
+    /// Returns the read by which passes find it among the objects of that relation; none if no pass can.
     pub fn found_by(&self, relation: Relation) -> Option<RelatedRead> {
         let by = if relation.is_by_name() {
             RelatedBy::Key(self.id.key.clone())

@@ -1,4 +1,4 @@
-//! Trees with expressions become objects.
+//! Renders trees with expressions into objects.
 
 use super::{gate::Turns, reason::Reason, record::Observed, sources::Sources};
 use crate::{
@@ -9,38 +9,38 @@ use crate::{
     value::{Key, Map, Node, hash_text},
 };
 
-/// Why something could not be rendered: the custom resource or the Katalog must change.
+/// Why a template could not be rendered: the custom resource or the Katalog must change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct RenderError {
     /// The field in the Katalog.
     pub path: Box<str>,
-    /// What is wrong, without a value of a Secret.
+    /// The problem, without a value of a Secret.
     pub message: String,
-    /// How it is reported.
+    /// The reason to report.
     pub reason: Reason,
 }
 
-/// What is the same for all that a pass renders.
+/// The shared context of a pass's renderings.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
     /// The custom resource's kind and key, which name workloads.
     pub owner: (&'a GroupKind, &'a ObjectKey),
-    /// What the pass sees beside custom resource and children.
+    /// The data of the pass beside custom resource and children.
     pub sources: &'a Sources,
-    /// When a condition turns.
+    /// When the result of a condition changes.
     pub turns: &'a Turns,
 }
 
-/// What the frames of one look at a custom resource are made of.
+/// The data for the frames of one evaluation of a custom resource.
 pub(super) struct Setting<'a> {
     owner: (GroupKind, &'a ObjectKey),
-    /// When a condition that was asked turns.
+    /// When the result of an evaluated condition changes.
     pub(super) turns: Turns,
 }
 
 impl<'a> Setting<'a> {
-    /// For the custom resource that is observed; nothing was asked yet.
+    /// Creates the setting for the observed custom resource, without results of conditions.
     pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
         Self {
             owner: (plan.resource.group_kind(), &observed.cr.id.key),
@@ -48,7 +48,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The frame, with what is seen beside custom resource and children.
+    /// Returns the frame, with data beside custom resource and children.
     pub(super) fn frame<'s>(&'s self, sources: &'s Sources) -> Frame<'s> {
         Frame {
             owner: (&self.owner.0, self.owner.1),
@@ -58,21 +58,21 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Renders: the data that templates read, the budget of the pass, and its frame.
+/// Renders templates with their data, the budget of the pass, and its frame.
 pub struct Renderer<'a, 'd> {
-    /// The roots.
+    /// The data roots.
     pub data: &'a Data<'d>,
-    /// One for the whole pass.
+    /// The shared budget of the pass.
     pub budget: &'a mut Budget,
-    /// The pass.
+    /// The frame of the pass.
     pub frame: Frame<'a>,
 }
 
 impl Renderer<'_, '_> {
-    /// Renders one leaf; nothing where the field is left out.
+    /// Renders one leaf; none if the field is omitted.
     ///
     /// # Errors
-    /// [`RenderError`] when the template fails or its result does not fit the field.
+    /// [`RenderError`] if the template fails or its result does not fit the field.
     pub fn leaf(&mut self, leaf: &Leaf) -> Result<Option<Node>, RenderError> {
         if let Some(message) = self.frame.sources.why_not(leaf.template.reads()) {
             return Err(RenderError {
@@ -102,7 +102,7 @@ impl Renderer<'_, '_> {
             })
     }
 
-    /// Renders a leaf as trimmed text: names, operands.
+    /// Renders a leaf as trimmed text, for names and operands.
     ///
     /// # Errors
     /// As [`Renderer::leaf`].
@@ -113,10 +113,10 @@ impl Renderer<'_, '_> {
             .unwrap_or_default())
     }
 
-    /// Renders a tree; nothing where it is left out.
+    /// Renders a tree; none if it is omitted.
     ///
     /// # Errors
-    /// The first leaf's that cannot be rendered.
+    /// The error of the first leaf that cannot be rendered.
     pub fn tree(&mut self, tree: &Tree) -> Result<Option<Node>, RenderError> {
         match tree {
             Tree::Fixed(node) => Ok(Some(node.clone())),
@@ -169,7 +169,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    /// Renders a tree whose templates may draw random bytes, from this source.
+    /// Renders a tree whose templates may draw random bytes from this source.
     ///
     /// # Errors
     /// As [`Renderer::tree`].
@@ -187,7 +187,7 @@ impl Renderer<'_, '_> {
         renderer.tree(tree)
     }
 
-    /// What the profile has that the custom resource names.
+    /// Renders the value in the profile that the custom resource names.
     fn chosen(&mut self, chosen: &Chosen) -> Result<Option<Node>, RenderError> {
         let Chosen { name, options } = chosen;
         let named = self.text(name)?.to_lowercase();
@@ -221,7 +221,7 @@ impl Renderer<'_, '_> {
     }
 }
 
-/// The object with what is merged into it, if anything is.
+/// Returns the object merged with the patch, if there is one.
 pub(super) fn patched(object: Node, patch: Option<Node>) -> Node {
     match patch {
         Some(patch @ Node::Map(_)) => merged(object, &patch),
@@ -229,7 +229,7 @@ pub(super) fn patched(object: Node, patch: Option<Node>) -> Node {
     }
 }
 
-/// What a field takes, from why a value does not fit: without the value, which may be secret.
+/// Returns what a field accepts, from the reason why a value does not fit: without the value, which may be secret.
 pub(super) fn wanted(misfit: &Misfit) -> &'static str {
     match misfit {
         Misfit::Type { expected, .. } => expected,
@@ -237,8 +237,8 @@ pub(super) fn wanted(misfit: &Misfit) -> &'static str {
     }
 }
 
-/// The value that tells one workload's pods from all others: a hash of the custom resource and of the workload's kind
-/// and name, since pod selectors can never be changed and names may be longer than a label value.
+/// Returns the label value that distinguishes one workload's pods from all others: a hash of the custom resource and of the
+/// workload's kind and name, since pod selectors are immutable and names may be longer than a label value.
 pub fn workload_label(
     owner_kind: &GroupKind,
     owner: &ObjectKey,

@@ -1,30 +1,30 @@
-//! Annotations by which somebody asks for a pass, and which of them the status says was handled.
+//! Annotations that request a pass, and the request that the status reports as handled.
 //!
-//! Source: Flux, `meta.ReconcileRequestAnnotation` and `ReconcileRequestStatus`: whoever asks waits until
-//! `status.lastHandledReconcileAt` is what they wrote.
+//! Source: Flux, `meta.ReconcileRequestAnnotation` and `ReconcileRequestStatus`: the requester waits until
+//! `status.lastHandledReconcileAt` has the requested value.
 
 use jiff::Timestamp;
 
 use crate::api::names;
 
-/// The field of the status that says which request was handled last.
+/// The field of the status with the last handled request.
 pub const LAST_HANDLED: &str = "lastHandledReconcileAt";
 
-/// The annotations that ask for a pass.
+/// The annotations that request a pass.
 pub const REQUESTS: [&str; 2] = [names::ANNOTATION_RECONCILE, names::ANNOTATION_REQUESTED_AT];
 
-/// What the annotations of an object ask for.
+/// The requests in an object's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requested([Option<Box<str>>; REQUESTS.len()]);
 
 impl Requested {
-    /// Reads the annotations through `get`; none where neither is there.
+    /// Reads the annotations through `get`; none if neither exists.
     pub fn read<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         let read = Self(REQUESTS.map(|name| get(name).map(Box::from)));
         read.0.iter().any(Option::is_some).then_some(read)
     }
 
-    /// What the status repeats: of two times the later one; of texts that are no times Orkestra's own comes first.
+    /// Returns the value for the status: of two times the later one; if a text is not a time, Orkestra's own comes first.
     pub fn latest(&self) -> &str {
         let mut all = self.0.iter().flatten().map(|text| &**text);
         let first = all.next().unwrap_or_default();
@@ -35,7 +35,7 @@ impl Requested {
         }
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         let texts = self.0.iter().flatten().map(|text| text.len());
         size_of::<Self>() + texts.sum::<usize>()

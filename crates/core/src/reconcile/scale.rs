@@ -1,54 +1,54 @@
-//! How many pods a workload shall have whose number follows conditions.
+//! Decides the replica count of a workload that scales by conditions.
 //!
 //! ```text
 //!  live replicas, last change ─┐
-//!  what is declared, gates ────┴─ decide ──► Scaled { replicas, changed_at, again_at }
+//!  declared values, gates ─────┴─ decide ──► Scaled { replicas, changed_at, again_at }
 //! ```
 //!
-//! The number and the time of its last change are applied in one write, so that neither outlives the other.
+//! The count and the time of its last change are applied in one write, so that neither outlives the other.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// What is known of a workload and asked for it.
+/// The state of a workload and its declared scaling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// What the workload has; none where it does not exist.
+    /// The live replica count; none if the workload does not exist.
     pub live: Option<i64>,
-    /// When that was changed last, as far as we did it.
+    /// When we last changed it.
     pub changed_at: Option<Timestamp>,
-    /// What is declared to start with.
+    /// The declared initial count.
     pub start: i64,
-    /// The fewest.
+    /// The minimum.
     pub min: i64,
-    /// The most; not below the fewest.
+    /// The maximum; not below the minimum.
     pub max: i64,
-    /// The least time between two changes.
+    /// The minimum time between two changes.
     pub cooldown: Duration,
-    /// By how many more, where the conditions for that hold.
+    /// The increment, if the conditions for it hold.
     pub up: Option<i64>,
-    /// By how many fewer, where the conditions for that hold.
+    /// The decrement, if the conditions for it hold.
     pub down: Option<i64>,
 }
 
-/// What a workload shall have.
+/// The wanted scale of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scaled {
-    /// How many pods.
+    /// The replica count.
     pub replicas: i64,
-    /// When that was changed last.
+    /// When it was last changed.
     pub changed_at: Option<Timestamp>,
-    /// When there is more to do though nothing changes.
+    /// When to decide again even if nothing changes.
     pub again_at: Option<Timestamp>,
 }
 
-/// Decides at `now`. A number out of bounds is brought back at once; within them a step is taken when the last one is
-/// longer ago than the cooldown. More wins over fewer.
+/// Decides at `now`. A count out of bounds is corrected immediately; within the bounds a step is taken if the last one is
+/// longer ago than the cooldown. Scaling up takes precedence over scaling down.
 pub fn decide(scale: &Scale, now: Timestamp) -> Scaled {
     let within = |replicas: i64| replicas.clamp(scale.min, scale.max.max(scale.min));
     let Some(live) = scale.live else {
-        // Made anew: whatever was before counts no longer.
+        // A new workload: earlier changes no longer count.
         return Scaled {
             replicas: within(scale.start),
             changed_at: None,

@@ -6,16 +6,16 @@ use crate::{
     value::{Key, Node, Path, Sieve},
 };
 
-/// The field that names the workload.
+/// The field with the workload.
 const TARGET: [&str; 2] = ["spec", "scaleTargetRef"];
 
-/// What is kept of an object that scales a workload: its identity and the workload. Its status changes every few seconds
-/// and is not part of it.
+/// The record of an object that scales a workload: its identity and the workload. Its status changes every few seconds and is
+/// not part of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scaler {
-    /// Who it is.
+    /// Its identity.
     pub id: Identity,
-    /// The workload, as [`Scaler::of_target`] writes it; none where it names no workload.
+    /// The workload, as [`Scaler::of_target`] formats it; none if it names no workload.
     pub target: Option<Uid>,
 }
 
@@ -23,7 +23,7 @@ impl Scaler {
     /// Records `object`.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Identity::read`] says.
+    /// [`Malformed`] as for [`Identity::read`].
     pub fn read(object: &Node) -> Result<Self, Malformed> {
         let id = Identity::read(object)?;
         let target = target(object, id.key.namespace.as_ref());
@@ -31,31 +31,31 @@ impl Scaler {
         Ok(Self { id, target })
     }
 
-    /// What [`Scaler::read`] looks at.
+    /// Returns the fields that [`Scaler::read`] reads.
     pub fn looks_at() -> Sieve {
         let own = Identity::FIELDS.map(|field| super::record::in_metadata(&[field]));
         let target = Path::of_fields(TARGET);
         Sieve::new(own.iter().chain([&target]))
     }
 
-    /// The text that tells a workload from all others, as the owner that stores index records by.
+    /// Returns the text that identifies a workload, in the form of an owner, by which stores index records.
     pub fn of_target(workload: &ChildKey) -> Uid {
         Uid::from(&*workload.to_string())
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.id.heap_bytes() + self.target.as_ref().map_or(0, Uid::heap_bytes)
     }
 
-    /// Whether it is another object, or scales another workload.
+    /// True if it is another object, or scales another workload.
     pub fn differs(&self, before: &Self) -> bool {
         let Self { id, target } = self;
         id.uid != before.id.uid || *target != before.target
     }
 }
 
-/// The workload that an autoscaler names: always one in its own namespace.
+/// Returns the workload that an autoscaler names: always in its own namespace.
 fn target(object: &Node, namespace: Option<&Key>) -> Option<ChildKey> {
     let target = object.at(&Path::of_fields(TARGET))?;
     let text = |field| target.get(field).and_then(Node::as_str);

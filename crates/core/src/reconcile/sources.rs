@@ -1,4 +1,4 @@
-//! What a pass reads beside the custom resource and its children: it asks, and is called again with the answers.
+//! The inputs of a pass beside the custom resource and its children: it requests reads, and is called again with the answers.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,115 +22,115 @@ use crate::{
     value::{Key, Node, Path, Step},
 };
 
-/// Something that a pass must know and that its records do not tell. Equal reads have one answer in a pass.
+/// Data that a pass needs and that its records do not hold. Equal reads have one answer in a pass.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
-    /// An object that somebody else made: what a child copies, refers to or lives in. All but its metadata is there; of a
-    /// Namespace the labels are.
+    /// An object of another owner, which a child copies, refers to or is created in. It comes without metadata; a Namespace
+    /// comes with its labels.
     Object(ChildKey),
-    /// A call to the outside; [`answered`](super::calls::answered) makes its answer.
+    /// An external call; [`answered`](super::calls::answered) creates its answer.
     Call(Box<Request>),
-    /// A certificate that an authority of its own signs: a map of [`CERTIFICATE_PARTS`] to text in PEM.
+    /// A certificate signed by its own authority: a map of [`CERTIFICATE_PARTS`] to text in PEM.
     Certificate(Certificate),
-    /// Another custom resource of the operator that has this text at this path: its key.
+    /// The key of another custom resource of the operator that has this text at this path.
     Same(Path, Box<str>),
-    /// A custom resource of another operator: the parts of it that the plan reads.
+    /// The parts of a custom resource of another operator that the plan reads.
     Cross(CrossRead),
-    /// What the operator that an entry of `cross` names says of itself and measures.
+    /// The status and metrics of the operator that an entry of `cross` names.
     Operator(Key),
-    /// The objects that something is added to a child from: a list of what is kept of each.
+    /// The objects from which an addition to a child is made: a list of their records.
     Related(RelatedRead),
-    /// The latest Event of the custom resource that the entry of `observe.events` of that name means.
+    /// The latest Event of the custom resource for the entry of `observe.events` of that name.
     Event(Key),
-    /// The objects of that kind that the custom resource is told of by `observe.watch`: a map by name of what is kept of each.
+    /// The objects of that kind that lead to the custom resource by `observe.watch`: a map by name of their records.
     Watched(GroupKind),
 }
 
 impl Read {
-    /// Whether its answer may become another, so that whoever read it has a pass. A call is made anew by each pass, and an
-    /// Event leads to a pass itself.
+    /// True if its answer may change and its readers must be queued then. Each pass makes its calls again, and an Event
+    /// triggers a pass itself.
     pub fn may_change(&self) -> bool {
         !matches!(self, Self::Call(_) | Self::Event(_) | Self::Watched(_))
     }
 }
 
-/// What a certificate is for.
+/// The subject of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Certificate {
-    /// The Secret that it is made for: each gets one of its own.
+    /// The Secret that holds it: each gets its own.
     pub holder: ChildKey,
     /// The common name, at most 64 characters.
     pub common_name: Option<String>,
-    /// DNS names, wildcards too, and addresses.
+    /// DNS names, including wildcards, and addresses.
     pub hosts: Vec<String>,
-    /// When it begins to be valid.
+    /// The start of its validity.
     pub not_before: Timestamp,
-    /// When it ceases to be.
+    /// The end of its validity.
     pub not_after: Timestamp,
 }
 
 /// The parts of a certificate: chain, private key and the authority's certificate. Source: Kubernetes, "TLS Secrets".
 pub const CERTIFICATE_PARTS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
-/// What came of a read. It is kept for the pass, whatever it is.
+/// The result of a read. It is kept for the whole pass.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The thing itself.
+    /// The requested data.
     Ready(Arc<Node>),
-    /// There is none.
+    /// It does not exist.
     Absent,
-    /// It cannot be told whether there is one: why.
+    /// It is unknown whether it exists, with the reason.
     Unavailable(Box<str>),
 }
 
-/// How often a pass asks at most; what it asks for then is unavailable.
+/// The maximum number of read rounds in a pass; further reads are unavailable.
 pub const ROUNDS: usize = 8;
 
 /// The answers of a pass so far.
 pub type Answers = BTreeMap<Read, Answer>;
 
-/// What templates and conditions of a pass see beside the custom resource's own fields and its children.
+/// The data for templates and conditions of a pass beside the custom resource's own fields and its children.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sources {
-    /// The custom resource as templates see it, where that is not as it was read: normalized and completed.
+    /// The custom resource as templates see it, if it differs from the one read: normalized and completed.
     pub cr: Option<Node>,
-    /// What came of preparing it.
+    /// The result of preparing it.
     pub prepared: Prepared,
-    /// `._normalizeChanges`: what `normalize` changed; null where no template may read it.
+    /// `._normalizeChanges`: the changes by `normalize`; null if no template may read it.
     pub audit: Node,
-    /// `.cross`: custom resources of other operators, by name; null where the plan reads none.
+    /// `.cross`: custom resources of other operators, by name; null if the plan reads none.
     pub cross: Node,
-    /// `.events`: the latest Events, by name; null where the plan reads none.
+    /// `.events`: the latest Events, by name; null if the plan reads none.
     pub events: Node,
-    /// What is added to children, by child and key.
+    /// The additions to children, by child and key.
     pub added: BTreeMap<(ChildKey, &'static str), Node>,
-    /// What cannot be read at the moment: the path from the root, such as `cross.db`, and why. A condition that reads it
-    /// neither creates nor deletes.
+    /// The data that cannot be read at the moment: the path from the root, such as `cross.db`, and the reason. A condition
+    /// that reads it neither creates nor deletes.
     pub unavailable: Vec<(Path, Box<str>)>,
-    /// `.external`, as the Katalog sees it and as the Motif of each import does.
+    /// `.external`, for the Katalog and for the Motif of each import.
     pub external: BTreeMap<Option<usize>, Node>,
     /// Objects below `.children` that the operator does not create, by kind: a map by name.
     pub watched: BTreeMap<GroupKind, Node>,
-    /// When one of the conditions turns that were asked until now.
+    /// When the result of a condition evaluated so far changes.
     pub wake: Option<Timestamp>,
-    /// What they could not compare.
+    /// The comparisons that they could not make.
     pub doubts: Vec<Failure>,
-    /// Whether others have what the custom resource has at the paths where `unique` asks for it.
+    /// Whether other custom resources have the same text at the paths that `unique` checks.
     pub same: BTreeMap<Path, Answer>,
 }
 
 impl Sources {
-    /// What a pass of `plan` sees, in the order in which it is asked:
+    /// Collects the data of a pass of `plan`, in this order:
     ///
     /// ```text
     ///  normalize, mutation ──► cross, enrich ──► gates ──► validation ──► calls of the box and its blocks
-    ///                                              └─ where mutation waits for answers: mutation, cross, enrich ─┘
+    ///                                              └─ if mutation waits for answers: mutation, cross, enrich ─┘
     /// ```
     ///
-    /// Calls come before what they are declared with.
+    /// Calls are made before the declarations that contain them.
     ///
     /// # Errors
-    /// What is not answered yet, or the pass, where it is decided already.
+    /// The reads that are not answered yet, or the pass, if it is already decided.
     pub(super) fn of(
         plan: &OperatorPlan,
         observed: &Observed,
@@ -144,7 +144,7 @@ impl Sources {
             sources.see(plan, observed, now)?;
             held::look(plan, observed, &mut sources, now)?;
         }
-        // Nothing is asked of others for a custom resource that is refused.
+        // Nothing more is read for a custom resource that is refused.
         if rules.late && !sources.is_refused() {
             sources = sources.anew(plan, observed)?;
             calls::make(plan, observed, &mut sources, Stage::Mutation, now)?;
@@ -163,7 +163,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// What is known without asking a template.
+    /// Collects the data that need no template.
     fn begin(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
         let mut sources = Self {
             same: unique::of(plan, observed)?,
@@ -175,7 +175,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Without what was read for the gates, which another custom resource than the completed one chose.
+    /// Drops the data read for the gates, which were selected by the custom resource before its completion.
     fn anew(self, plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
         Ok(Self {
             cr: self.cr,
@@ -187,7 +187,7 @@ impl Sources {
         })
     }
 
-    /// Adds what the custom resource, as it is by now, leads to.
+    /// Adds the data selected by the custom resource in its current form.
     fn see(
         &mut self,
         plan: &OperatorPlan,
@@ -198,12 +198,12 @@ impl Sources {
         enrich::fill(plan, observed, now, self)
     }
 
-    /// Whether nothing is made for the custom resource, as it is.
+    /// True if no child is created for the custom resource in its current form.
     pub(super) fn is_refused(&self) -> bool {
         !self.prepared.failures.is_empty()
     }
 
-    /// Remembers what conditions said beside their answers.
+    /// Records the side results of conditions.
     pub(super) fn heard(&mut self, turns: &Turns) {
         self.wake = self.wake.into_iter().chain(turns.first()).min();
         for doubt in turns.doubts() {
@@ -213,8 +213,8 @@ impl Sources {
         }
     }
 
-    /// What is seen of a custom resource that is being deleted: it, as far as it can be completed, and its children. No
-    /// rule keeps it from going.
+    /// Returns the data for a custom resource that is being deleted: it, as far as it can be completed, and its children. No
+    /// rule prevents its deletion.
     pub(super) fn at_the_end(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Self {
         let mut sources = Self {
             unavailable: unseen_children(plan, observed),
@@ -237,12 +237,12 @@ impl Sources {
         sources
     }
 
-    /// The roots of the templates, without `.children`.
+    /// Returns the roots of the templates, without `.children`.
     pub(super) fn data<'a>(&'a self, observed: &'a Observed) -> Data<'a> {
         self.data_of(self.cr.as_ref().unwrap_or(&observed.cr.view))
     }
 
-    /// The same with `cr` for the custom resource.
+    /// Returns the same with `cr` as the custom resource.
     pub(super) fn data_of<'a>(&'a self, cr: &'a Node) -> Data<'a> {
         let data = match &self.cross {
             Node::Null => Data::of(cr),
@@ -259,7 +259,7 @@ impl Sources {
         self.with_calls(data, None)
     }
 
-    /// `data` with the answers to the calls of an import, or of the Katalog.
+    /// Returns `data` with the answers to the calls of an import, or of the Katalog.
     pub(super) fn with_calls<'a>(&'a self, data: Data<'a>, import: Option<usize>) -> Data<'a> {
         match self.external.get(&import) {
             Some(external) => data.with(EXTERNAL, external),
@@ -267,7 +267,7 @@ impl Sources {
         }
     }
 
-    /// Why one of `paths` cannot be read, if one of them cannot.
+    /// Returns why one of `paths` cannot be read, if any.
     pub(super) fn why_not<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> Option<String> {
         if self.unavailable.is_empty() {
             return None;
@@ -281,7 +281,7 @@ impl Sources {
     }
 }
 
-/// Names below `.children` of kinds that cannot be looked at, or of which a child cannot be read.
+/// Returns the names below `.children` of kinds that cannot be read, or of which a child is partly unreadable.
 fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<str>)> {
     let is_unread = |kind: &GroupKind| {
         let mut children = observed.children.iter();

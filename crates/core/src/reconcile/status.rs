@@ -1,4 +1,4 @@
-//! What a pass reports on the custom resource: what was done, not what was wanted.
+//! Reports a pass on the custom resource: the completed actions, not the wanted ones.
 
 mod gated;
 mod own;
@@ -28,14 +28,14 @@ use crate::{
 /// A patch of the status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusPatch {
-    /// A JSON merge patch: `status`, and `metadata.resourceVersion` to be refused over another state.
+    /// A JSON merge patch: `status`, and `metadata.resourceVersion`, so that it is refused over another state.
     pub body: Node,
-    /// Whether it goes to the status subresource.
+    /// Whether it is sent to the status subresource.
     pub subresource: bool,
 }
 
-/// The paths of the status and the spec that a plan writes, from the object's root: what a record must keep to compare
-/// with, and who else holds them. A list that is written into is kept whole, since a merge patch replaces it whole.
+/// Returns the paths of the status and the spec that a plan writes, from the object's root: a record must keep these and
+/// their other holders for comparison. A list with a written item is kept whole, since a merge patch replaces it whole.
 pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     let is_item = |step: &Step| match step {
         Step::Index(_) => true,
@@ -57,7 +57,7 @@ pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     declared.chain(persisted).collect()
 }
 
-/// What a plan writes below `status`.
+/// Returns the paths that a plan writes below `status`.
 fn declared_paths(plan: &OperatorPlan) -> impl Iterator<Item = Path> {
     let every = plan.status.conditions;
     let every = every.then(|| [CONDITIONS, GENERATION].map(field));
@@ -73,19 +73,20 @@ fn below_status(path: &Path) -> Path {
     status.chain(path.steps().iter().cloned()).collect()
 }
 
-/// What of a plan's status the CRD cannot hold: the API server would drop it in silence, and we would write it for ever.
+/// Returns the parts of a plan's status that the CRD does not have: the API server would drop them silently, and every pass
+/// would write them again.
 pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
     let [conditions, generation] = [CONDITIONS, GENERATION].map(field);
     let lost = declared_paths(plan).filter(|path| {
         !facts.status.holds(path)
             || (*path == conditions && !facts.status.holds_conditions())
-            // The generation moves with every write there: it would never be the one that is observed.
+            // There the generation changes with every write: it would never match the observed one.
             || (*path == generation && !facts.has_status)
     });
     lost.map(|path| below_status(&path)).collect()
 }
 
-/// Whether the status tells of a pass; none where it never can. See [`Observed::reported`].
+/// True if the status reports a pass; none if it never can. See [`Observed::reported`].
 pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<bool> {
     if !plan.status.conditions || !facts.status.holds_conditions() {
         return None;
@@ -98,11 +99,11 @@ pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<
     }))
 }
 
-/// The patch that makes the status say what a pass did; none where it says so already.
+/// Returns the patch that makes the status report a pass; none if it already does.
 ///
-/// `observed.cr` is the custom resource as the pass saw it, `observed.children` what stands after its writes.
-/// A field that cannot be rendered is added to `executed.failures` and keeps its old value. `now` is the moment of the
-/// pass, for templates and for transitions of conditions.
+/// `observed.cr` is the custom resource as the pass saw it, `observed.children` the state after its writes. A field that
+/// cannot be rendered is added to `executed.failures` and keeps its old value. `now` is the time of the pass, for templates
+/// and for transitions of conditions.
 pub fn status(
     plan: &OperatorPlan,
     facts: &CrdFacts,
@@ -114,7 +115,7 @@ pub fn status(
     let live = observed.cr.view.get("status").cloned();
     let live = live.unwrap_or_else(|| Node::Map(Map::default()));
     let mut wanted = live.clone();
-    // What is declared is said of a custom resource with its children, and they go.
+    // Declared fields describe a custom resource with its children, and these are being deleted.
     let own = if observed.cr.deleting {
         Vec::new()
     } else {
@@ -128,7 +129,7 @@ pub fn status(
     patch(facts, observed, &live, &wanted)
 }
 
-/// The patch that makes the status `wanted`, over the state that was seen; none where it is that already.
+/// Returns the patch that makes the status `wanted`, over the observed state; none if they are equal.
 fn patch(facts: &CrdFacts, observed: &Observed, live: &Node, wanted: &Node) -> Option<StatusPatch> {
     let patch = merge_patch(live, wanted)?;
     let metadata = Node::object([(
@@ -141,7 +142,7 @@ fn patch(facts: &CrdFacts, observed: &Observed, live: &Node, wanted: &Node) -> O
     })
 }
 
-/// Repeats the request for a pass that this pass has handled, where the CRD keeps that and the Katalog does not write it.
+/// Records the request that this pass has handled, if the CRD keeps that and the Katalog does not write it.
 fn write_handled(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, wanted: &mut Node) {
     let path = field(LAST_HANDLED);
     let is_declared = plan.status.fields.iter().any(|field| field.path == path);
@@ -169,7 +170,7 @@ fn declared_fields(
     let around = inputs.around(data.clone());
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
-        // What a field says without a condition, it says of a pass that went well.
+        // A field without a condition describes a successful pass.
         if (failed && field.gate.is_empty()) || !facts.status.holds(&field.path) {
             continue;
         }
@@ -200,7 +201,7 @@ fn declared_fields(
     own
 }
 
-/// An input that fails is told once, not for each field that depends on it.
+/// A failed input is reported once, not for each field that depends on it.
 fn fail(executed: &mut Executed, error: RenderError) {
     let failure = error.into();
     if !executed.failures.contains(&failure) {
@@ -208,7 +209,7 @@ fn fail(executed: &mut Executed, error: RenderError) {
     }
 }
 
-/// What the Katalog's own conditions say, and what `Ready` waits for.
+/// Evaluates the Katalog's own conditions, and what `Ready` waits for.
 fn own_conditions(
     plan: &OperatorPlan,
     renderer: &mut Renderer<'_, '_>,
@@ -230,11 +231,11 @@ fn own_conditions(
     said
 }
 
-/// What a declared field says.
+/// The result of a declared field.
 enum Said {
     /// Its gate is closed: the old value stays.
     Nothing,
-    /// This; null takes the field away.
+    /// The new value; null removes the field.
     New(Node),
 }
 
@@ -270,7 +271,7 @@ fn field_value(
     Ok(Said::New(value.unwrap_or_default()))
 }
 
-/// What a field that is cleared holds: the empty text where it may, else nothing.
+/// Returns the value of a cleared field: the empty string if it is valid, else null.
 fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
     match kind {
         Coerce::Text | Coerce::Native | Coerce::Auto
@@ -304,7 +305,7 @@ fn write_conditions(
         .iter()
         .filter_map(|item| own_condition(plan, item))
         .collect();
-    // A type that the Katalog declares is the Katalog's: two of one type would be refused.
+    // A type that the Katalog declares belongs to the Katalog: two conditions of one type would be refused.
     let declared = |one: &Condition| plan.status.own.iter().any(|own| *own.name == *one.type_);
     let said: Vec<Condition> = told
         .into_iter()
@@ -317,7 +318,7 @@ fn write_conditions(
         .iter()
         .map(|condition| written(facts, condition))
         .collect();
-    // Each in its place: what others write stays as it is, whatever it looks like.
+    // Each in its place: conditions of other writers stay as they are, in any form.
     let mut items = Vec::with_capacity(live.len() + ours.len());
     for item in live {
         let Some(name) = written_type(plan, item) else {
@@ -335,12 +336,12 @@ fn write_conditions(
     set(wanted, &field(CONDITIONS), Node::List(items.into()));
 }
 
-/// The path of a field of the status, below that.
+/// Returns the path of a field, below the status.
 fn field(name: &str) -> Path {
     Path::of_fields([name])
 }
 
-/// The type of a condition of ours.
+/// Returns the type of a condition of ours.
 fn own_type(item: &Node) -> Option<&str> {
     const OURS: [&str; 9] = [
         conditions::READY,
@@ -358,7 +359,7 @@ fn own_type(item: &Node) -> Option<&str> {
         .filter(|name| OURS.contains(name))
 }
 
-/// The type of a condition that is written: of ours, or of the Katalog's own.
+/// Returns the type of a condition that is written: ours, or the Katalog's own.
 fn written_type<'n>(plan: &OperatorPlan, item: &'n Node) -> Option<&'n str> {
     let declared = |name: &&str| plan.status.own.iter().any(|own| *own.name == **name);
     own_type(item).or_else(|| item.get("type")?.as_str().filter(declared))
@@ -369,14 +370,14 @@ fn own_condition(plan: &OperatorPlan, item: &Node) -> Option<Condition> {
     Condition::read(item)
 }
 
-/// A condition as far as the CRD's schema holds it.
+/// Returns the fields of a condition that the CRD's schema has.
 fn written(facts: &CrdFacts, condition: &Condition) -> Node {
     let fields = condition.fields();
     let held = fields.filter(|(name, _)| facts.status.holds_of_condition(name));
     Node::Map(held.collect())
 }
 
-/// `Ready` always, all others while they are true. Source: kstatus.
+/// Returns the wanted conditions: `Ready` always, all others while they are true. Source: kstatus.
 fn wanted_conditions(
     observed: &Observed,
     sources: &Sources,

@@ -11,14 +11,15 @@ use crate::{
     value::{Node, Path},
 };
 
-/// The text of a custom resource at a path that `unique` asks for, as it is compared; none of nothing, which is unique.
+/// Returns the text of a custom resource at a path that `unique` checks, trimmed for comparison; none if it is empty, which
+/// is unique.
 pub fn unique_text(view: &Node, path: &Path) -> Option<Box<str>> {
     let text = view.at(path)?.to_text();
     let text = text.trim();
     (!text.is_empty()).then(|| text.into())
 }
 
-/// The answers to all that the plan asks.
+/// Returns the answers to all `unique` checks of the plan.
 pub(super) fn of(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -44,10 +45,10 @@ pub(super) fn of(
 }
 
 impl Sources {
-    /// Whether nobody else has what the custom resource has at `path`.
+    /// True if no other custom resource has the same text at `path`.
     ///
     /// # Errors
-    /// Why that cannot be told.
+    /// Why that is unknown.
     pub(super) fn is_unique(&self, path: &Path) -> Result<bool, &str> {
         match self.same.get(path) {
             Some(Answer::Ready(_)) => Ok(false),

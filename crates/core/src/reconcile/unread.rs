@@ -1,9 +1,9 @@
-//! What keeps a record from being read whole.
+//! Finds the unreadable part of an object that matters to a record.
 
 use super::record::in_metadata;
 use crate::value::{Fault, Node, Path, Sieve, Step};
 
-/// The first part of `object` that a record looks at and that cannot be read.
+/// Returns the first unreadable part of `object` that a record reads.
 pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Sieve) -> Option<Box<Fault>> {
     let faults = Fault::all_of(object);
     if faults.is_empty() {
@@ -12,7 +12,7 @@ pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Sieve) -> Optio
     let sieve = looks_at();
     let matters =
         |fault: &Fault| sieve.touches(&fault.path) && !is_of_an_update(object, &fault.path);
-    // One that hides the status comes first: it decides whether the others can be reported there.
+    // A fault that hides the status comes first: it decides whether the others can be reported there.
     let is_beside_the_status = |fault: &Fault| {
         let first = fault.path.steps().first();
         first.is_some_and(|step| !matches!(step, Step::Field(key) if &**key == "status"))
@@ -21,7 +21,7 @@ pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Sieve) -> Optio
     faults.min_by_key(is_beside_the_status).map(Box::new)
 }
 
-/// Whether a path leads to the fields that somebody wrote by an update: of these nothing is kept.
+/// True if a path leads to the managed fields of an update, of which nothing is kept.
 fn is_of_an_update(object: &Node, path: &Path) -> bool {
     let steps = path.steps();
     let (Some(fields), Some(entry)) = (steps.get(3), steps.get(..3)) else {

@@ -1,4 +1,4 @@
-//! What a pass came to: what was done about each child, and whether that is all that was wanted.
+//! The result of a pass: the action for each child, and whether the wanted state is reached.
 
 use jiff::Timestamp;
 
@@ -8,36 +8,36 @@ use crate::{
     plan::ChildKey,
 };
 
-/// What the executor did.
+/// The actions of the executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// What became of each child that is wanted, in the order of the intents.
+    /// The result for each wanted child, in the order of the intents.
     pub done: Vec<Done>,
-    /// What failed, in deciding or in doing.
+    /// The failures of decisions and actions.
     pub failures: Vec<Failure>,
-    /// Fields that others hold: child, field and manager.
+    /// Fields that other managers hold: child, field and manager.
     pub held: Vec<(ChildKey, Held)>,
     /// Children whose `spec.replicas` an autoscaler sets, and its name.
     pub autoscaled: Vec<(ChildKey, String)>,
-    /// What the end of a custom resource that is being deleted waits for, and why.
+    /// Why a custom resource that is being deleted waits: reason and message.
     pub ending: Option<(Reason, String)>,
-    /// When another pass is due though nothing changes: a condition turns, something expires.
+    /// When another pass is due even if nothing changes: a condition changes its result, or something expires.
     pub wake: Option<Timestamp>,
     /// The condition of `readyWhen` that does not hold.
     pub unmet: Option<Box<str>>,
     /// Children that were created once, are declared, and are gone.
     pub missing: Vec<ChildKey>,
-    /// What conditions could not compare: people are told, nothing else follows.
+    /// The comparisons that conditions could not make: they are only reported.
     pub doubts: Vec<Failure>,
 }
 
 impl Executed {
-    /// Another pass is due then, if not before.
+    /// Schedules another pass at that moment, or earlier.
     pub fn wake_at(&mut self, moment: Option<Timestamp>) {
         self.wake = self.wake.into_iter().chain(moment).min();
     }
 
-    /// Takes in what conditions could not compare, each once.
+    /// Adds comparisons that conditions could not make, each once.
     pub fn doubt(&mut self, doubts: Vec<Failure>) {
         for doubt in doubts {
             if !self.doubts.contains(&doubt) {
@@ -47,46 +47,46 @@ impl Executed {
     }
 }
 
-/// What became of one child.
+/// The result for one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which one.
+    /// Its key.
     pub key: ChildKey,
-    /// What was done.
+    /// The action.
     pub action: Action,
 }
 
-/// What was done about a child.
+/// The action for a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing: it is as it shall be.
+    /// Nothing: it is as wanted.
     Unchanged,
-    /// It was made.
+    /// It was created.
     Created,
-    /// It was changed, because what is declared changed.
+    /// It was changed, because its declaration changed.
     Updated,
-    /// It was deleted and created again, because an immutable field of it changed.
+    /// It was deleted and created again, because one of its immutable fields changed.
     Recreated,
-    /// It was changed back.
+    /// Its drift was corrected.
     Repaired,
     /// It was deleted.
     Deleted,
 }
 
-/// How far the custom resource has come, in one word.
+/// The readiness of the custom resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether everything is as declared and ready.
     pub ready: bool,
-    /// Why, or why not.
+    /// The reason.
     pub reason: Reason,
-    /// The same for people.
+    /// The message.
     pub message: String,
     /// Whether only a change of the input helps.
     pub stalled: bool,
 }
 
-/// What failures say together, in at most so many bytes: each is named.
+/// Formats failures in at most so many bytes: each is named.
 pub fn told(failures: &[Failure], bytes: usize) -> String {
     let lines: Vec<String> = failures
         .iter()
@@ -95,7 +95,7 @@ pub fn told(failures: &[Failure], bytes: usize) -> String {
     fit(&lines, bytes)
 }
 
-/// Judges a pass. `observed` is what stands after its writes.
+/// Judges a pass. `observed` is the state after its writes.
 pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
     if let Some(worst) = executed.failures.iter().min_by_key(|failure| {
         (
@@ -159,7 +159,7 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
         };
     }
     if !awaited.is_empty() {
-        // Without counts: a message that moves with every replica would be a write for each.
+        // Without counts: otherwise every change of a replica count would cause a write.
         let message = format!("waiting for {}", awaited.join(", "));
         return Verdict {
             ready: false,

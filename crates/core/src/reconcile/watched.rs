@@ -12,8 +12,8 @@ use crate::{
     value::{Key, Map, Node, Path, Step, project},
 };
 
-/// Puts the objects into the sources, as far as they are known; what cannot be read becomes unavailable. What no template
-/// reads is not asked for.
+/// Adds the objects to the sources, as far as they are known; objects that cannot be read become unavailable. Objects that no
+/// template reads are not requested.
 ///
 /// # Errors
 /// The reads that are not answered yet.
@@ -42,14 +42,14 @@ pub(super) fn fill(
     }
 }
 
-/// Hides the objects of all kinds, for the reason `why`.
+/// Makes the objects of all kinds unavailable, for the reason `why`.
 pub(super) fn hide_all(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
     for watch in read(plan) {
         hide(plan, &watch.kind.group_kind(), sources, why);
     }
 }
 
-/// The watches of which templates read something, one for each kind.
+/// Returns the watches that templates read, one for each kind.
 fn read(plan: &OperatorPlan) -> impl Iterator<Item = &WatchPlan> {
     let mut kinds = BTreeSet::new();
     let watches = plan.observe.watches.iter();
@@ -57,7 +57,7 @@ fn read(plan: &OperatorPlan) -> impl Iterator<Item = &WatchPlan> {
     read.filter(move |watch| kinds.insert(watch.kind.group_kind()))
 }
 
-/// What templates see of the objects: what they read, so that equal ones are equal.
+/// Returns the objects as templates see them: only the fields that they read, so that equal reads compare equal.
 fn seen(watch: &WatchPlan, objects: &Node) -> Node {
     let objects = objects.as_map().into_iter().flat_map(Map::iter);
     let seen = objects.map(|(name, object)| {

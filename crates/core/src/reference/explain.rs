@@ -1,4 +1,4 @@
-//! `ork explain`: what a field is.
+//! `ork explain`: describes a field.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -9,34 +9,34 @@ use crate::api::shape::{Field, Shape, Support};
 use crate::diagnostics::{did_you_mean, nearest};
 use crate::document::DocumentKind;
 
-/// A path that leads to no field.
+/// A path that does not lead to a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at} has no field `{word}`")]
 pub struct NoSuchField {
-    /// How far the path leads: `Katalog.spec`.
+    /// The valid part of the path: `Katalog.spec`.
     pub at: String,
-    /// The word behind that.
+    /// The word after it.
     pub word: String,
-    /// What may be meant.
+    /// The suggestion.
     pub hint: String,
 }
 
-/// Where a path leads.
+/// The target of a path.
 pub(super) struct Place<'a> {
     kind: DocumentKind,
-    /// The path as it is written: `spec.crds.<name>.workers`.
+    /// The path in its written form: `spec.crds.<name>.workers`.
     pub(super) path: Vec<String>,
-    /// What is there.
+    /// The shape at the path.
     pub(super) shape: &'a Shape,
     field: Option<&'a Field>,
-    /// Whether it is a field that is not built yet, or inside one.
+    /// True for a field that is not implemented yet, or inside one.
     pub(super) is_later: bool,
 }
 
-/// Explains the field at `path`, for people. With `recursive` the whole tree below it, a line a field.
+/// Describes the field at `path`. With `recursive`, prints the whole tree below it, one field per line.
 ///
-/// The first word may be a kind; without one the path is a Katalog's. Case doesn't count. Keys of the user's own and
-/// list items are left out, or written in any way: `spec.crds.workers`, `spec.crds.<name>.workers`.
+/// The first word may be a kind; the default is a Katalog. Case is ignored. Keys of the user's own and list items may be
+/// omitted, or written in any form: `spec.crds.workers`, `spec.crds.<name>.workers`.
 ///
 /// # Errors
 /// [`NoSuchField`] with the nearest names.
@@ -52,14 +52,14 @@ pub fn explain(path: &str, recursive: bool) -> Result<String, NoSuchField> {
     Ok(text)
 }
 
-/// The shape of kinds that have none.
+/// The shape of kinds without one.
 static ANYTHING: Shape = Shape::Free;
 
-/// What is at a path; see [`explain`].
+/// Finds the target of a path; see [`explain`].
 pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
     let words = path.split('.').filter_map(|word| {
         let word = word.split('[').next().unwrap_or(word).trim();
-        // The number of a list item; no field is called so.
+        // The number of a list item. No field has such a name.
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
         (!is_number).then_some(word)
     });
@@ -86,7 +86,7 @@ pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
     Ok(place)
 }
 
-/// One word further: a field here, a key of the user's own, or a field behind such a key.
+/// Advances by one word: a field here, a key of the user's own, or a field below such a key.
 fn step(place: &mut Place<'static>, word: &str) -> Result<(), NoSuchField> {
     if let Some((name, field)) = field_of(place.shape, word) {
         place.path.push(name.clone());
@@ -144,7 +144,7 @@ fn unknown(place: &Place<'_>, word: &str) -> NoSuchField {
     }
 }
 
-/// The shortest path to a field of this name.
+/// Returns the shortest path to a field of this name.
 fn elsewhere(kind: DocumentKind, word: &str) -> Option<String> {
     let mut queue = VecDeque::from([(String::new(), kind.shape()?)]);
     let mut seen = Vec::new();
@@ -186,7 +186,7 @@ fn head(place: &Place<'_>) -> String {
     text
 }
 
-/// What is to be known of a field beside its description.
+/// Adds the facts about a field other than its description.
 fn facts(field: &Field, text: &mut String) {
     let mut lines = Vec::new();
     if field.required {
@@ -229,7 +229,7 @@ fn fields(place: &Place<'_>, text: &mut String) {
     }
 }
 
-/// The fields below, a line each. A type that was printed before is only pointed at.
+/// Prints the fields below, one per line. A type that was printed before is only referred to.
 fn tree(
     shape: &Shape,
     path: &str,
@@ -283,7 +283,7 @@ fn line(
     }
 }
 
-/// Text in lines of at most 100 characters, indented.
+/// Wraps text in lines of at most 100 characters, indented.
 fn wrapped(text: &str, indent: usize) -> String {
     let margin = " ".repeat(indent);
     let mut lines: Vec<String> = Vec::new();

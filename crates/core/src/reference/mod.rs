@@ -1,4 +1,4 @@
-//! The reference of every field, from the shapes of the API types: a page, what `ork explain` prints, and a schema for
+//! The reference of every field, from the shapes of the API types: pages, the output of `ork explain`, and a schema for
 //! editors.
 
 mod explain;
@@ -14,7 +14,7 @@ pub use schema::json_schema;
 
 use crate::api::shape::{Field, ObjectShape, Shape, Support};
 
-/// The maps that a value may be: itself, an item of it, or one of several forms.
+/// Returns the maps that a value may be: itself, an item of it, or one of several forms.
 fn maps(shape: &Shape) -> Vec<&Arc<ObjectShape>> {
     match shape {
         Shape::Object(object) => vec![object],
@@ -24,7 +24,7 @@ fn maps(shape: &Shape) -> Vec<&Arc<ObjectShape>> {
     }
 }
 
-/// The maps that a value holds in the end: of a map of the user's own keys, what those hold.
+/// Returns the maps that a value contains. For a map with the user's own keys, these are its values.
 fn named_maps(shape: &Shape) -> Vec<&Arc<ObjectShape>> {
     let mut named = Vec::new();
     for object in maps(shape) {
@@ -36,12 +36,12 @@ fn named_maps(shape: &Shape) -> Vec<&Arc<ObjectShape>> {
     named
 }
 
-/// What a value looks like, in a word or a few: `list of Deployment`.
+/// Describes the type of a value in a few words: `list of Deployment`.
 fn type_of(shape: &Shape) -> String {
     type_with(shape, &str::to_owned)
 }
 
-/// As [`type_of`], with the names of maps as `name` gives them.
+/// Like [`type_of`], with the names of maps from `name`.
 fn type_with(shape: &Shape, name: &dyn Fn(&str) -> String) -> String {
     match shape {
         Shape::Free => "any".to_owned(),
@@ -63,7 +63,7 @@ fn type_with(shape: &Shape, name: &dyn Fn(&str) -> String) -> String {
     }
 }
 
-/// The words of an enum: those that work, then those that are not built yet.
+/// Returns the words of an enum: those that are implemented, then those that are not yet.
 fn words(shape: &Shape) -> Option<(&[String], &[String])> {
     match shape {
         Shape::Enum { values, later } => Some((values, later)),
@@ -73,17 +73,18 @@ fn words(shape: &Shape) -> Option<(&[String], &[String])> {
     }
 }
 
-/// How far a field is supported, for people; nothing when it works.
+/// Describes the support of a field; `None` if it is implemented.
 fn support_note(field: &Field) -> Option<String> {
     match &field.support {
         Support::Works => None,
         Support::Later => Some("not supported yet".to_owned()),
-        Support::Ignored => Some("accepted, no effect".to_owned()),
+        Support::Ignored(why) if why.is_empty() => Some("accepted, no effect".to_owned()),
+        Support::Ignored(why) => Some(format!("accepted, no effect: {why}")),
         Support::Refused(why) => Some(format!("refused: {why}")),
     }
 }
 
-/// The fields in the order that readers want: those that must be there, those that work, the others.
+/// Returns the fields in reading order: required, implemented, others.
 fn in_order(fields: &BTreeMap<String, Field>) -> Vec<(&String, &Field)> {
     let mut list: Vec<(&String, &Field)> = fields.iter().collect();
     list.sort_by_key(|(_, field)| (!field.required, !field.works()));

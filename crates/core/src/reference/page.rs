@@ -1,4 +1,4 @@
-//! The reference pages: every block with its fields and a sample that a test executes.
+//! The reference pages: every block with its fields and a sample that a test runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,9 +16,9 @@ use crate::enrich::ADDITIONS;
 pub struct Block {
     /// The heading.
     pub title: &'static str,
-    /// The field that it is about, with its kind: `motif.inputs`.
+    /// The path of its field, with the kind: `motif.inputs`.
     pub path: &'static str,
-    /// What is to be known of it.
+    /// The description.
     pub about: &'static str,
     /// A whole document, or several.
     pub sample: &'static str,
@@ -131,13 +131,13 @@ pub fn motif_page() -> String {
     page.text
 }
 
-/// What every page begins with.
+/// The start of every page.
 const HEAD: &str = "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test -p orkestra-core --test reference -->\n";
 
 struct Page {
     text: String,
     blocks: Vec<&'static Block>,
-    /// Where each type is described: a link's target.
+    /// The link target for each type.
     anchors: BTreeMap<String, String>,
     /// Types that have been described.
     done: BTreeSet<String>,
@@ -145,7 +145,7 @@ struct Page {
 }
 
 impl Page {
-    /// `prefix` chooses the blocks; `other` is the page of all others.
+    /// `prefix` selects the blocks; `other` is the page of all others.
     fn new(prefix: &str, other: &str) -> Self {
         let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
         let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
@@ -158,7 +158,7 @@ impl Page {
                 anchors.insert(name, format!("{page}#{}", slug(block.title)));
             }
         }
-        // What is reached only from a block of the other page is described there.
+        // A type that only a block of the other page reaches is described there.
         let mut reached: Vec<Arc<ObjectShape>> = BLOCKS.iter().flat_map(shapes).collect();
         while let Some(object) = reached.pop() {
             for inner in object
@@ -287,7 +287,7 @@ impl Page {
         }
     }
 
-    /// The type, with links to the tables of maps.
+    /// Returns the type, with links to the tables of maps.
     fn linked(&self, shape: &Shape) -> String {
         type_with(shape, &|name| match self.anchors.get(name) {
             Some(anchor) => format!("[{name}]({anchor})"),
@@ -309,17 +309,23 @@ impl Page {
             (word.of, written(word.from), written(word.to), word.warns)
         });
         for (of, from, to, warns) in keys.chain(words) {
+            // Types that only a Motif has are on its own page.
+            let page = if of == "MotifSpecDocument" {
+                "motif.md"
+            } else {
+                ""
+            };
             let of = self
                 .anchors
                 .get(of)
-                .map_or_else(String::new, |anchor| format!("[{of}]({anchor})"));
+                .map_or_else(String::new, |anchor| format!("[{of}]({page}{anchor})"));
             let note = if warns { "warns" } else { "" };
             let _ = writeln!(self.text, "| {of} | `{from}` | `{to}` | {note} |");
         }
     }
 }
 
-/// The description, without what other columns tell; with the words that are possible.
+/// Returns the description and the possible words, without the facts in other columns.
 fn told(field: &Field) -> String {
     let mut text = field.description.clone();
     if let Some(at) = text.find("Default") {
@@ -343,7 +349,7 @@ fn cell(text: &str) -> String {
         .replace('<', "&lt;")
 }
 
-/// The maps that a block is about.
+/// Returns the maps that a block describes.
 fn shapes(block: &Block) -> Vec<Arc<ObjectShape>> {
     let place = find(block.path).ok();
     let maps = place.iter().flat_map(|place| named_maps(place.shape));
@@ -357,7 +363,7 @@ fn roots(block: &Block) -> Vec<String> {
         .collect()
 }
 
-/// All types that a Katalog is made of.
+/// Returns all types of a Katalog.
 fn katalog_types() -> BTreeSet<String> {
     let mut types = BTreeSet::new();
     let mut next: Vec<Arc<ObjectShape>> = find("katalog")
@@ -376,7 +382,7 @@ fn katalog_types() -> BTreeSet<String> {
     types
 }
 
-/// How a heading is linked to.
+/// Returns the anchor of a heading.
 fn slug(title: &str) -> String {
     title.to_lowercase().replace(' ', "-")
 }

@@ -10,10 +10,10 @@ use crate::api::shape::{Field, ObjectShape, Shape, Support};
 use crate::document::DocumentKind;
 use crate::document::aliases::{ALIASES, WORD_ALIASES};
 
-/// The JSON Schema (draft 2020-12) of documents of a kind; none of kinds that are not checked.
+/// Returns the JSON Schema (draft 2020-12) of documents of a kind; `None` for kinds that are not checked.
 ///
-/// It takes what the check of documents takes, templates and numbers in quotes included, but for spellings that are
-/// warned of: editors offer the present ones. Fields that are not supported yet are in it, and say so.
+/// It accepts everything that the check of documents accepts, including templates and quoted numbers, except for spellings
+/// that cause a warning, because editors offer the present ones. Fields that are not supported yet are included with a note.
 pub fn json_schema(kind: DocumentKind) -> Option<Value> {
     let mut writer = Writer::default();
     let root = writer.shape(kind.shape()?);
@@ -38,7 +38,7 @@ pub fn json_schema(kind: DocumentKind) -> Option<Value> {
         schema.insert("required".to_owned(), json!(["apiVersion", "kind"]));
     }
     if let Some(spec) = schema["$defs"].get_mut("KatalogSpec") {
-        // A rule of the check: the type has a default.
+        // This is a rule of the check, because the type has a default.
         spec["required"] = json!(["crds"]);
     }
     Some(schema)
@@ -50,7 +50,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Nothing (null) may stand wherever a field may be left out.
+    /// Null is valid wherever a field is optional.
     fn shape(&mut self, shape: &Shape) -> Value {
         match shape {
             Shape::Free => json!({}),

@@ -12,7 +12,7 @@ use crate::{
 
 const SUBJECTS: [&str; 3] = ["ServiceAccount", "User", "Group"];
 
-/// The namespace of a service account that names none.
+/// The default namespace of a service account.
 const OWN_NAMESPACE: &str = "{{ .metadata.namespace }}";
 
 impl Shorthand for RoleBinding {
@@ -57,7 +57,7 @@ impl Shorthand for ClusterRoleBinding {
     }
 }
 
-/// A role, of which the first kind is the one that is left out, and who gets it.
+/// Expands a role reference, whose kind defaults to the first of `kinds`, and its subjects.
 fn binding(
     at: &At<'_>,
     (name, kind): (&Text, Option<&Text>),

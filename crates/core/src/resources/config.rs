@@ -15,7 +15,7 @@ use crate::{
 /// Longest key of a `ConfigMap` or Secret, in bytes.
 const KEY_BYTES: usize = 253;
 
-/// The type of a Secret with a certificate. Source: Kubernetes, "Types of Secret".
+/// The type of a certificate Secret. Source: Kubernetes, "Types of Secret".
 const TLS_TYPE: &str = "kubernetes.io/tls";
 
 impl Shorthand for ConfigMap {
@@ -71,12 +71,12 @@ impl Shorthand for Secret {
     }
 }
 
-/// The root fields of a Secret. Its texts go to `data`, not to `stringData`: the API server keeps our ownership of
+/// Returns the root fields of a Secret. Its texts go to `data`, not to `stringData`: the API server keeps our ownership of
 /// `stringData` whatever happens to `data`.
 pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
     let mut root = Fields::default();
     match (&entry.tls, &entry.type_) {
-        // Its data is made with it.
+        // Its data is generated.
         (Some(_), _) => return certificate(),
         (None, Some(text)) => root.put("type", at.text_field("type", Some(text))),
         (None, None) if entry.from_secret.is_some() => {}
@@ -86,14 +86,14 @@ pub(crate) fn secret(at: &At<'_>, entry: &Secret) -> Fields {
     root
 }
 
-/// The root fields of a Secret with a certificate.
+/// Returns the root fields of a certificate Secret.
 pub(crate) fn certificate() -> Fields {
     let mut root = Fields::default();
     root.put_text("type", TLS_TYPE);
     root
 }
 
-/// Texts by key. Without any there is no `data`.
+/// Returns texts by key; `None` if there are none.
 pub(super) fn data(at: &At<'_>, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Option<Tree> {
     for key in texts.keys() {
         check_key(&at.key(key), key);

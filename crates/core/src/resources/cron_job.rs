@@ -11,10 +11,10 @@ use crate::{
     plan::{Coerce, Fields, Tree},
 };
 
-/// What a run does while the one before still runs.
+/// The concurrency policies of runs.
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 
-/// Starts a schedule that Kubernetes reads and that has no fields.
+/// The prefix of a schedule without fields, which Kubernetes accepts.
 const EVERY: &str = "@every ";
 
 impl Shorthand for CronJob {
@@ -70,6 +70,7 @@ impl Shorthand for CronJob {
         let work = Work {
             pod,
             backoff_limit: backoff_limit.as_ref(),
+            grace_period_seconds: None,
             restart_policy: "OnFailure",
         };
         let labels = workload::recommended(metadata.labels.clone());

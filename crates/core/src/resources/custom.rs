@@ -1,4 +1,4 @@
-//! `custom`: objects of any kind, written out in full.
+//! `custom`: manifests of any kind.
 
 use super::{config, scope::At};
 use crate::{
@@ -8,18 +8,11 @@ use crate::{
     value::{Key, Node},
 };
 
-/// Keys of a child entry that the language has and that are not built yet: no part of the object.
-const LATER: [&str; 7] = [
-    "anyOf",
-    "forEach",
-    "hasStatus",
-    "metadata",
-    "or",
-    "sleep",
-    "status",
-];
+/// Keys of a child entry that the language has but that are not implemented yet: not part of the object.
+const LATER: [&str; 6] = ["anyOf", "forEach", "metadata", "or", "sleep", "status"];
 
-/// The kind that `apiVersion` and `kind` at `at` name, as far as it is known; nothing if it is wrong, which is reported.
+/// Returns the kind that `apiVersion` and `kind` at `at` name, as far as it is known; `None` after an error, which is
+/// reported.
 pub(crate) fn resource(
     at: &At<'_>,
     api_version: &Text,
@@ -66,7 +59,7 @@ pub(crate) fn resource(
     Some(resource)
 }
 
-/// The kind of the object, as far as it is known; nothing if it is wrong, which is reported.
+/// Returns the kind of the object, as far as it is known; `None` after an error, which is reported.
 pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<ResourceType> {
     let mut resource = resource(at, &entry.api_version, &entry.kind, schemas)?;
     let group_kind = resource.group_kind();
@@ -97,10 +90,10 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
     Some(resource)
 }
 
-/// Group and version; nothing if the text is none, which is reported.
+/// Returns group and version; `None` if the text is invalid, which is reported.
 fn group_and_version<'a>(at: &At<'_>, text: &'a str) -> Option<(&'a str, &'a str)> {
     match text.split_once('/') {
-        // The core group has one version.
+        // The core group has only one version.
         None if text == "v1" => return Some(("", text)),
         Some((group, version))
             if !group.is_empty() && !version.is_empty() && !version.contains('/') =>
@@ -149,7 +142,7 @@ fn check_version(at: &At<'_>, shape: &CrdShape, version: &str) {
     }
 }
 
-/// The root fields of the object but for what every child has.
+/// Returns the root fields of the object, without those that every child has.
 pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
     let mut root = Fields::default();
     let is_secret = kind.group.is_empty() && &*kind.kind == "Secret";
@@ -170,7 +163,7 @@ pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
     root
 }
 
-/// `stringData` as `data`: the API server keeps our ownership of `stringData` whatever happens to `data`.
+/// Converts `stringData` to `data`: the API server keeps our ownership of `stringData` whatever happens to `data`.
 fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<Tree> {
     let (Some(texts), None) = (texts.as_map(), encoded) else {
         at.error(

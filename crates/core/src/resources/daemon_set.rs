@@ -76,8 +76,8 @@ impl Shorthand for DaemonSet {
     }
 }
 
-/// How many pods are exchanged at a time. Kubernetes takes one of the two numbers only: of a profile with both it is the
-/// pods below, which is what its default is.
+/// Returns the number of pods replaced at a time. Kubernetes accepts only one of the two numbers: of a profile with both it
+/// is `maxUnavailable`, as in the Kubernetes default.
 fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     let is_given = |number: &Option<Scalar>| number.as_ref().is_some_and(|n| !is_zero(n));
     let number =

@@ -10,7 +10,7 @@ use crate::{
     value::Node,
 };
 
-/// The list of variables: the map form sorted by name, so that no rollout follows from its order.
+/// Returns the list of variables; the map form is sorted by name, so that its order causes no rollout.
 pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
     match env {
         Env::Map(variables) => Tree::list(
@@ -121,7 +121,7 @@ fn native(at: &At<'_>, variable: &EnvVar) -> Tree {
     fields.into_tree()
 }
 
-/// Source: Kubernetes API reference, `EnvVar.name`: printable ASCII but `=`.
+/// Source: Kubernetes API reference, `EnvVar.name`: printable ASCII except `=`.
 fn check_name(at: &At<'_>, name: &str) {
     if name.is_empty()
         || !name
@@ -135,7 +135,7 @@ fn check_name(at: &At<'_>, name: &str) {
     }
 }
 
-/// The list of sources.
+/// Returns the list of sources.
 pub(super) fn env_from(at: &At<'_>, from: &EnvFrom) -> Tree {
     let is_list = matches!(from, EnvFrom::List(_));
     let source = |(index, source): (usize, &EnvFromSource)| {
@@ -169,7 +169,7 @@ fn env_source(at: &At<'_>, source: &EnvFromSource) -> Tree {
     fields.into_tree()
 }
 
-/// A reference by name, as a manifest has it.
+/// Returns a reference by name, in manifest format.
 pub(super) fn name_ref(at: &At<'_>, reference: &NameRef) -> Tree {
     let name = match reference {
         NameRef::Object { name, .. } => at.required("name", name),

@@ -42,7 +42,7 @@ impl Shorthand for HorizontalPodAutoscaler {
         spec.put("scaleTargetRef", target(child, scale_target_ref.as_ref()));
         let none = Scaling::default();
         let profile = profile(at, behavior.as_ref(), &none);
-        // What the entry says itself wins.
+        // The entry's own value takes precedence.
         let number = |name: &str, own: &Option<Scalar>, of: fn(&Scaling) -> Option<&Scalar>| {
             let own = at.scalar_field(name, own.as_ref(), Coerce::Int);
             own.or_else(|| {
@@ -71,7 +71,7 @@ impl Shorthand for HorizontalPodAutoscaler {
     }
 }
 
-/// The one metric: the share of the CPU that pods ask for.
+/// Returns the only metric: CPU utilization relative to the requests of pods.
 fn metric(share: Tree) -> Tree {
     let mut target = Fields::default();
     target.put("averageUtilization", share);
@@ -121,7 +121,7 @@ fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
     Some(fields.into_tree())
 }
 
-/// The profile that the behavior names.
+/// Returns the profile that the behavior names.
 fn profile<'a>(
     at: &At<'a>,
     behavior: Option<&'a ScalingBehavior>,
@@ -162,7 +162,7 @@ fn behavior(
     fields.into_optional()
 }
 
-/// All that a profile can stand for, to be checked.
+/// Returns all fields of a profile, to check them.
 pub(crate) fn scaling(at: &At<'_>, scaling: &Scaling) -> Fields {
     let Scaling {
         min_replicas,

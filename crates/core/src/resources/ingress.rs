@@ -79,7 +79,7 @@ impl Shorthand for Ingress {
     }
 }
 
-/// A port by its number, or by its name where a word is written out.
+/// Returns a port by its number, or by its name if it is a literal word.
 fn port(at: &At<'_>, port: &Scalar) -> Option<Tree> {
     let is_name = port
         .as_str()
@@ -97,7 +97,7 @@ fn port(at: &At<'_>, port: &Scalar) -> Option<Tree> {
     fields.into_optional()
 }
 
-/// The Secret with the certificate, as the Katalog has its name: that of an Ingress of this name.
+/// Returns the name of the certificate Secret, as declared, for an Ingress with this name.
 pub(crate) fn secret_name(tls: &IngressTls, ingress: &str) -> String {
     match &tls.secret_name {
         Some(name) => name.to_string(),
@@ -105,7 +105,7 @@ pub(crate) fn secret_name(tls: &IngressTls, ingress: &str) -> String {
     }
 }
 
-/// The hosts that are encrypted, each with its place, in an entry at `at`.
+/// Returns the TLS hosts, each with its place, in an entry at `at`.
 pub(crate) fn hosts<'a, 'h>(
     at: &At<'a>,
     tls: &'h IngressTls,

@@ -10,7 +10,7 @@ use crate::{
     value::Node,
 };
 
-/// How often a failed pod is tried again. Source: language reference, pod-bearing kinds.
+/// Number of retries of a failed pod. Source: language reference, pod-bearing kinds.
 const BACKOFF_LIMIT: i64 = 3;
 
 impl Shorthand for Job {
@@ -33,28 +33,31 @@ impl Shorthand for Job {
             common: _,
             pod,
             backoff_limit,
+            grace_period_seconds,
         } = self;
         let work = Work {
             pod,
             backoff_limit: backoff_limit.as_ref(),
-            // A pod that failed stays to be looked at; the Job makes the next one.
+            grace_period_seconds: grace_period_seconds.as_ref(),
+            // A failed pod is kept for inspection; the Job creates the next one.
             restart_policy: "Never",
         };
-        // A Job's pods cannot be changed: those that exist would differ for ever.
+        // The pod template of a Job is immutable: existing Jobs would differ forever.
         work.spec(&child.at, &child.name, metadata.labels.clone())
             .into_root("spec")
     }
 }
 
-/// Work that ends: what a Job does, or each run of a `CronJob`.
+/// Work that completes: that of a Job, or of each run of a `CronJob`.
 pub(super) struct Work<'a> {
     pub(super) pod: &'a PodParts,
     pub(super) backoff_limit: Option<&'a Scalar>,
+    pub(super) grace_period_seconds: Option<&'a Scalar>,
     pub(super) restart_policy: &'static str,
 }
 
 impl Work<'_> {
-    /// The spec of a Job whose pods have these labels.
+    /// Returns the spec of a Job whose pods have these labels.
     pub(super) fn spec(&self, at: &At<'_>, name: &Leaf, labels: Fields) -> Fields {
         let mut spec = Fields::default();
         spec.put(
@@ -64,6 +67,9 @@ impl Work<'_> {
         );
         let mut pod = Parts::ending(self.pod).spec(at, name);
         pod.put_text("restartPolicy", self.restart_policy);
+        let grace = self.grace_period_seconds;
+        let grace = at.scalar_field("gracePeriodSeconds", grace, Coerce::Int);
+        pod.put("terminationGracePeriodSeconds", grace);
         spec.put("template", workload::template(labels, pod));
         spec
     }

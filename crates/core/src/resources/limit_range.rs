@@ -66,7 +66,7 @@ impl LimitRange {
     }
 }
 
-/// The limits: what a profile can stand for.
+/// Returns the limits, which a profile may contain.
 pub(crate) fn limits(at: &At<'_>, limits: &Limits) -> Fields {
     let at = at.field("limits");
     let items = limits.limits.iter().enumerate();

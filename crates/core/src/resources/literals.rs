@@ -1,4 +1,4 @@
-//! Values that are written out and that Kubernetes reads in a format of its own: amounts and image references.
+//! Literal values with a Kubernetes format: quantities and image references.
 
 use super::scope::At;
 use crate::{
@@ -9,12 +9,12 @@ use crate::{
     value::Quantity,
 };
 
-/// Fewer bytes of memory or storage than this are a slip of the suffix.
+/// Fewer bytes of memory or storage than this indicate a wrong suffix.
 const FEW_BYTES: f64 = 1024.0;
 /// No node has more CPUs than this.
 const MANY_CPUS: f64 = 10_000.0;
 
-/// The amount of a resource, such as `cpu` or `memory`, that stands here.
+/// Compiles the quantity of a resource, such as `cpu` or `memory`.
 pub(super) fn amount(at: &At<'_>, resource: &str, text: &Text) -> Option<Tree> {
     if !text.contains("{{") {
         let literal = text.trim();
@@ -32,11 +32,11 @@ pub(super) fn amount(at: &At<'_>, resource: &str, text: &Text) -> Option<Tree> {
     at.value(text, Coerce::OptionalText)
 }
 
-/// What is odd about an amount, and what was probably meant.
+/// Returns why a quantity is suspicious, and a suggestion.
 fn odd(resource: &str, text: &str) -> Option<(String, String)> {
     let units = text.parse::<Quantity>().ok()?.as_f64();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    // Of quotas: `requests.memory`.
+    // Quotas use names such as `requests.memory`.
     let resource = resource.rsplit('.').next().unwrap_or_default();
     if resource == "cpu" {
         let message = format!("`{text}` is more CPU than a node has");
@@ -61,7 +61,7 @@ fn odd(resource: &str, text: &str) -> Option<(String, String)> {
     Some((message, format!("write `{number}{unit}`")))
 }
 
-/// Reports a text that is no image reference.
+/// Reports a text that is not a valid image reference.
 pub(super) fn check_image(at: &At<'_>, text: &str) {
     let text = text.trim();
     if text.is_empty()
@@ -75,7 +75,7 @@ pub(super) fn check_image(at: &At<'_>, text: &str) {
     at.warn_hint(Code::BadImage, message, meant(text));
 }
 
-/// The image reference that was probably meant, or the format.
+/// Suggests an image reference, or describes the format.
 fn meant(text: &str) -> String {
     let bare = text.split_once("://").map_or(text, |(_, bare)| bare);
     let bare = bare.trim_end_matches([':', '/']);

@@ -1,11 +1,11 @@
-//! Shorthand to whole objects: each kind of child that a Katalog can declare, one file a kind.
+//! Expands shorthand to whole objects, with one file for each kind of child that a Katalog can declare.
 //!
 //! ```text
 //!  deployments: [{ image, replicas, .. }] ── expand ──► Tree of an apps/v1 Deployment, expressions at its leaves
 //! ```
 //!
-//! It runs once, at compile time. What every object has (`apiVersion`, `kind`, the user's labels and annotations) is put
-//! in by `plan`, and so is the entry's `patch`; name, namespace and what ownership adds are put in by a pass.
+//! Expansion runs once, at compile time. `plan` adds the parts common to all objects (`apiVersion`, `kind`, the user's
+//! labels and annotations) and the entry's `patch`; a pass adds name, namespace and ownership metadata.
 
 mod bindings;
 pub(crate) mod config;
@@ -50,13 +50,13 @@ use crate::api::scalar::Scalar;
 /// Longest DNS label, in bytes.
 const LABEL_BYTES: usize = 63;
 
-/// Whether a port is given: nothing and 0 are none.
+/// True if a port is given: an empty port and 0 are not.
 fn is_given(port: Option<&Scalar>) -> bool {
     port.is_some_and(|port| !matches!(port.to_string().trim(), "" | "0"))
 }
 
-/// The name of the container of `image` in the workload `name`: the same name where that is a DNS label, else the nearest
-/// label to it. It needs to be unique in its pod only.
+/// Returns the name of the container of `image` in the workload `name`: the same name if that is a DNS label, else the
+/// nearest label to it. It must be unique only within its pod.
 ///
 /// Source: Kubernetes API reference, `Container.name`.
 pub fn container_name(name: &str) -> String {
@@ -66,7 +66,7 @@ pub fn container_name(name: &str) -> String {
     label
 }
 
-/// The image with the tag, unless it has a tag or a digest already. An empty tag is none.
+/// Returns the image with the tag, unless it has a tag or a digest already. An empty tag is ignored.
 pub fn tagged_image(image: &str, tag: &str) -> String {
     let name = image.rsplit('/').next().unwrap_or(image);
     if tag.is_empty() || image.is_empty() || name.contains([':', '@']) {

@@ -14,13 +14,13 @@ use crate::{
     value::{Map, Node},
 };
 
-/// Where a rule lists peers.
+/// Fields of a rule that list peers.
 const PEERS: [&str; 2] = ["from", "to"];
-/// The selectors of a peer, which may be written as plain labels.
+/// The selectors of a peer, which may be declared as plain labels.
 const SELECTORS: [&str; 2] = ["namespaceSelector", "podSelector"];
-/// What a policy can be about.
+/// The policy types.
 const TYPES: [&str; 2] = ["Ingress", "Egress"];
-/// What a selector has that is written as Kubernetes has it.
+/// The fields of a selector in Kubernetes format.
 const OF_SELECTORS: [&str; 2] = ["matchExpressions", "matchLabels"];
 
 impl Shorthand for NetworkPolicy {
@@ -95,7 +95,7 @@ impl NetworkPolicy {
     }
 }
 
-/// The rules: what a profile can stand for.
+/// Returns the rules, which a profile may contain.
 pub(crate) fn rules(at: &At<'_>, rules: &NetworkRules) -> Fields {
     let NetworkRules {
         ingress,
@@ -112,7 +112,8 @@ pub(crate) fn rules(at: &At<'_>, rules: &NetworkRules) -> Fields {
             continue;
         };
         declared.push(type_);
-        // An empty list is what the type alone says, nobody; but it is ours, so that whoever applies a rule is found out.
+        // An empty list means the same as the type alone, no peers; but we own it, so that a rule applied by others is
+        // detected.
         let at = at.field(name);
         let rules = list.iter().enumerate();
         let rules = rules.filter_map(|(index, node)| rule(&at.index(index), node));
@@ -137,7 +138,7 @@ fn words(at: &At<'_>, types: &[Text]) -> Tree {
     Tree::list(words.collect())
 }
 
-/// One rule, whose peers may have selectors of plain labels.
+/// Returns one rule, whose peers may have selectors of plain labels.
 fn rule(at: &At<'_>, node: &Node) -> Option<Tree> {
     let Node::Map(entries) = node else {
         return at.manifest(node);
@@ -176,7 +177,7 @@ fn peer(at: &At<'_>, node: &Node) -> Option<Tree> {
     Some(fields.into_tree())
 }
 
-/// The labels of a selector that is nothing but labels.
+/// Returns the labels of a selector that consists only of labels.
 fn plain_labels(selector: &Node) -> Option<BTreeMap<String, Text>> {
     let entries = selector.as_map()?;
     if entries.is_empty() {

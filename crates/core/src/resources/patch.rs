@@ -1,8 +1,8 @@
-//! `patch`: what an entry merges into the object that its other fields make.
+//! `patch`: the part of an entry that is merged into the object generated from its other fields.
 //!
-//! It is a strategic merge, as `kubectl patch` does it: maps are merged key by key, `null` takes a key away, a list is
-//! merged by the key of its items where Kubernetes does so, and replaced everywhere else. `$patch: replace` and
-//! `$patch: delete` mean what they mean there.
+//! It is a strategic merge, as in `kubectl patch`: maps are merged key by key, `null` removes a key, a list is merged by
+//! the key of its items where Kubernetes does so, and replaced everywhere else. `$patch: replace` and `$patch: delete` have
+//! the same meaning.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::{
     value::{Key, Map, Node},
 };
 
-/// Says in a map what becomes of the map that it is merged into.
+/// The key in a map that controls how it is merged.
 pub(crate) const DIRECTIVE: &str = "$patch";
 const REPLACE: &str = "replace";
 const DELETE: &str = "delete";
 
-/// Lists that are merged, and the key of their items; where a list of this name has one of several, the key that an item
-/// has counts.
+/// Lists that are merged, and the key of their items; if a list of this name has several keys, the one present in an item
+/// applies.
 ///
 /// Source: Kubernetes API reference, `patchMergeKey` of the fields of Pods, Services and `ServiceAccounts`.
 const KEYED: [(&str, &[&str]); 13] = [
@@ -39,7 +39,7 @@ const KEYED: [(&str, &[&str]); 13] = [
     ("volumes", &["name"]),
 ];
 
-/// What may be patched of an object's metadata.
+/// Metadata fields that may be patched.
 const METADATA: [&str; 3] = ["annotations", "finalizers", "labels"];
 
 fn keys_of(list: &str) -> Option<&'static [&'static str]> {
@@ -47,7 +47,7 @@ fn keys_of(list: &str) -> Option<&'static [&'static str]> {
     KEYED.iter().find(is_it).map(|(_, keys)| *keys)
 }
 
-/// The patch here; what it must not touch is reported.
+/// Compiles the patch at `at`; forbidden fields are reported.
 pub(crate) fn compile(at: &At<'_>, patch: &BTreeMap<String, Node>) -> Option<Tree> {
     let mut fields = Fields::default();
     for (key, node) in patch {
@@ -83,7 +83,7 @@ fn metadata(at: &At<'_>, node: &Node) {
     }
 }
 
-/// Checks what Kubernetes' schemas say nothing of: keys of lists, directives, keys that are ours.
+/// Checks constraints outside of Kubernetes' schemas: keys of lists, directives, reserved keys.
 fn check(at: &At<'_>, name: &str, node: &Node) {
     match node {
         Node::Map(entries) => {
@@ -136,12 +136,12 @@ fn directive(at: &At<'_>, key: &str, node: &Node) {
     }
 }
 
-/// The object with the patch merged into it, both rendered.
+/// Returns the object with the patch merged into it, both rendered.
 pub(crate) fn merged(object: Node, patch: &Node) -> Node {
     merge(object, patch).unwrap_or_default()
 }
 
-/// Nothing where the patch says `delete`.
+/// Returns `None` if the patch says `delete`.
 fn merge(object: Node, patch: &Node) -> Option<Node> {
     let (Node::Map(mut entries), Node::Map(changes)) = (object, patch) else {
         return bare(patch);
@@ -186,7 +186,7 @@ fn merge_lists(mut items: Vec<Node>, changes: &[Node], keys: &[&str]) -> Node {
     Node::List(items.into())
 }
 
-/// What a patch makes where there is nothing to merge it into.
+/// Returns the value of a patch that has nothing to merge into.
 fn bare(patch: &Node) -> Option<Node> {
     match patch {
         Node::Null => None,

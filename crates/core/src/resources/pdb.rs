@@ -48,7 +48,7 @@ impl Shorthand for PodDisruptionBudget {
             let resolved = resolve_profile(&at, profile.as_deref(), &set, bounds, |profiles| {
                 &profiles.pdb
             });
-            // A profile that is not known has been told.
+            // An unknown profile is already reported.
             given += match &resolved {
                 Some(Resolved::One(_, bounds)) => self::given(bounds),
                 Some(Resolved::Chosen(..)) | None => 1,
@@ -82,7 +82,7 @@ fn given(bounds: &Budget) -> usize {
     usize::from(bounds.min_available.is_some()) + usize::from(bounds.max_unavailable.is_some())
 }
 
-/// The bounds: what a profile can stand for.
+/// Returns the bounds, which a profile may contain.
 pub(crate) fn bounds(at: &At<'_>, bounds: &Budget) -> Fields {
     let mut fields = Fields::default();
     for (name, number) in [

@@ -10,7 +10,7 @@ use crate::{
     plan::{Fields, Tree},
 };
 
-/// How a volume may be mounted that says nothing of it.
+/// The default access mode of a volume.
 pub(super) const SINGLE_WRITER: &str = "ReadWriteOnce";
 
 const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
@@ -58,7 +58,7 @@ impl Shorthand for PersistentVolumeClaim {
     }
 }
 
-/// The spec of a claim that asks for as much as the field `name` says.
+/// Returns the spec of a claim that requests the storage in the field `name`.
 pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
     let mut requests = Fields::default();
     let place = at.field(name);
@@ -70,7 +70,7 @@ pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
     resources.into_root("resources")
 }
 
-/// How a volume may be mounted.
+/// Returns the access modes of a volume.
 pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> Tree {
     if modes.is_empty() {
         return Tree::texts(&[SINGLE_WRITER]);

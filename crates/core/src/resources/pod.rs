@@ -1,4 +1,4 @@
-//! The pod of every kind with pods: its containers, volumes, and what else is in its spec.
+//! The pod of every kind with pods: its containers, volumes, and the rest of its spec.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use crate::{
     value::Node,
 };
 
-/// What a pod is made of.
+/// The parts of a pod.
 pub(super) struct Parts<'a> {
     pub(super) pod: &'a PodParts,
-    /// Of kinds whose pods keep running.
+    /// Set for kinds whose pods keep running.
     pub(super) serving: Option<&'a Serving>,
-    /// The tag of an image that has none.
+    /// The default tag of the image.
     pub(super) tag: Option<&'a Text>,
-    /// Where the container sees volumes that the kind itself makes.
+    /// Mounts of volumes that the kind itself creates.
     pub(super) mounts: Vec<Tree>,
 }
 
 impl<'a> Parts<'a> {
-    /// The pod of a kind whose pods keep running.
+    /// Returns the parts of a kind whose pods keep running.
     pub(super) fn serving(pod: &'a PodParts, serving: &'a Serving) -> Self {
         Self {
             serving: Some(serving),
@@ -33,7 +33,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The pod of a kind whose pods end.
+    /// Returns the parts of a kind whose pods complete.
     pub(super) fn ending(pod: &'a PodParts) -> Self {
         Self {
             pod,
@@ -43,7 +43,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The pod's `spec`, whose first container has the workload's name.
+    /// Returns the pod's `spec`, whose first container has the workload's name.
     pub(super) fn spec(self, at: &At<'_>, name: &Leaf) -> Fields {
         let PodParts {
             image_pull_secrets,
@@ -159,7 +159,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Puts port and probes onto a container.
+/// Adds port and probes to a container.
 fn put_serving(container: &mut Fields, at: &At<'_>, serving: &Serving) {
     let Serving {
         port: declared,
@@ -188,7 +188,7 @@ fn put_serving(container: &mut Fields, at: &At<'_>, serving: &Serving) {
 /// Protocols of a port.
 pub(super) const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 
-/// `command` and `args`: each item may be a template, or one template gives the list.
+/// Compiles `command` and `args`: each item may be a template, or one template returns the list.
 fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
     match texts {
         Texts::List(list) => Some(word_list(at, list)),
@@ -207,7 +207,7 @@ fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
     }
 }
 
-/// A line as the list of its words; one with quotes is not taken apart.
+/// Formats a line as the list of its words; a line with quotes is not split.
 fn as_list(line: &str) -> String {
     if line.contains(['"', '\'', ',', '[', ']', '{', '}', '#', ':']) {
         return "[…]".to_owned();
@@ -216,7 +216,7 @@ fn as_list(line: &str) -> String {
     format!("[{}]", words.join(", "))
 }
 
-/// A list of texts, each of which may be a template.
+/// Compiles a list of texts, each of which may be a template.
 pub(super) fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
     Tree::list(
         list.iter()
@@ -242,7 +242,7 @@ fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
     resolved.tree(quantities)
 }
 
-/// What is asked for and allowed, but for the profile.
+/// Returns requests and limits, without the profile.
 pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
     let quantities = |name: &str, texts: &BTreeMap<String, Text>| {
         let at = at.field(name);
@@ -262,7 +262,7 @@ pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
     fields.into_optional()
 }
 
-/// Parts that are written as in a Pod.
+/// Compiles parts in Pod format.
 fn manifests(at: &At<'_>, nodes: &[Node]) -> Vec<Tree> {
     let nodes = nodes.iter().enumerate();
     let trees = nodes.filter_map(|(index, node)| at.index(index).manifest(node));

@@ -32,7 +32,7 @@ impl Shorthand for Pod {
             pod,
             serving,
         } = self;
-        // Services select it by this, as they do the pods of other workloads.
+        // Services select pods by this label, as with those of other workloads.
         metadata
             .labels
             .extend(workload_label(&child.kind, &child.name));

@@ -10,16 +10,16 @@ use crate::{
     plan::{Coerce, Fields, Tree, resolve_profile},
 };
 
-/// The container's port, which a probe asks when it names none.
+/// The container's port, the default of its probes.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
-    /// Whether one is declared, right or wrong.
+    /// True if one is declared, valid or not.
     pub(super) is_given: bool,
-    /// The port, if it is right.
+    /// The port, if it is valid.
     pub(super) port: Option<&'a Tree>,
 }
 
-/// Puts the probes onto a container.
+/// Adds the probes to a container.
 pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: Asked<'_>) {
     let Probes {
         startup,
@@ -38,13 +38,13 @@ pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: A
     }
 }
 
-/// One probe. It is left out with the port it asks: a template's port may be empty.
+/// Compiles one probe. It is left out if its port is: a template may render to an empty port.
 fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
     let port = match &probe.port {
         Some(port) => at.field("port").scalar(port, Coerce::Port),
         None => asked.port.cloned(),
     };
-    // A port that is given and wrong has been told.
+    // An invalid port is already reported.
     if port.is_none() && !asked.is_given && !is_given(probe.port.as_ref()) {
         at.error_hint(
             Code::NoPort,
@@ -74,7 +74,7 @@ fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
     Some(fields.into_part())
 }
 
-/// Times and thresholds, by their names.
+/// Returns times and thresholds, by name.
 fn numbers(probe: &Probe) -> [(&'static str, &Option<Scalar>); 5] {
     [
         ("initialDelaySeconds", &probe.initial_delay_seconds),
@@ -85,7 +85,7 @@ fn numbers(probe: &Probe) -> [(&'static str, &Option<Scalar>); 5] {
     ]
 }
 
-/// The times and thresholds of a probe: what a profile can stand for.
+/// Returns the times and thresholds of a probe, which a profile may contain.
 pub(crate) fn times(at: &At<'_>, probe: &Probe) -> Fields {
     let mut fields = Fields::default();
     for (name, number) in numbers(probe) {
@@ -94,7 +94,7 @@ pub(crate) fn times(at: &At<'_>, probe: &Probe) -> Fields {
     fields
 }
 
-/// Whether the probe is an HTTP request; nothing if that is wrong, which is reported.
+/// Returns whether the probe is an HTTP request; `None` after an error, which is reported.
 fn is_http(at: &At<'_>, probe: &Probe) -> Option<bool> {
     match probe.type_.as_deref().map(str::trim) {
         None | Some("") => Some(probe.path.is_some()),

@@ -68,7 +68,7 @@ impl ResourceQuota {
     }
 }
 
-/// The quantities: what a profile can stand for.
+/// Returns the quantities, which a profile may contain.
 pub(crate) fn hard(at: &At<'_>, quota: &Quota) -> Fields {
     let quantities = at.field("hard").texts(&quota.hard, Coerce::OptionalText);
     let mut fields = Fields::default();

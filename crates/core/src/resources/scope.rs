@@ -1,4 +1,4 @@
-//! A place in a Katalog: what is read there becomes trees, and what is wrong there becomes diagnostics.
+//! A place in a Katalog: compiles its values to trees and reports its problems.
 
 mod metadata;
 mod problems;
@@ -16,28 +16,28 @@ use crate::{
 
 pub(crate) use problems::Problems;
 
-/// A rule for names: what is wrong with a text.
+/// A rule for names; the error says what is wrong with a text.
 type Check = fn(&str) -> Result<(), String>;
 
-/// A place in a Katalog, or in a document that it takes something from.
+/// A place in a Katalog, or in a document that it imports.
 #[derive(Clone)]
 pub(crate) struct At<'a> {
     problems: &'a Problems,
-    /// What names stand for here, where that is known already.
+    /// The lexicon, once it is known.
     lexicon: Option<&'a Lexicon<'a>>,
-    /// The other document; none is the Katalog itself.
+    /// The other document; `None` is the Katalog itself.
     origin: Option<Arc<Origin>>,
-    /// Whether several parts of the Katalog lead here: what is wrong is told once.
+    /// True if several parts of the Katalog lead here: each problem is reported once.
     shared: bool,
     path: FieldPath,
-    /// Whether problems are those of the key that leads here.
+    /// True if problems concern the key of this field.
     is_key: bool,
-    /// Whether this is inside an object of kro, whose own expressions are text to us.
+    /// True inside an object of kro, whose expressions are plain text to us.
     of_kro: bool,
 }
 
 impl<'a> At<'a> {
-    /// The document itself.
+    /// Returns the root of the document.
     pub(crate) fn root(problems: &'a Problems) -> Self {
         Self {
             problems,
@@ -50,7 +50,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The Katalog itself.
+    /// Returns the root of the Katalog.
     pub(crate) fn katalog(&self) -> Self {
         Self {
             origin: None,
@@ -59,7 +59,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The root of another document.
+    /// Returns the root of another document.
     pub(crate) fn document(&self, origin: &Arc<Origin>) -> Self {
         Self {
             origin: Some(Arc::clone(origin)),
@@ -69,7 +69,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The same place, which is looked at for several parts of the Katalog.
+    /// Returns the same place, shared by several parts of the Katalog.
     pub(crate) fn shared(&self) -> Self {
         Self {
             shared: true,
@@ -77,7 +77,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The same place, where names stand for what `lexicon` says.
+    /// Returns the same place with the names in `lexicon`.
     pub(crate) fn with<'b>(&self, lexicon: &'b Lexicon<'b>) -> At<'b>
     where
         'a: 'b,
@@ -88,7 +88,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The same place, where names stand for what they do at `other`.
+    /// Returns the same place with the lexicon of `other`.
     pub(crate) fn as_at<'b>(&self, other: &At<'b>) -> At<'b>
     where
         'a: 'b,
@@ -99,7 +99,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The same place, inside an object of the API version `api_version`.
+    /// Returns the same place, inside an object of the API version `api_version`.
     pub(crate) fn inside(&self, api_version: &str) -> Self {
         Self {
             of_kro: api_version.trim().starts_with("kro.run/"),
@@ -107,23 +107,23 @@ impl<'a> At<'a> {
         }
     }
 
-    /// What names stand for here.
+    /// Returns the lexicon.
     pub(crate) fn lexicon(&self) -> Option<&'a Lexicon<'a>> {
         self.lexicon
     }
 
-    /// Whether both places are in one document.
+    /// True if both places are in one document.
     pub(crate) fn is_beside(&self, other: &At<'_>) -> bool {
         let name = |at: &At<'_>| at.origin.as_ref().map(|origin| origin.name.clone());
         name(self) == name(other)
     }
 
-    /// The document that this is in; none is the Katalog itself.
+    /// Returns the document of the place; `None` is the Katalog itself.
     pub(crate) fn origin(&self) -> Option<&Arc<Origin>> {
         self.origin.as_ref()
     }
 
-    /// The field `name` of the map here.
+    /// Returns the field `name` of the map here.
     pub(crate) fn field(&self, name: &str) -> Self {
         Self {
             path: self.path.field(name),
@@ -132,7 +132,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The item `index` of the list here.
+    /// Returns the item `index` of the list here.
     pub(crate) fn index(&self, index: usize) -> Self {
         Self {
             path: self.path.index(index),
@@ -141,7 +141,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The same place, with what is wrong there reported to `problems`.
+    /// Returns the same place, but reports to `problems`.
     pub(crate) fn quietly<'b>(&self, problems: &'b Problems) -> At<'b>
     where
         'a: 'b,
@@ -152,7 +152,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The key of the field `name` of the map here: what is reported there stands at the key, not at its value.
+    /// Returns the key of the field `name` of the map here: problems are reported at the key, not at its value.
     pub(crate) fn key(&self, name: &str) -> Self {
         Self {
             is_key: true,
@@ -160,7 +160,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The field `name` beside the one here.
+    /// Returns the sibling field `name`.
     pub(crate) fn sibling(&self, name: &str) -> Self {
         Self {
             path: self.path.sibling(name),
@@ -169,12 +169,12 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The place.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &FieldPath {
         &self.path
     }
 
-    /// The place as text; of another document, after its name.
+    /// Returns the place as text; in another document, after its name.
     pub(crate) fn text(&self) -> Box<str> {
         let text: Box<str> = match &self.origin {
             Some(origin) => format!("{}: {}", origin.name, self.path).into(),
@@ -185,17 +185,17 @@ impl<'a> At<'a> {
         text
     }
 
-    /// A place that was read before, by its text.
+    /// Returns an earlier place, by its text.
     pub(crate) fn place(&self, text: &str) -> At<'a> {
         self.problems.place(text)
     }
 
-    /// Reports a problem that refuses the Katalog.
+    /// Reports an error.
     pub(crate) fn error(&self, code: Code, message: impl Into<String>) {
         self.report(Diagnostic::error(code, self.path.clone(), message));
     }
 
-    /// Reports a problem that refuses the Katalog, at a byte of the text here if that is known.
+    /// Reports an error, at a byte offset of the text here if it is known.
     pub(crate) fn error_in_text(
         &self,
         code: Code,
@@ -206,7 +206,7 @@ impl<'a> At<'a> {
         self.in_text((Severity::Error, code), offset, message, hint);
     }
 
-    /// The same of whatever severity.
+    /// Reports a problem of the given severity, at a byte offset of the text here if it is known.
     pub(crate) fn in_text(
         &self,
         (severity, code): (Severity, Code),
@@ -223,7 +223,7 @@ impl<'a> At<'a> {
         self.report(diagnostic);
     }
 
-    /// Reports a problem that refuses the Katalog, and what to do about it.
+    /// Reports an error with a hint.
     pub(crate) fn error_hint(
         &self,
         code: Code,
@@ -233,14 +233,14 @@ impl<'a> At<'a> {
         self.report(Diagnostic::error(code, self.path.clone(), message).hint(hint));
     }
 
-    /// Reports that `path`, which stands in the text here as `written`, is no path.
+    /// Reports that `path`, a part of the text `written` here, is not a valid path.
     pub(crate) fn bad_path(&self, written: &str, path: &str, why: &BadPath) {
         let offset = written.find(path).map(|start| start + why.at);
         let message = format!("`{path}` is no path: {}", why.what);
         self.error_in_text(Code::BadPath, offset, message, None);
     }
 
-    /// Reports a name that is not legal as `check` says.
+    /// Reports a name that is invalid according to `check`.
     pub(crate) fn bad_name(&self, name: &str, why: String, check: Check) {
         let mut diagnostic = Diagnostic::error(Code::BadName, self.path.clone(), why);
         diagnostic.hint = match kro_expression(name) {
@@ -250,12 +250,12 @@ impl<'a> At<'a> {
         self.report(diagnostic);
     }
 
-    /// Reports what the author should know.
+    /// Reports a warning.
     pub(crate) fn warn(&self, code: Code, message: impl Into<String>) {
         self.report(Diagnostic::warning(code, self.path.clone(), message));
     }
 
-    /// Reports what was found about another document, with its places.
+    /// Reports the problems of another document, with their places.
     pub(crate) fn pass_on(&self, found: &[Diagnostic]) {
         for diagnostic in found {
             self.shared().report(diagnostic.clone());
@@ -273,7 +273,7 @@ impl<'a> At<'a> {
         self.problems.add(diagnostic);
     }
 
-    /// Reports what the author should know, and what to do about it.
+    /// Reports a warning with a hint.
     pub(crate) fn warn_hint(
         &self,
         code: Code,
@@ -283,18 +283,18 @@ impl<'a> At<'a> {
         self.report(Diagnostic::warning(code, self.path.clone(), message).hint(hint));
     }
 
-    /// Reports what is found in the text here.
+    /// Reports a problem in the text here.
     pub(crate) fn report_in_text(&self, severity: Severity, found: TemplateError) {
         let offset = Some(found.offset);
         self.in_text((severity, found.code), offset, found.message, found.hint);
     }
 
-    /// How many problems there are so far.
+    /// Returns the number of problems so far.
     pub(crate) fn count(&self) -> usize {
         self.problems.count()
     }
 
-    /// Makes warnings of the problems but for the first `count`.
+    /// Turns all problems except the first `count` into warnings.
     pub(crate) fn demote_from(&self, count: usize) {
         self.problems.demote_from(count);
     }

@@ -33,7 +33,7 @@ pub(super) fn security_context(at: &At<'_>, declared: &SecurityContext) -> Optio
     resolved.tree(context)
 }
 
-/// The container's security context, but for the profile.
+/// Returns the container's security context, without the profile.
 pub(crate) fn context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
     let SecurityContext {
         profile: _,
@@ -86,7 +86,7 @@ fn caps(at: &At<'_>, capabilities: &Capabilities) -> Option<Tree> {
     fields.into_optional()
 }
 
-/// Names only look like this; which of them exist is the kernel's matter.
+/// Checks only the format of a name; the kernel determines which capabilities exist.
 fn check_capability(at: &At<'_>, text: &str) {
     if text.contains("{{") {
         return;
@@ -130,7 +130,7 @@ pub(super) fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> 
     resolved.tree(pod_context)
 }
 
-/// The pod's security context, but for the profile.
+/// Returns the pod's security context, without the profile.
 pub(crate) fn pod_context(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
     let PodSecurity {
         profile: _,

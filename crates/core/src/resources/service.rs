@@ -15,7 +15,7 @@ use crate::{
     plan::{Coerce, Fields, Tree},
 };
 
-/// The label of pods that earlier generations gave the name of the custom resource.
+/// The pod label that earlier generations set to the name of the custom resource.
 const OWNER: &str = "orkestra-owner";
 
 /// Types of Services that select pods.
@@ -87,8 +87,8 @@ impl Shorthand for Service {
     }
 }
 
-/// The selector of a Service beside which no workload is declared: pods that others make and label with the custom
-/// resource's name.
+/// Returns the selector of a Service without a declared workload: pods from elsewhere with the custom resource's name as a
+/// label.
 ///
 /// Source: language reference, conflicts with the seeds, "Service without workload".
 fn pods_of_owner(at: &At<'_>) -> Tree {
@@ -104,11 +104,11 @@ fn pods_of_owner(at: &At<'_>) -> Tree {
 }
 
 impl Service {
-    /// The one port; a headless Service may have none.
+    /// Returns the only port; a headless Service may have none.
     fn port(&self, at: &At<'_>, workload: Option<&Workload<'_>>, is_alone: bool) -> Option<Tree> {
         let inherited = || Some(workload?.port.as_ref()?.1);
         let none = !is_given(self.port.as_ref().or_else(inherited));
-        // Where it is not clear what the Service selects, that is the problem.
+        // If the selected pods are ambiguous, only that is reported.
         let is_clear = workload.is_some() || self.selector.is_some() || is_alone;
         if none && self.headless != Some(true) && is_clear {
             let hint = "declare `port` here or on the workload that the Service selects";
@@ -127,7 +127,7 @@ impl Service {
         Some(Tree::list(vec![only.into_part()]))
     }
 
-    /// Several ports.
+    /// Returns several ports.
     fn several(&self, at: &At<'_>) -> Tree {
         let set = [
             ("port", self.port.is_some()),

@@ -1,4 +1,4 @@
-//! What all kinds with a list of their own have in common: a row and an expansion each.
+//! The interface of all kinds that have their own list: a row and an expansion.
 
 use super::{Workload, scope::At};
 use crate::{
@@ -11,33 +11,34 @@ use crate::{
     plan::{Fields, GroupKind, Leaf, ResourceType, Tree, kinds},
 };
 
-/// A kind of child that has a list of its own in a block.
+/// A kind of child that has its own list in a block.
 pub(crate) trait Shorthand {
-    /// The list, and the kind that it makes.
+    /// Returns the list and its kind.
     fn row(&self) -> &'static Row;
 
-    /// What every entry has.
+    /// Returns the fields common to all entries.
     fn common(&self) -> &Common;
 
-    /// The root fields of the object but for what every object has; what it adds to the metadata is put in there.
+    /// Returns the root fields of the object, without those that every object has; metadata of the kind is added to
+    /// `metadata`.
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields;
 
-    /// Its pods, of a kind whose pods Services and the like select.
+    /// Returns the pods of a kind whose pods Services and others select.
     fn pods(&self) -> Option<Pods<'_>> {
         None
     }
 
-    /// What it is a copy of, and where it goes, of a kind that can be a copy.
+    /// Returns source and target of a copy, for kinds that can be a copy.
     fn copies(&self) -> Option<(Source<'_>, &Copies)> {
         None
     }
 
-    /// Whether its pods roll when what they use changes.
+    /// Returns whether its pods roll when their configuration changes.
     fn roll_on_change(&self) -> Option<bool> {
         None
     }
 
-    /// How the number of its pods follows conditions.
+    /// Returns the autoscaler of the workload.
     fn autoscale(&self) -> Option<&WorkloadAutoscale> {
         None
     }
@@ -49,19 +50,19 @@ pub(crate) struct Pods<'a> {
     pub(crate) port: Option<&'a Scalar>,
 }
 
-/// What an entry copies.
+/// The source of a copy.
 pub(crate) struct Source<'a> {
     /// The field of the entry that names it.
     pub(crate) field: &'static str,
     pub(crate) kind: GroupKind,
-    /// The fields at its root that are taken.
+    /// The top-level fields that are copied.
     pub(crate) parts: &'static [&'static str],
-    /// Its name, as the Katalog has it; none is no copy.
+    /// Its name, as declared; `None` is not a copy.
     pub(crate) name: Option<&'a Text>,
 }
 
 impl<'a> Source<'a> {
-    /// An object of the same kind as `row` makes, of which the whole `spec` is taken.
+    /// Returns a source of the same kind as `row`, whose whole `spec` is copied.
     pub(super) fn of_row(field: &'static str, row: &Row, name: Option<&'a Text>) -> Self {
         Self {
             field,
@@ -71,8 +72,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether the entry at `at` is a copy. Rules of its own would have to be mixed with those of the source, which is what a
-    /// patch does: `own` are the fields that say any.
+    /// True if the entry at `at` is a copy. Its own rules would have to be merged with those of the source, which is the
+    /// purpose of a patch: `own` lists the fields with such rules.
     pub(super) fn is_given(&self, at: &At<'_>, own: &[(&str, bool)]) -> bool {
         if self.name.is_none() {
             return false;
@@ -89,7 +90,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A list of children, and the kind that it makes.
+/// A list of children, and its kind.
 pub(crate) struct Row {
     /// The field of a block.
     pub(crate) list: &'static str,
@@ -97,46 +98,46 @@ pub(crate) struct Row {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
     pub(crate) kind: &'static str,
-    /// The name of an entry that has none; nothing where every entry must have one.
+    /// The default name of an entry; `None` if every entry must have one.
     pub(crate) name: Option<&'static str>,
 }
 
 impl Row {
-    /// The kind that the list makes.
+    /// Returns the kind of the list.
     pub(crate) fn resource(&self) -> ResourceType {
         kinds::resource(self.group, self.version, self.kind)
     }
 
-    /// The name of an entry, as the Katalog has it.
+    /// Returns the name of an entry, as declared.
     pub(crate) fn name<'a>(&self, common: &'a Common) -> Option<&'a str> {
         common.meta.name.as_deref().or(self.name)
     }
 }
 
-/// One entry on its way to an object.
+/// One entry to expand into an object.
 pub(crate) struct Child<'a> {
-    /// Where it stands.
+    /// Its place.
     pub(crate) at: At<'a>,
     pub(crate) kind: GroupKind,
-    /// Its name; an empty one where that is wrong, which is reported.
+    /// Its name; empty after an error, which is reported.
     pub(crate) name: Leaf,
-    /// Its name, as the Katalog has it.
+    /// Its name, as declared.
     pub(crate) name_text: &'a str,
     /// The workloads that it can select.
     pub(crate) workloads: &'a [Workload<'a>],
 }
 
-/// The metadata of an object but for its name and namespace.
+/// The metadata of an object without its name and namespace.
 #[derive(Default)]
 pub(crate) struct Metadata {
-    /// Labels: those of the user, which go onto the pods of a workload too.
+    /// The user's labels, which are also set on the pods of a workload.
     pub(crate) labels: Fields,
     pub(crate) annotations: Fields,
     pub(crate) finalizers: Option<Tree>,
 }
 
 impl Metadata {
-    /// The map, or nothing when nothing is in it.
+    /// Returns the map, or `None` if it is empty.
     pub(crate) fn into_optional(self) -> Option<Tree> {
         let mut metadata = Fields::default();
         metadata.put("labels", self.labels.into_optional());

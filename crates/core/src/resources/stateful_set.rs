@@ -14,7 +14,7 @@ use crate::{
     plan::{Coerce, Fields, Tree},
 };
 
-/// The name of a volume that has none.
+/// The default name of a volume.
 const VOLUME: &str = "data";
 
 impl Shorthand for StatefulSet {
@@ -100,8 +100,8 @@ impl Shorthand for StatefulSet {
     }
 }
 
-/// How many pods may be missing. None at all is how a profile for Deployments says "one after the other", which is what
-/// a `StatefulSet` does by itself.
+/// Returns the number of pods that may be unavailable. Zero in a profile for Deployments means one after the other, which
+/// is the default of a `StatefulSet`.
 fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     let mut rolling = Fields::default();
     let wanted = update

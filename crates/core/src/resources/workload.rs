@@ -1,4 +1,4 @@
-//! What the kinds with pods share: selector, pod template, rollout; and which of them others select.
+//! The parts common to kinds with pods: selector, pod template, rollout; and the lookup of the workload that others select.
 
 use super::{
     Child, Metadata,
@@ -15,21 +15,21 @@ use crate::{
     template::Template,
 };
 
-/// A workload of the box that a Service, an autoscaler or a budget can be about.
+/// A workload of the operatorBox that a Service, an autoscaler or a budget can refer to.
 #[derive(Clone)]
 pub(crate) struct Workload<'a> {
     /// Its kind.
     pub(crate) kind: GroupKind,
-    /// Its name, as the Katalog has it.
+    /// Its name, as declared.
     pub(crate) name: String,
-    /// What it is made for each of.
+    /// The list that it is expanded for.
     pub(crate) each: Option<&'a ForEach>,
-    /// Its port, as the Katalog has it, and where.
+    /// Its port, as declared, and its place.
     pub(crate) port: Option<(At<'a>, &'a Scalar)>,
 }
 
 impl Workload<'_> {
-    /// Whether it has a number of pods that can be changed.
+    /// True if its number of pods can be changed.
     pub(super) fn is_scalable(&self) -> bool {
         matches!(
             &*self.kind.kind,
@@ -37,7 +37,7 @@ impl Workload<'_> {
         )
     }
 
-    /// Its name; the workload itself reports what is wrong with it.
+    /// Returns its name; the workload itself reports errors in it.
     pub(super) fn leaf(&self, at: &At<'_>) -> Option<Leaf> {
         Some(Leaf {
             template: Template::parse(&self.name).ok()?,
@@ -46,33 +46,33 @@ impl Workload<'_> {
         })
     }
 
-    /// The label of its pods.
+    /// Returns the label of its pods.
     pub(super) fn pods(&self, at: &At<'_>) -> Option<Tree> {
         Some(workload_label(&self.kind, &self.leaf(at)?).into_tree())
     }
 
-    /// Its port, read without a word: what is wrong with it is told there.
+    /// Returns its port without reporting: the workload reports errors in it.
     pub(super) fn port_tree(&self) -> Option<Tree> {
         let (at, port) = self.port.as_ref()?;
         at.quietly(&Problems::default()).scalar(port, Coerce::Port)
     }
 }
 
-/// What an object is about that names no workload: the one that it is named after, but for an ending, else the only one.
+/// Finds the workload of an object that names none: the one with its name, except for a suffix, else the only one.
 pub(super) struct Search<'a> {
-    /// Its kind, for messages.
+    /// The kind of the object, for messages.
     pub(super) kind: &'static str,
-    /// What its name may add to that of the workload it belongs to.
+    /// The suffixes that its name may add to that of its workload.
     pub(super) endings: &'static [&'static str],
-    /// What to declare instead.
+    /// The hint if there is none.
     pub(super) instead: &'static str,
-    /// Which workloads are meant.
+    /// Selects the workloads that qualify.
     pub(super) wanted: fn(&Workload<'_>) -> bool,
     pub(super) child: &'a Child<'a>,
 }
 
 impl<'a> Search<'a> {
-    /// The workload; none is an error, which is reported.
+    /// Returns the workload; a missing one is reported as an error.
     pub(super) fn needed(&self) -> Option<&'a Workload<'a>> {
         let found = self.found();
         if found.is_none() {
@@ -101,7 +101,8 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The workload, if there is one. Workloads of one name are one: they exclude each other by their conditions.
+    /// Returns the workload, if there is one. Workloads with the same name count as one: they exclude each other by their
+    /// conditions.
     pub(super) fn found(&self) -> Option<&'a Workload<'a>> {
         let name = self.child.name_text;
         let named = |workload: &&Workload<'_>| {
@@ -114,7 +115,7 @@ impl<'a> Search<'a> {
             is_only.then_some(first)
         };
         let found = self.workloads().find(named).or_else(only)?;
-        // Of workloads that exclude each other, any that has a port says what the port is.
+        // If workloads exclude each other, any with a port determines the port.
         let with_port = |other: &&Workload<'_>| other.name == found.name && other.port.is_some();
         self.workloads().find(with_port).or(Some(found))
     }
@@ -126,9 +127,9 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The one label that selects the pods of a workload.
+/// Returns the only label that selects the pods of a workload.
 ///
-/// Selectors are immutable and pods of two workloads must never be mixed up; ownership labels stay off the pods.
+/// Selectors are immutable and pods of two workloads must never be mixed up; ownership labels are not set on the pods.
 pub(super) fn workload_label(kind: &GroupKind, name: &Leaf) -> Fields {
     let mut label = Fields::default();
     let value = Tree::Workload(Box::new((kind.clone(), name.clone())));
@@ -136,14 +137,14 @@ pub(super) fn workload_label(kind: &GroupKind, name: &Leaf) -> Fields {
     label
 }
 
-/// A selector of the pods that have these labels.
+/// Returns a selector of the pods that have these labels.
 pub(super) fn match_labels(labels: Tree) -> Tree {
     let mut selector = Fields::default();
     selector.put("matchLabels", labels);
     selector.into_tree()
 }
 
-/// Puts selector and pod template into the spec of a workload that selects its pods.
+/// Adds selector and pod template to the spec of a workload that selects its pods.
 pub(super) fn put_pods(spec: &mut Fields, child: &Child<'_>, metadata: &Metadata, pod: Fields) {
     let label = workload_label(&child.kind, &child.name);
     let mut labels = recommended(metadata.labels.clone());
@@ -152,8 +153,8 @@ pub(super) fn put_pods(spec: &mut Fields, child: &Child<'_>, metadata: &Metadata
     spec.put("template", template(labels, pod));
 }
 
-/// Labels of pods with those that Kubernetes recommends, where the author has not set them. They are on the pods alone, and
-/// no selector has them: on objects without an owner Argo CD would take `instance` for a mark of its own.
+/// Adds the labels that Kubernetes recommends, unless the author has set them. They are set only on pods, and not in
+/// selectors: on objects without an owner Argo CD would take `instance` for its own tracking label.
 ///
 /// Source: Kubernetes, "Recommended Labels".
 pub(super) fn recommended(mut labels: Fields) -> Fields {
@@ -170,7 +171,7 @@ pub(super) fn recommended(mut labels: Fields) -> Fields {
     labels
 }
 
-/// A pod template; without labels it has no metadata.
+/// Returns a pod template; without labels it has no metadata.
 pub(super) fn template(labels: Fields, pod: Fields) -> Tree {
     let mut metadata = Fields::default();
     metadata.put("labels", labels.into_optional());
@@ -180,8 +181,8 @@ pub(super) fn template(labels: Fields, pod: Fields) -> Tree {
     template.into_tree()
 }
 
-/// How a change is rolled out: `strategy` of a Deployment, `updateStrategy` of the others. `pace` says which numbers the
-/// kind takes.
+/// Returns the rollout strategy: `strategy` of a Deployment, `updateStrategy` of the others. `pace` returns the numbers
+/// that the kind accepts.
 pub(super) fn strategy(
     at: &At<'_>,
     declared: Option<&RollingUpdate>,
@@ -210,12 +211,12 @@ pub(super) fn strategy(
     Some(strategy.into_tree())
 }
 
-/// Whether a number of pods is written out, and none.
+/// True if a number of pods is a literal zero.
 pub(super) fn is_zero(number: &Scalar) -> bool {
     matches!(number.to_string().trim(), "0" | "0%")
 }
 
-/// How many pods are exchanged at a time: what a profile can stand for.
+/// Returns the number of pods replaced at a time, which a profile may contain.
 pub(crate) fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     let mut rolling = Fields::default();
     for (name, number) in [

@@ -1,4 +1,4 @@
-//! A Katalog for a `CustomResourceDefinition` that exists.
+//! Drafts a Katalog for an existing `CustomResourceDefinition`.
 
 use serde_json::{Map, Value, json};
 
@@ -9,16 +9,16 @@ use super::{
 };
 use crate::api::names;
 
-/// Most fields that the generated `ConfigMap` shows.
+/// The maximum number of fields in the generated `ConfigMap`.
 const SHOWN: usize = 10;
 
-/// A draft for one definition among `inputs`: the one of `kind`, or the only one.
+/// Drafts a Katalog for one of the CRDs in `inputs`: the one of `kind`, or the only one.
 ///
-/// The Katalog keeps a Deployment for each custom resource whose spec has an `image`, else a `ConfigMap` with the fields of the
-/// spec: a place to begin.
+/// The Katalog creates a Deployment for each custom resource whose spec has an `image`, else a `ConfigMap` with the fields
+/// of the spec, as a starting point.
 ///
 /// # Errors
-/// [`Error`] when there is no definition, several and no `kind`, or one that the API server would refuse.
+/// [`Error`] if there is no CRD, several without a `kind`, or one that the API server would reject.
 pub fn from_crd(inputs: &[Input], name: Option<&str>, kind: Option<&str>) -> Result<Draft, Error> {
     let crd = pick(objects(inputs)?, kind)?;
     let (kind, version) = read(&crd)?;
@@ -103,7 +103,7 @@ fn pick(objects: Vec<Value>, kind: Option<&str>) -> Result<Value, Error> {
         .ok_or_else(|| Error::Nothing("the input has no CustomResourceDefinition".to_owned()))
 }
 
-/// The kind, and the version that is used: the stored one if it is served, else the first that is.
+/// Returns the kind and the version to use: the stored one if it is served, else the first served one.
 fn read(crd: &Value) -> Result<(Kind, &Value), Error> {
     let name = text(crd, &["metadata", "name"]).unwrap_or("the definition");
     let object = format!("CustomResourceDefinition {name}");
@@ -150,7 +150,7 @@ fn read(crd: &Value) -> Result<(Kind, &Value), Error> {
     Ok((kind, version))
 }
 
-/// A spec with what is required, and with the fields that the Katalog reads.
+/// Returns a spec with the required fields and the fields that the Katalog reads.
 fn filled(spec: &Value, open: &mut Vec<String>) -> Value {
     let mut made = sample::value(spec, "spec", open);
     if let (Some(fields), Some(image)) = (made.as_object_mut(), image(spec)) {
@@ -161,7 +161,7 @@ fn filled(spec: &Value, open: &mut Vec<String>) -> Value {
     made
 }
 
-/// The schema of the image, of a kind that runs one.
+/// Returns the schema of the image, if the kind has one.
 fn image(spec: &Value) -> Option<&Value> {
     let image = at(spec, &["properties", "image"])?;
     (image["type"] == "string").then_some(image)
@@ -169,7 +169,7 @@ fn image(spec: &Value) -> Option<&Value> {
 
 fn operator_box(spec: &Value, is_namespaced: bool) -> Value {
     let mut child = Map::new();
-    // A cluster-scoped custom resource has no namespace that its children could be in.
+    // A cluster-scoped custom resource has no namespace for its children.
     if !is_namespaced {
         child.insert("namespace".to_owned(), json!("default"));
     }
@@ -193,7 +193,7 @@ fn operator_box(spec: &Value, is_namespaced: bool) -> Value {
     json!({ "onReconcile": lists })
 }
 
-/// The plain fields of the spec by name, as templates.
+/// Returns the scalar fields of the spec by name, as templates.
 fn shown(spec: &Value) -> Map<String, Value> {
     let mut data = Map::new();
     let fields = spec["properties"].as_object().into_iter().flatten();

@@ -1,13 +1,13 @@
-//! Definitions of kinds that a draft makes up: a spec with defaults, and a status.
+//! Generates the CRD of a draft: a spec with defaults, and a status.
 
 use serde_json::{Map, Value, json};
 
 use super::Kind;
 
-/// The one version of a kind that is made up.
+/// The version of a generated kind.
 pub(super) const VERSION: &str = "v1alpha1";
 
-/// The definition of a namespaced kind with that schema of its spec, and further fields of its status.
+/// Returns the CRD of a namespaced kind with that schema for its spec, and additional status fields.
 pub(super) fn definition(kind: &Kind, spec: &Value, status: &Map<String, Value>) -> Value {
     let Kind {
         group,
@@ -36,7 +36,7 @@ pub(super) fn definition(kind: &Kind, spec: &Value, status: &Map<String, Value>)
     if needs_spec(spec) {
         root["required"] = json!(["spec"]);
     } else if spec["default"].is_null() {
-        // So that the defaults of its fields hold for a custom resource without a spec.
+        // Applies the defaults of its fields to a custom resource without a spec.
         root["properties"]["spec"]["default"] = json!({});
     }
     json!({

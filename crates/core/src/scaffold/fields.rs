@@ -1,4 +1,4 @@
-//! The spec that a draft makes up: what differs between custom resources, with a default each.
+//! The spec of a draft: the values that differ between custom resources, each with a default.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::is_plain;
 pub(super) struct Fields(Map<String, Value>);
 
 impl Fields {
-    /// Adds a field and returns the template that reads it; nothing where the field has another value, or its path cannot be
+    /// Adds a field and returns the template that reads it; `None` if the field has another value, or its path cannot be
     /// read with dots.
     pub(super) fn add(&mut self, path: &[&str], value: &Value) -> Option<String> {
         if value.is_null() || !path.iter().all(|key| is_plain(key)) {
@@ -31,17 +31,17 @@ impl Fields {
         Some(format!("{{{{ .spec.{} }}}}", path.join(".")))
     }
 
-    /// Whether there is no field.
+    /// True if there are no fields.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The values, as the spec of a custom resource has them.
+    /// Returns the values, as the spec of a custom resource.
     pub(super) fn values(&self) -> Value {
         Value::Object(self.0.clone())
     }
 
-    /// The schema, in which each value is the default of its field.
+    /// Returns the schema, with each value as the default of its field.
     pub(super) fn schema(&self) -> Value {
         let mut schema = map_schema(&self.0);
         schema["description"] = json!("The declared state.");

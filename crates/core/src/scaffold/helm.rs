@@ -1,8 +1,8 @@
-//! A Katalog for a chart whose templates read nothing but values: as far as that goes.
+//! Drafts a Katalog for a chart, as far as its templates read only values.
 //!
 //! ```text
-//!  templates/*.yaml ── actions become marks ──► YAML ── marks become templates of ours ──► custom
-//!  values.yaml ── the values that are read ──► schema of the spec, sample
+//!  templates/*.yaml ── actions become marks ──► YAML ── marks become our templates ──► custom
+//!  values.yaml ── values in use ──► schema of the spec, sample
 //! ```
 
 use std::collections::BTreeMap;
@@ -17,16 +17,16 @@ use super::{
     is_plain, literal, text,
 };
 
-/// Begins a mark; a digit for each of its number and `z` follow.
+/// The start of a mark. A digit for each digit of its number and `z` follow.
 const MARK: &str = "orkValue";
 
-/// A draft for a chart: its files by their names in the chart's folder.
+/// Drafts a Katalog for a chart, given as files by their names in the chart's folder.
 ///
-/// A template file in which every action is a path below `.Values`, or one of the release, is converted. The others are
-/// reported: `helm template` renders them, and [`from_manifests`](super::from_manifests) converts the result.
+/// A template file is converted if every action is a path below `.Values`, or one of the release. The others are reported:
+/// `helm template` renders them, and [`from_manifests`](super::from_manifests) converts the result.
 ///
 /// # Errors
-/// [`Error`] when there is no chart, or none of its templates is converted.
+/// [`Error`] if there is no chart, or none of its templates is converted.
 pub fn from_helm(
     files: &[Input],
     name: Option<&str>,
@@ -111,7 +111,7 @@ struct Chart {
 }
 
 impl Chart {
-    /// The children of a template file, or why it is not converted.
+    /// Returns the children of a template file, or the reason why it is not converted.
     fn file(&mut self, file: &Input) -> Result<Vec<Value>, String> {
         let mut marks = BTreeMap::new();
         let text = self.marked(&file.text, &mut marks)?;
@@ -134,7 +134,7 @@ impl Chart {
         Ok(children)
     }
 
-    /// The text with a mark for each action.
+    /// Returns the text with a mark for each action.
     fn marked(
         &mut self,
         text: &str,
@@ -170,7 +170,7 @@ impl Chart {
         Ok(made)
     }
 
-    /// An action in our language.
+    /// Translates an action to our template language.
     fn action(&mut self, action: &str) -> Result<String, String> {
         let refused = || format!("`{{{{ {action} }}}}` is not a path of values");
         let path = action.strip_suffix("| quote").unwrap_or(action).trim();
@@ -205,7 +205,7 @@ impl Chart {
     }
 }
 
-/// A part of an object with the templates of its marks.
+/// Replaces the marks in a part of an object with their templates.
 fn filled(node: &Value, marks: &BTreeMap<String, String>) -> Result<Value, String> {
     Ok(match node {
         Value::String(text) => json!(unmarked(text, marks)),

@@ -1,53 +1,53 @@
-//! Files to objects.
+//! Reads files into objects.
 
 use serde_json::Value;
 
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::document::parse_stream;
 
-/// Most objects that are converted.
+/// The maximum number of objects.
 const MAX_OBJECTS: usize = 1000;
 
-/// A file that somebody has.
+/// An input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// How messages call it.
+    /// The name in messages.
     pub name: String,
-    /// What it holds.
+    /// The contents.
     pub text: String,
 }
 
-/// Why there is no draft.
+/// The reason why there is no draft.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// A file is no YAML.
+    /// A file is not valid YAML.
     #[error("cannot read the input: {0}")]
     Syntax(Box<Diagnostic>),
-    /// The input has no object that a Katalog can begin with.
+    /// The input has no object that a Katalog can be based on.
     #[error("{0}")]
     Nothing(String),
-    /// A field that is needed is missing or wrong.
+    /// A required field is missing or wrong.
     #[error("{object}: `{field}` {problem}")]
     Field {
-        /// What has the field.
+        /// The object with the field.
         object: String,
         /// Its path.
         field: String,
-        /// What is wrong.
+        /// The message.
         problem: String,
     },
     /// More objects than one Katalog should have.
     #[error("the input has more than {MAX_OBJECTS} objects: convert a part of them")]
     TooMany,
-    /// The draft cannot be written: a bug of Orkestra.
+    /// The draft cannot be written. This is a bug in Orkestra.
     #[error("cannot write YAML: {0}")]
     Write(String),
 }
 
-/// The objects of files, those of lists one by one.
+/// Returns the objects of files, with lists expanded.
 ///
 /// # Errors
-/// [`Error::Syntax`] for the first text that is no YAML; [`Error::TooMany`].
+/// [`Error::Syntax`] for the first text that is not YAML; [`Error::TooMany`].
 pub(super) fn objects(inputs: &[Input]) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for input in inputs {
@@ -73,7 +73,7 @@ pub(super) fn objects(inputs: &[Input]) -> Result<Vec<Value>, Error> {
     Ok(found)
 }
 
-/// A list's items, else the object itself.
+/// Expands a list to its items; keeps any other object.
 fn unwrap(object: Value, found: &mut Vec<Value>) {
     let is_list = object["kind"]
         .as_str()
@@ -89,7 +89,7 @@ fn unwrap(object: Value, found: &mut Vec<Value>) {
     }
 }
 
-/// Takes away fields without a value: to Kubernetes they are missing.
+/// Removes fields without a value: Kubernetes treats them as missing.
 fn drop_nulls(node: &mut Value) {
     match node {
         Value::Object(map) => {
@@ -101,7 +101,7 @@ fn drop_nulls(node: &mut Value) {
     }
 }
 
-/// Takes away what the API server writes.
+/// Removes the fields that the API server writes.
 fn clean(object: &mut Value) {
     const METADATA: [&str; 8] = [
         "creationTimestamp",
@@ -140,7 +140,7 @@ fn clean(object: &mut Value) {
     }
 }
 
-/// The error of a field of an object.
+/// Returns the error for a field of an object.
 pub(super) fn wrong(object: &str, field: &str, problem: &str) -> Error {
     Error::Field {
         object: object.to_owned(),

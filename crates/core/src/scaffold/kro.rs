@@ -1,4 +1,4 @@
-//! A Katalog for a definition of kro: its schema becomes a `CustomResourceDefinition`, its paths become templates.
+//! Drafts a Katalog for a definition of kro: its schema becomes a `CustomResourceDefinition`, its paths become templates.
 //!
 //! Source: kro's documentation of `ResourceGraphDefinition`s (`kro.run/v1alpha1`).
 
@@ -13,20 +13,20 @@ use super::{
     is_plain, literal, plural, sample, simple, text,
 };
 
-/// API group of kinds that name none. Source: kro's documentation.
+/// The default API group of kinds. Source: kro's documentation.
 const GROUP: &str = "kro.run";
 
-/// Names that are made of names.
+/// The nesting of names that are composed of other names.
 const NAME_DEPTH: usize = 2;
-/// Longest name that is put into others.
+/// The maximum length of a name that is part of others.
 const NAME_BYTES: usize = 253;
 
-/// A draft for the one `ResourceGraphDefinition` among `inputs`.
+/// Drafts a Katalog for the one `ResourceGraphDefinition` in `inputs`.
 ///
-/// Expressions that are plain paths are converted; the rest is reported, and the field that has it left out.
+/// Expressions that are plain paths are converted. The others are reported, and the fields with them omitted.
 ///
 /// # Errors
-/// [`Error`] when there is none, several, or one without a kind.
+/// [`Error`] if there is none, several, or one without a kind.
 pub fn from_kro(inputs: &[Input], name: Option<&str>) -> Result<Draft, Error> {
     let mut found = objects(inputs)?;
     found.retain(|object| object["kind"] == "ResourceGraphDefinition");
@@ -168,7 +168,7 @@ impl<'a> Graph<'a> {
         Some(Value::Object(made))
     }
 
-    /// A part of a template; nothing where an expression in it is not converted, which is reported.
+    /// Converts a part of a template; `None` if an expression in it is not converted, which is reported.
     fn node(&mut self, node: &Value, at: &str) -> Option<Value> {
         match node {
             Value::String(text) => self.converted(text, at).map(Value::String),
@@ -201,7 +201,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// A text with its expressions as templates, or the first one that is no plain path.
+    /// Converts the expressions in a text to templates, or returns the first that is not a plain path.
     fn text(&self, text: &str, depth: usize) -> Result<String, String> {
         let mut made = String::new();
         let mut rest = text;
@@ -220,7 +220,7 @@ impl<'a> Graph<'a> {
         Ok(made)
     }
 
-    /// A path as a template.
+    /// Converts a path to a template.
     fn path(&self, expression: &str, depth: usize) -> Option<String> {
         let plain = expression.replace(".?", ".");
         let keys: Vec<&str> = plain.split('.').collect();
@@ -235,7 +235,7 @@ impl<'a> Graph<'a> {
         }
         let (name, child) = self.by_id.get(root)?;
         if below == "metadata.name" {
-            // A name may be made of another name, but not of itself.
+            // A name may be composed of another name, but not of itself.
             let name = name.filter(|name| depth < NAME_DEPTH && name.len() <= NAME_BYTES)?;
             return self.text(name, depth + 1).ok();
         }
@@ -263,7 +263,7 @@ impl<'a> Graph<'a> {
         made
     }
 
-    /// Fields of the status, with their schemas.
+    /// Returns the fields of the status, with their schemas.
     fn status(
         &mut self,
         node: &Value,
@@ -302,7 +302,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// `schema.spec.enabled`, or a comparison of such a path with a value.
+/// Converts `schema.spec.enabled`, or a comparison of such a path with a value.
 fn condition(expression: &str) -> Option<Value> {
     let (path, value) = match expression.split_once("==") {
         Some((path, value)) => (path.trim(), value.trim().trim_matches(['"', '\''])),
@@ -316,7 +316,7 @@ fn condition(expression: &str) -> Option<Value> {
     (is_path && is_value).then(|| json!({ "field": field, "equals": value }))
 }
 
-/// Where an expression ends: at the brace that closes the first one.
+/// Returns the end of an expression: the brace that closes the first one.
 fn end_of(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -333,7 +333,7 @@ fn end_of(text: &str) -> Option<usize> {
     None
 }
 
-/// `StatefulSet` as `statefulSet`.
+/// Converts `StatefulSet` to `statefulSet`.
 fn lower_first(kind: &str) -> String {
     let mut chars = kind.chars();
     let first = chars.next().map(|c| c.to_ascii_lowercase());

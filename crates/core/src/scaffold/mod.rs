@@ -1,12 +1,12 @@
-//! Katalogs to begin with, from what somebody has: a `CustomResourceDefinition`, manifests, a chart, a definition of kro.
+//! Drafts Katalogs from existing input: a `CustomResourceDefinition`, manifests, a chart, a definition of kro.
 //!
 //! ```text
 //!  text ── input ──► objects ── crd, manifests, kro, helm ──► Draft ── text ──► katalog.yaml, crd.yaml, a sample
-//!                                                              └── left: what was not converted, and why
+//!                                                              └── left: parts that were not converted, with reasons
 //! ```
 //!
-//! A draft is a beginning: it compiles, and its sample is valid. Input is hostile: it is bounded where it is parsed, and
-//! whatever it holds gives a draft or an [`Error`].
+//! A draft is a starting point: it compiles, and its sample is valid. Input is untrusted: its size is limited during
+//! parsing, and any input results in a draft or an [`Error`].
 
 mod crd;
 mod definition;
@@ -33,7 +33,7 @@ pub use naming::{camel_case, plural};
 
 use crate::api::names;
 
-/// A Katalog to begin with, its definition, and a custom resource.
+/// A draft of a Katalog, its CRD, and a custom resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     /// Name of the Katalog and of its entry.
@@ -48,7 +48,7 @@ pub struct Draft {
     pub entry: Value,
     /// The custom resource.
     pub sample: Value,
-    /// What was not converted, or needs a look, and why: a line each.
+    /// One line for each part that was not converted or needs a check, with the reason.
     pub left: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Draft {
 pub struct Kind {
     /// API group.
     pub group: String,
-    /// The version that the Katalog names.
+    /// The version in the Katalog.
     pub version: String,
     /// The kind.
     pub kind: String,
@@ -68,7 +68,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A kind that is made up; without a kind it is the name in CamelCase.
+    /// Generates a kind; the default is the name in CamelCase.
     fn made_up(name: &str, kind: Option<&str>, group: &str) -> Self {
         let kind = kind.map_or_else(|| camel_case(name), str::to_owned);
         let singular = kind.to_lowercase();
@@ -83,7 +83,7 @@ impl Kind {
 }
 
 impl Draft {
-    /// The Katalog as an object.
+    /// Returns the Katalog as an object.
     pub fn katalog(&self) -> Value {
         let Kind {
             group,
@@ -110,10 +110,10 @@ impl Draft {
         })
     }
 
-    /// `katalog.yaml`: the Katalog under a line for editors and what to check by hand.
+    /// Returns `katalog.yaml`: a line for editors, the points to check by hand, and the Katalog.
     ///
     /// # Errors
-    /// [`Error::Write`], a bug of Orkestra.
+    /// [`Error::Write`], a bug in Orkestra.
     pub fn katalog_text(&self) -> Result<String, Error> {
         let mut text = String::from("# yaml-language-server: $schema=katalog.schema.json\n");
         text.push_str(&yaml::comment(&format!(
@@ -130,29 +130,29 @@ impl Draft {
         Ok(text)
     }
 
-    /// `crd.yaml`.
+    /// Returns `crd.yaml`.
     ///
     /// # Errors
-    /// [`Error::Write`], a bug of Orkestra.
+    /// [`Error::Write`], a bug in Orkestra.
     pub fn crd_text(&self) -> Result<String, Error> {
         yaml::write(&self.crd)
     }
 
-    /// The custom resource.
+    /// Returns the custom resource as YAML.
     ///
     /// # Errors
-    /// [`Error::Write`], a bug of Orkestra.
+    /// [`Error::Write`], a bug in Orkestra.
     pub fn sample_text(&self) -> Result<String, Error> {
         yaml::write(&self.sample)
     }
 }
 
-/// A text as a literal of the template language: `{{` begins no action.
+/// Escapes a text for the template language, so that `{{` begins no action.
 fn literal(text: &str) -> String {
     text.replace("{{", "{{ \"{{\" }}")
 }
 
-/// Whether a field can be read with dots: `.spec.name`.
+/// True if a field can be read with dots: `.spec.name`.
 fn is_plain(key: &str) -> bool {
     let mut chars = key.chars();
     chars
@@ -161,7 +161,7 @@ fn is_plain(key: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Removes the metadata of a child that its author does not decide, and the namespace where it is the custom resource's.
+/// Removes the metadata of a child that its author does not control, and the namespace if it is the custom resource's.
 fn keep_child_metadata(metadata: &mut serde_json::Map<String, Value>) {
     metadata
         .retain(|key, _| ["name", "namespace", "labels", "annotations"].contains(&key.as_str()));
@@ -173,12 +173,12 @@ fn keep_child_metadata(metadata: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// The value at a path of plain keys.
+/// Returns the value at a path of plain keys.
 fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
 }
 
-/// The text at a path of plain keys.
+/// Returns the text at a path of plain keys.
 fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     at(value, path)?.as_str()
 }

@@ -1,6 +1,6 @@
 //! Names of kinds.
 
-/// A name in CamelCase: `frog-pond` gives `FrogPond`.
+/// Converts a name to CamelCase: `frog-pond` to `FrogPond`.
 pub fn camel_case(name: &str) -> String {
     let capital = |word: &str| {
         let mut chars = word.chars();
@@ -10,7 +10,7 @@ pub fn camel_case(name: &str) -> String {
     name.split('-').map(capital).collect()
 }
 
-/// The plural of an English word, as far as a rule gives it.
+/// Returns the plural of an English word, by simple rules.
 pub fn plural(word: &str) -> String {
     let vowel = |c: char| "aeiou".contains(c);
     match word.strip_suffix('y') {

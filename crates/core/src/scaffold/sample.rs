@@ -1,9 +1,9 @@
-//! A value that a structural schema accepts, as small as can be.
+//! Generates a minimal value that a structural schema accepts.
 
 use regex::RegexBuilder;
 use serde_json::{Map, Number, Value, json};
 
-/// Texts that are tried for a pattern or a length, the plainest first.
+/// Candidates for a pattern or a length, the simplest first.
 const TEXTS: [&str; 30] = [
     "example",
     "example-1",
@@ -36,14 +36,14 @@ const TEXTS: [&str; 30] = [
     "2030-01-01T00:00:00Z",
     "00000000-0000-4000-8000-000000000000",
 ];
-/// Longest text that is made to fit `minLength`.
+/// The maximum length of a text generated for `minLength`.
 const MAX_TEXT: u64 = 1024;
-/// Most items that are made to fit `minItems`.
+/// The maximum number of items generated for `minItems`.
 const MAX_ITEMS: u64 = 32;
-/// Largest compiled pattern, in bytes.
+/// The maximum size of a compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// A value for the schema of the field at `path`; where none is sure to be accepted, the path is added to `open`.
+/// Generates a value for the schema of the field at `path`. If no value is certain to be accepted, adds the path to `open`.
 pub(super) fn value(schema: &Value, path: &str, open: &mut Vec<String>) -> Value {
     if let Some(given) = ["default", "example"]
         .iter()
@@ -71,7 +71,7 @@ pub(super) fn value(schema: &Value, path: &str, open: &mut Vec<String>) -> Value
     }
 }
 
-/// Whether the API server checks more than the types.
+/// True if the API server checks more than the types.
 fn has_rules(schema: &Value) -> bool {
     let rules = schema["x-kubernetes-validations"].as_array();
     rules.is_some_and(|rules| !rules.is_empty())
@@ -160,7 +160,7 @@ fn text(schema: &Value, path: &str, open: &mut Vec<String>) -> Value {
         let length = text.chars().count() as u64;
         let matches = match &pattern {
             Some(Ok(pattern)) => pattern.is_match(text),
-            // What cannot be read here is not promised.
+            // A pattern that cannot be compiled here is not certain to match.
             Some(Err(_)) => false,
             None => true,
         };
@@ -183,7 +183,7 @@ fn text(schema: &Value, path: &str, open: &mut Vec<String>) -> Value {
     json!(formatted.unwrap_or("example"))
 }
 
-/// The least number that is not negative and is accepted, where one is.
+/// Returns the smallest accepted number that is not negative, if there is one.
 fn number(schema: &Value, is_integer: bool) -> Value {
     let bound = |name: &str| schema[name].as_f64();
     let least = bound("minimum").map(|least| {

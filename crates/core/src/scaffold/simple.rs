@@ -1,16 +1,16 @@
-//! The schemas of kro's definitions: `string | required=true default="x"`.
+//! Parses the schemas of kro's definitions: `string | required=true default="x"`.
 
 use serde_json::{Map, Value, json};
 
 use super::is_plain;
 
-/// Levels of types within types.
+/// The maximum nesting of types.
 const MAX_DEPTH: usize = 16;
-/// Most fields: types within types multiply.
+/// The maximum number of fields, because nested types multiply.
 const MAX_FIELDS: usize = 5000;
 
-/// A schema of an object whose fields have these short schemas. `types` are the ones that are declared beside it; what cannot
-/// be read is noted in `left`.
+/// Returns the schema of an object whose fields have these short schemas. `types` are the types declared next to it.
+/// Problems are added to `left`.
 pub(super) fn schema(fields: &Value, types: &Value, left: &mut Vec<String>) -> Value {
     let mut reader = Reader {
         types,
@@ -23,7 +23,7 @@ pub(super) fn schema(fields: &Value, types: &Value, left: &mut Vec<String>) -> V
 struct Reader<'a> {
     types: &'a Value,
     left: &'a mut Vec<String>,
-    /// How many further fields are read.
+    /// The number of fields that may still be read.
     room: usize,
 }
 
@@ -60,7 +60,7 @@ impl Reader<'_> {
         schema
     }
 
-    /// The schema of a field, and whether it is required.
+    /// Returns the schema of a field, and whether it is required.
     fn field(&mut self, text: &str, path: &str, depth: usize) -> (Value, bool) {
         let (type_, markers) = text.split_once('|').unwrap_or((text, ""));
         let mut schema = self.type_(type_.trim(), path, depth);
@@ -113,7 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A schema that takes anything.
+    /// Returns a schema that accepts any value.
     fn open(&mut self, path: &str, why: &str) -> Value {
         self.left
             .push(format!("{path} {why}: its schema accepts any value"));
@@ -121,7 +121,7 @@ impl Reader<'_> {
     }
 }
 
-/// `a=b c="d e"` as pairs; values keep their quotes.
+/// Splits `a=b c="d e"` into pairs; values keep their quotes.
 fn markers_of(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = text.trim();
@@ -138,7 +138,7 @@ fn markers_of(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// A value in the type of its schema.
+/// Converts a value to the type of its schema.
 fn typed(schema: &Value, text: &str) -> Value {
     let bare = text.trim_matches('"');
     match schema["type"].as_str() {

@@ -1,11 +1,11 @@
-//! Whatever objects hold, there is a draft or an error.
+//! Any objects result in a draft or an error.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// Keys that the conversions look at.
+/// Keys that the conversions read.
 const KEYS: [&str; 34] = [
     "allOf",
     "args",

@@ -1,4 +1,4 @@
-//! Objects as YAML in the order that people write them.
+//! Writes objects as YAML in the customary order of keys.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
@@ -32,12 +32,12 @@ const FIRST: [&str; 21] = [
 /// Keys that come last.
 const LAST: [&str; 2] = ["patch", "status"];
 
-/// A document.
+/// Writes a document.
 pub(super) fn write(value: &Value) -> Result<String, Error> {
     serde_saphyr::to_string(&Ordered(value)).map_err(|why| Error::Write(why.to_string()))
 }
 
-/// A comment of one line, whatever the text holds.
+/// Writes a comment on one line, whatever the text contains.
 pub(super) fn comment(text: &str) -> String {
     let line = text.chars().map(|c| if is_break(c) { ' ' } else { c });
     format!("# {}\n", line.collect::<String>().trim_end())
@@ -73,7 +73,7 @@ impl Serialize for Ordered<'_> {
     }
 }
 
-/// The sort is stable, so that keys of one rank stay in the order of the map.
+/// Ranks a key. The sort is stable, so keys of the same rank keep the order of the map.
 fn rank(key: &str) -> usize {
     let place = |list: &[&str]| list.iter().position(|one| *one == key);
     match (place(&FIRST), place(&LAST)) {

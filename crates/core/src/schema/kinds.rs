@@ -1,17 +1,17 @@
-//! Which kinds of values may come, as a set.
+//! Sets of possible kinds of values.
 
 use std::{fmt, ops};
 
 use crate::value::Node;
 
-/// A set of kinds of values. Null is in none and goes with all: a missing value fits everywhere.
+/// A set of kinds of values. Null is in no set and fits all: a missing value is valid everywhere.
 ///
-/// Texts are told apart by what they read as, since a field that takes a number takes the text of one.
+/// Texts are classified by what they parse as, since a numeric field accepts the text of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// No kind: only null comes.
+    /// No kind: only null is possible.
     pub const NONE: Kinds = Kinds(0);
     /// Booleans.
     pub const BOOL: Kinds = Kinds(1);
@@ -19,13 +19,13 @@ impl Kinds {
     pub const INT: Kinds = Kinds(1 << 1);
     /// Other numbers.
     pub const FLOAT: Kinds = Kinds(1 << 2);
-    /// Text of nothing or white space.
+    /// Text that is empty or white space.
     pub const BLANK: Kinds = Kinds(1 << 3);
-    /// Text that reads as a whole number.
+    /// Text that parses as a whole number.
     pub const INT_TEXT: Kinds = Kinds(1 << 4);
-    /// Text that reads as another number.
+    /// Text that parses as another number.
     pub const FLOAT_TEXT: Kinds = Kinds(1 << 5);
-    /// Text that reads as a boolean.
+    /// Text that parses as a boolean.
     pub const BOOL_TEXT: Kinds = Kinds(1 << 6);
     /// Any other text.
     pub const WORDS: Kinds = Kinds(1 << 7);
@@ -40,17 +40,17 @@ impl Kinds {
     pub const TEXT: Kinds = Kinds(
         Self::BLANK.0 | Self::INT_TEXT.0 | Self::FLOAT_TEXT.0 | Self::BOOL_TEXT.0 | Self::WORDS.0,
     );
-    /// Everything: nothing is known.
+    /// All kinds: nothing is known.
     pub const ANY: Kinds =
         Kinds(Self::BOOL.0 | Self::NUMBER.0 | Self::TEXT.0 | Self::LIST.0 | Self::MAP.0);
 
-    /// The kind of a value.
+    /// Returns the kind of a value.
     pub fn of(node: &Node) -> Kinds {
         match node {
             Node::Null => Self::NONE,
             Node::Bool(_) => Self::BOOL,
             Node::Int(_) | Node::UInt(_) => Self::INT,
-            // JSON has one type of number.
+            // JSON has only one number type.
             Node::Float(number) if number.fract() == 0.0 => Self::INT,
             Node::Float(_) => Self::FLOAT,
             Node::Str(text) => Self::of_text(text),
@@ -74,7 +74,7 @@ impl Kinds {
         }
     }
 
-    /// What a text may read as that holds `piece` among others.
+    /// Returns the possible kinds of a text that contains `piece`.
     pub(crate) fn of_text_with(piece: &str) -> Kinds {
         let all = |allowed: fn(char) -> bool| piece.trim().chars().all(allowed);
         let mut may = Self::WORDS;
@@ -93,7 +93,7 @@ impl Kinds {
         may
     }
 
-    /// What the values read as when they are printed.
+    /// Returns the kinds of the values after formatting as text.
     #[must_use]
     pub(crate) fn as_text(self) -> Kinds {
         if self.meets(Self::LIST | Self::MAP) {
@@ -108,13 +108,13 @@ impl Kinds {
         text
     }
 
-    /// These kinds but for some.
+    /// Returns these kinds except for `other`.
     #[must_use]
     pub fn without(self, other: Kinds) -> Kinds {
         Kinds(self.0 & !other.0)
     }
 
-    /// One value of each kind.
+    /// Returns one value of each kind.
     pub(crate) fn samples() -> [(Kinds, Node); 10] {
         [
             (Self::BOOL, Node::Bool(true)),
@@ -130,7 +130,7 @@ impl Kinds {
         ]
     }
 
-    /// The kinds whose sample passes.
+    /// Returns the kinds whose sample passes.
     pub(crate) fn that(passes: impl Fn(Node) -> bool) -> Kinds {
         let mut kinds = Self::NONE;
         for (kind, sample) in Self::samples() {
@@ -141,12 +141,12 @@ impl Kinds {
         kinds
     }
 
-    /// Whether some kind is in both.
+    /// True if the sets have a kind in common.
     pub fn meets(self, other: Kinds) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether there are kinds here, and all of them are in `other`.
+    /// True if the set is not empty, and is a subset of `other`.
     pub fn within(self, other: Kinds) -> bool {
         self != Self::NONE && self.0 & !other.0 == 0
     }

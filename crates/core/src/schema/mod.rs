@@ -1,13 +1,13 @@
-//! What `OpenAPI` schemas say of values: those of custom resource definitions, and those of Kubernetes' own kinds.
+//! Information from `OpenAPI` schemas about values: schemas of custom resource definitions, and of Kubernetes' built-in kinds.
 //!
 //! ```text
-//!  kubernetes.bin ── BuiltIn (inflated as far as it is asked) ──┐
-//!  openAPIV3Schema of a definition ─────────────────────────────┴─► Schema: one place in one of them
+//!  kubernetes.bin ── BuiltIn (inflated on demand) ──────────────┐
+//!  openAPIV3Schema of a definition ─────────────────────────────┴─► Schema: one position in one of them
 //!                                                                     │
-//!                                    what templates make of it ──► Type: the kinds of values that may come
+//!                                  the result of template operations ──► Type: the kinds of values that are possible
 //! ```
 //!
-//! What a schema does not say is unknown, and of what is unknown nothing is said.
+//! Without a schema, nothing is known, and nothing is checked.
 
 mod built_in;
 mod kinds;

@@ -1,21 +1,21 @@
-//! What is known of a value before there is one.
+//! Static types: what is known of a value before evaluation.
 
 use std::{collections::BTreeMap, fmt, rc::Rc};
 
 use super::{Below, Kinds, Schema};
 use crate::value::Node;
 
-/// More constants of one value are not kept: of them nothing is said.
+/// The most constants of one value that are kept; with more, none are.
 const MOST_CONSTANTS: usize = 16;
 
-/// What is known of a value: which kinds may come, and what lies inside.
+/// A static type: the possible kinds of a value, and the types inside it.
 #[derive(Clone, Debug)]
 pub struct Type<'s> {
-    /// The kinds that may come; null may always.
+    /// The possible kinds; null is always possible.
     pub may: Kinds,
-    /// Constants of the template that may come.
+    /// Possible constants of the template.
     constants: Vec<Constant>,
-    /// Whether other values than the constants may come.
+    /// Whether values other than the constants are possible.
     others: bool,
     inside: Inside<'s>,
 }
@@ -23,38 +23,38 @@ pub struct Type<'s> {
 /// A constant of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
-    /// Its value.
+    /// The constant's value.
     pub node: Node,
-    /// Where it stands in the template's text, in bytes.
+    /// The position in the template's text, in bytes.
     pub at: u32,
 }
 
-/// What lies in a value.
+/// The content of a value.
 #[derive(Clone, Debug)]
 enum Inside<'s> {
     /// Nothing is known.
     Unknown,
-    /// What the schema says.
+    /// The content according to a schema.
     Schema(Schema<'s>),
-    /// One type in all items or values.
+    /// All items or values have one type.
     Each(Rc<Type<'s>>),
-    /// These names, of which the others are unknown.
+    /// The types of known names; other names are unknown.
     Names(Rc<BTreeMap<String, Type<'s>>>),
-    /// What a type has, and these names beside it.
+    /// The content of a type, and additional names.
     Extended(Rc<(Type<'s>, BTreeMap<String, Type<'s>>)>),
 }
 
 /// A field that a value cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoField<'s> {
-    /// What the value is, in words.
+    /// The value's type, in words.
     pub within: String,
-    /// The fields that it has.
+    /// The fields that exist.
     pub fields: Vec<&'s str>,
 }
 
 impl<'s> Type<'s> {
-    /// Nothing is known.
+    /// The unknown type.
     pub fn any() -> Self {
         Self::of(Kinds::ANY)
     }
@@ -69,7 +69,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// A constant at a byte of the template's text.
+    /// A constant at a byte position of the template's text.
     pub fn constant(node: &Node, at: u32) -> Self {
         Self::of_constants(vec![Constant {
             node: node.clone(),
@@ -77,7 +77,7 @@ impl<'s> Type<'s> {
         }])
     }
 
-    /// One of some constants.
+    /// One of several constants.
     pub(crate) fn of_constants(constants: Vec<Constant>) -> Self {
         let kinds = |may, constant: &Constant| may | Kinds::of(&constant.node);
         Self {
@@ -88,7 +88,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// Values of these kinds, and among them some constants.
+    /// Values of these kinds, including some constants.
     pub(crate) fn with_constants(may: Kinds, constants: Vec<Constant>) -> Self {
         Self {
             constants,
@@ -96,7 +96,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// What a schema describes.
+    /// The type of a schema.
     pub(crate) fn of_schema(schema: Schema<'s>) -> Self {
         Self {
             inside: Inside::Schema(schema),
@@ -104,7 +104,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// What lies below a place of a schema; nowhere is nothing known.
+    /// The type of a position below a schema; a position that does not exist is unknown.
     pub(crate) fn of_below(below: Below<'s>) -> Self {
         match below {
             Below::Schema(schema) => Self::of_schema(schema),
@@ -120,7 +120,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// A map of which some names are known.
+    /// A map with some known names.
     pub(crate) fn of_names(names: impl IntoIterator<Item = (String, Self)>) -> Self {
         Self {
             inside: Inside::Names(Rc::new(names.into_iter().collect())),
@@ -128,7 +128,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// The same map, with one name more that is known; what has no known names stays as it is.
+    /// Returns the same map with one more known name; a type without known names is unchanged.
     #[must_use]
     pub(crate) fn with_name(mut self, name: &str, given: Self) -> Self {
         if let Inside::Names(names) = &mut self.inside {
@@ -137,7 +137,7 @@ impl<'s> Type<'s> {
         self
     }
 
-    /// The same map with something at a path that it may not have: what has it stays as it is.
+    /// Returns the same map with a value at a path that it may lack; if the path exists, it is unchanged.
     #[must_use]
     pub(crate) fn with_path(self, path: &[String]) -> Self {
         let Some((first, rest)) = path.split_first() else {
@@ -168,7 +168,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// The place in a schema that describes it, if exactly one does.
+    /// Returns the position in a schema that describes the value, if there is exactly one.
     pub fn schema(&self) -> Option<Schema<'s>> {
         match &self.inside {
             Inside::Schema(schema) if self.constants.is_empty() => Some(*schema),
@@ -176,17 +176,17 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// Constants of the template that may come.
+    /// Returns possible constants of the template.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }
 
-    /// Whether nothing but its constants may come.
+    /// True if only the constants are possible.
     pub(crate) fn is_constant(&self) -> bool {
         !self.others && !self.constants.is_empty()
     }
 
-    /// Either of the two.
+    /// Returns the union of the two types.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         let composite = Kinds::LIST | Kinds::MAP;
@@ -206,7 +206,7 @@ impl<'s> Type<'s> {
         self
     }
 
-    /// The same without its constants.
+    /// Returns the same type without its constants.
     #[must_use]
     pub(crate) fn without_constants(mut self) -> Self {
         self.others |= !self.constants.is_empty();
@@ -214,10 +214,10 @@ impl<'s> Type<'s> {
         self
     }
 
-    /// What lies under a field.
+    /// Returns the type of a field.
     ///
     /// # Errors
-    /// The value cannot have it.
+    /// The value cannot have the field.
     pub fn field(&self, key: &str) -> Result<Self, NoField<'s>> {
         let no_field = |fields| {
             Err(NoField {
@@ -243,7 +243,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// What lies under any key or in any item.
+    /// Returns the type under any key or of any item.
     #[must_use]
     pub fn each(&self) -> Self {
         match &self.inside {

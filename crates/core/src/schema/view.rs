@@ -1,58 +1,58 @@
-//! One place in a schema.
+//! A position in a schema.
 
 use std::sync::LazyLock;
 
 use super::{BuiltIn, Kinds};
 use crate::value::{Map, Node, Path, Step};
 
-/// Extension of Kubernetes: keep what the schema doesn't name.
+/// Kubernetes extension: keep fields that the schema does not name.
 pub const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-/// Extension of Kubernetes: a whole number or a text.
+/// Kubernetes extension: a whole number or a text.
 pub(crate) const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-/// Extension of Kubernetes: an object with `apiVersion`, `kind` and `metadata`.
+/// Kubernetes extension: an object with `apiVersion`, `kind` and `metadata`.
 pub(crate) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const LIST_MAP_KEYS: &str = "x-kubernetes-list-map-keys";
 
-/// References behind one another: far above any there is.
+/// The longest chain of references: far longer than any that exists.
 const MOST_REFERENCES: usize = 8;
 
-/// What [`Schema::describe`] says of an object whose schema has no field.
+/// The result of [`Schema::describe`] for an object whose schema has no fields.
 pub const NO_FIELDS: &str = "object without fields";
 
 static EMPTY: LazyLock<Node> = LazyLock::new(|| Node::object([("type", Node::from("object"))]));
 
-/// Fields that every object has, whatever its schema says.
+/// Fields that every object has, independent of its schema.
 const OF_ALL: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// A place in a structural schema.
+/// A position in a structural schema.
 ///
 /// Source: Kubernetes, "Specifying a structural schema" and "Field pruning".
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'s> {
     node: &'s Node,
     built_in: Option<&'s BuiltIn>,
-    /// Whether it describes whole objects.
+    /// Whether it describes complete objects.
     is_object: bool,
-    /// Whether fields of which it says nothing are kept, as those above are.
+    /// Whether unknown fields are kept, inherited from above.
     keeps: bool,
-    /// Whether the value's key is the user's own: an annotation, a label.
+    /// Whether the value's key is chosen by the user, such as that of an annotation or a label.
     of_map: bool,
 }
 
-/// What lies under a field, or in a list.
+/// The content of a field, or of a list.
 #[derive(Clone, Copy, Debug)]
 pub enum Below<'s> {
-    /// What this describes.
+    /// Described by this schema.
     Schema(Schema<'s>),
-    /// Whatever is written.
+    /// Any value.
     Anything,
     /// Nothing: the API server drops it.
     Nowhere,
 }
 
 impl<'s> Schema<'s> {
-    /// A place in the schemas of Kubernetes' own kinds.
+    /// A position in the schemas of Kubernetes' built-in kinds.
     pub(super) fn new(node: &'s Node, built_in: &'s BuiltIn) -> Self {
         Self {
             built_in: Some(built_in),
@@ -61,7 +61,7 @@ impl<'s> Schema<'s> {
         .resolved()
     }
 
-    /// The schema of whole objects in a definition: `openAPIV3Schema`. With `built_in` the metadata is described too.
+    /// The schema of complete objects in a definition: `openAPIV3Schema`. With `built_in` the metadata is described too.
     pub(crate) fn of_objects(node: &'s Node, built_in: Option<&'s BuiltIn>) -> Self {
         Self {
             node,
@@ -80,12 +80,12 @@ impl<'s> Schema<'s> {
         }
     }
 
-    /// That of an object without any field.
+    /// The schema of an object without fields.
     pub fn empty() -> Self {
         Self::of_part(&EMPTY)
     }
 
-    /// The definition that a reference names.
+    /// Follows references to definitions.
     fn resolved(mut self) -> Self {
         for _ in 0..MOST_REFERENCES {
             let Some(name) = self.text("$ref") else {
@@ -113,7 +113,7 @@ impl<'s> Schema<'s> {
     }
 
     fn below(&self, node: &'s Node) -> Below<'s> {
-        // What is kept above is kept here too, where nothing is said.
+        // Unknown fields that are kept above are kept here too, unless the schema specifies otherwise.
         let keeps = self.keeps || self.flag(PRESERVE);
         let below = Self {
             node,
@@ -134,13 +134,13 @@ impl<'s> Schema<'s> {
         self.flag(PRESERVE) || (self.keeps && says_nothing()) || self.type_name().is_none()
     }
 
-    /// `type`, where it is one; objects need not say so.
+    /// `type`, if it is a single one; for objects it is optional.
     fn type_name(&self) -> Option<&'s str> {
         self.text("type")
             .or_else(|| self.properties().map(|_| "object"))
     }
 
-    /// What lies under a field of the object or map here.
+    /// Returns the content of a field of the object or map.
     pub fn field(&self, key: &str) -> Below<'s> {
         if (self.is_object || self.flag(EMBEDDED)) && OF_ALL.contains(&key) {
             return self.of_all(key);
@@ -158,13 +158,13 @@ impl<'s> Schema<'s> {
                 other => other,
             },
             _ if self.keeps_unknown() => Below::Anything,
-            // No object has such a field by itself: it is what `enrich` adds.
+            // No object has such a field by itself: `enrich` adds it.
             _ if key.starts_with('_') => Below::Anything,
             _ => Below::Nowhere,
         }
     }
 
-    /// `apiVersion`, `kind` and `metadata` of an object.
+    /// The content of an object's `apiVersion`, `kind` and `metadata`.
     fn of_all(&self, key: &str) -> Below<'s> {
         let known = self.built_in.and_then(|known| match key {
             "metadata" => known.object_meta(),
@@ -176,7 +176,7 @@ impl<'s> Schema<'s> {
         known.map_or(Below::Anything, Below::Schema)
     }
 
-    /// What lies in the list here.
+    /// Returns the content of the list.
     pub fn item(&self) -> Below<'s> {
         match self.node.get("items") {
             Some(items) => self.below(items),
@@ -185,7 +185,7 @@ impl<'s> Schema<'s> {
         }
     }
 
-    /// What lies under any key: the items of a list, the values of a map whose keys are the user's own.
+    /// Returns the content under any key: the items of a list, or the values of a map with user-chosen keys.
     pub fn any_value(&self) -> Below<'s> {
         match self.type_name() {
             Some("array") => self.item(),
@@ -194,7 +194,7 @@ impl<'s> Schema<'s> {
         }
     }
 
-    /// What lies at a path from here. A number addresses an item, if a list is there.
+    /// Returns the content at a path from here. A number selects an item if the value is a list.
     pub fn at(&self, path: &[Step]) -> Below<'s> {
         let mut at = *self;
         for step in path {
@@ -216,7 +216,7 @@ impl<'s> Schema<'s> {
         self.at(path.steps())
     }
 
-    /// The names of the fields here.
+    /// Returns the names of the fields.
     pub fn fields(&self) -> impl Iterator<Item = &'s str> + use<'s> {
         let own = self.properties().into_iter().flat_map(Map::keys);
         let of_all = if self.is_object { &OF_ALL[..] } else { &[] };
@@ -225,7 +225,7 @@ impl<'s> Schema<'s> {
             .chain(of_all.iter().copied())
     }
 
-    /// The fields that must be there. Those that the API server sets itself need not.
+    /// Returns the required fields, except for those with a default.
     pub fn required(&self) -> impl Iterator<Item = &'s str> + use<'s> {
         let listed = self.node.get("required").and_then(Node::as_list);
         let properties = self.properties();
@@ -237,7 +237,7 @@ impl<'s> Schema<'s> {
         names.filter(is_set)
     }
 
-    /// Whether this is a list that the API server owns whole: not by item. Source: Kubernetes, "Server-Side Apply", merge
+    /// True if this is an atomic list: it is owned as a whole, not by item. Source: Kubernetes, "Server-Side Apply", merge
     /// strategy.
     pub(crate) fn is_whole_list(&self) -> bool {
         self.type_name() == Some("array")
@@ -245,8 +245,8 @@ impl<'s> Schema<'s> {
             && self.node.get(LIST_MAP_KEYS).is_none()
     }
 
-    /// The lists that are owned whole, here and below, as the names of the fields on the way to them; nothing of maps whose
-    /// keys are the user's own, and of a definition inside of itself.
+    /// Returns the atomic lists here and below, as the names of the fields to them; without maps with user-chosen keys, and
+    /// without recursive definitions.
     pub(crate) fn whole_lists(&self) -> Vec<Vec<&'s str>> {
         let mut found = Vec::new();
         self.each_whole_list(&mut Vec::new(), &mut Vec::new(), &mut found);
@@ -280,12 +280,12 @@ impl<'s> Schema<'s> {
         around.pop();
     }
 
-    /// The only values that are possible, where they are listed.
+    /// Returns the possible values, if they are listed.
     pub fn words(&self) -> Option<&'s [Node]> {
         self.node.get("enum")?.as_list()
     }
 
-    /// Whether the empty text keeps every rule for texts that is given; of a pattern or format that is not known.
+    /// True if the empty text is valid for every rule; with a pattern or format this is unknown, so false.
     pub(crate) fn takes_empty_text(&self) -> bool {
         let listed = self.words();
         let shortest = self.node.get("minLength").and_then(Node::as_i64);
@@ -296,20 +296,20 @@ impl<'s> Schema<'s> {
                 .all(|rule| self.node.get(rule).is_none())
     }
 
-    /// Whether the value's key is the user's own, as in a map of labels: all such values are of one type.
+    /// True if the value's key is chosen by the user, as in a map of labels: all such values have the same type.
     pub(crate) fn is_of_map(&self) -> bool {
         self.of_map
     }
 
-    /// Whether this is an amount of a resource, such as `250m` or `2Gi`. Of all types in the schemas of Kubernetes' own
-    /// kinds it alone is text or any number; a definition cannot have such a type.
+    /// True if this is a quantity, such as `250m` or `2Gi`. Of all types in the schemas of Kubernetes' built-in kinds only this
+    /// one is text or any number; a definition cannot have such a type.
     pub(crate) fn is_quantity(&self) -> bool {
         let types = self.node.get("type").and_then(Node::as_list);
         let words = types.map(|types| types.iter().filter_map(Node::as_str));
         words.is_some_and(|words| words.eq(["string", "number"]))
     }
 
-    /// `type` as it is written, and `int-or-string`; none where the schema leaves it open.
+    /// Returns `type`, or `int-or-string`; `None` if the schema has no type.
     pub(crate) fn type_word(&self) -> Option<&'s str> {
         if self.flag(INT_OR_STRING) {
             Some("int-or-string")
@@ -318,7 +318,7 @@ impl<'s> Schema<'s> {
         }
     }
 
-    /// The kinds of values that it takes; of listed words their kinds.
+    /// Returns the kinds of valid values; with an enum, the kinds of its values.
     pub fn kinds(&self) -> Kinds {
         match self.words() {
             Some(words) => words
@@ -328,7 +328,7 @@ impl<'s> Schema<'s> {
         }
     }
 
-    /// The kinds of values of its type, whatever words it lists.
+    /// Returns the kinds of values of its type, ignoring an enum.
     pub(crate) fn kinds_of_type(&self) -> Kinds {
         if self.flag(INT_OR_STRING) {
             return Kinds::INT | Kinds::TEXT;
@@ -363,7 +363,7 @@ impl<'s> Schema<'s> {
     }
 }
 
-/// A type's words in a sentence: `an integer`, `a list of text`, `text`.
+/// Returns a type with its article: `an integer`, `a list of text`, `text`.
 pub fn with_article(words: &str) -> String {
     let first = words.split(' ').next().unwrap_or_default();
     let article = match first {

@@ -1,94 +1,95 @@
-//! What a template is compiled to: small immutable trees without text of their own.
+//! The compiled form of a template: small immutable trees that hold no text of their own.
 
 use std::sync::Arc;
 
-use super::functions::Function;
-use super::notes::Note;
+use super::dialect::{Dialect, Katalog};
 use crate::value::{Key, Node};
 
 /// Statements in order.
-pub(super) type Block = Box<[Stmt]>;
+pub(super) type Block<D = Katalog> = Box<[Stmt<D>]>;
 
 /// One piece of a template.
 #[derive(Debug)]
-pub(super) enum Stmt {
-    /// Text of the source, from one byte to another.
+pub(super) enum Stmt<D: Dialect = Katalog> {
+    /// A byte range of the source text, as start and end.
     Text(u32, u32),
     /// The text of a value.
-    Print(Expr),
-    /// A new variable: it takes the next slot.
-    Declare(Expr),
-    /// Another value for the variable in a slot.
-    Assign(u16, Expr),
+    Print(Expr<D>),
+    /// Declares a variable, in the next slot.
+    Declare(Expr<D>),
+    /// Assigns a new value to the variable in a slot.
+    Assign(u16, Expr<D>),
     /// The first arm whose test is true.
-    If(Box<Branches>),
-    /// As `If`, and the test's value is the dot of the arm.
-    With(Box<Branches>),
-    /// Once for each item.
-    Range(Box<Loop>),
+    If(Box<Branches<D>>),
+    /// Like `If`, but the value of the test becomes the dot of the arm.
+    With(Box<Branches<D>>),
+    /// Runs the body once per item.
+    Range(Box<Loop<D>>),
     /// Ends the innermost loop.
     Break,
     /// Ends the innermost loop's iteration.
     Continue,
+    /// A statement that only this dialect has.
+    Own(D::Stmt),
 }
 
 /// `if … else if … else …`.
 #[derive(Debug)]
-pub(super) struct Branches {
-    pub(super) arms: Box<[Arm]>,
-    pub(super) otherwise: Block,
+pub(super) struct Branches<D: Dialect = Katalog> {
+    pub(super) arms: Box<[Arm<D>]>,
+    pub(super) otherwise: Block<D>,
 }
 
-/// A test and what follows from it.
+/// A test and its body.
 #[derive(Debug)]
-pub(super) struct Arm {
-    pub(super) test: Expr,
-    /// Where the test's value goes besides.
+pub(super) struct Arm<D: Dialect = Katalog> {
+    pub(super) test: Expr<D>,
+    /// The variable that also receives the value of the test.
     pub(super) store: Store,
-    pub(super) body: Block,
+    pub(super) body: Block<D>,
 }
 
-/// Which variable takes the value of a test.
+/// The variable that receives the value of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Store {
     /// None.
     Nowhere,
-    /// A new one, in the next slot.
+    /// A new variable, in the next slot.
     Declare,
-    /// The one in this slot.
+    /// The variable in this slot.
     Assign(u16),
 }
 
 /// A `range`.
 #[derive(Debug)]
-pub(super) struct Loop {
-    pub(super) over: Expr,
+pub(super) struct Loop<D: Dialect = Katalog> {
+    pub(super) over: Expr<D>,
     pub(super) vars: LoopVars,
-    pub(super) body: Block,
-    pub(super) otherwise: Block,
+    pub(super) body: Block<D>,
+    pub(super) otherwise: Block<D>,
 }
 
-/// Which variables take what a loop gives.
+/// The variables that a loop sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LoopVars {
     /// None.
     Nowhere,
-    /// New ones in the next slots: the item, or the key and the item.
+    /// New variables in the next slots: the item, or the key and the item.
     Declare { with_key: bool },
-    /// Those in these slots.
+    /// The variables in these slots.
     Assign { key: Option<u16>, item: u16 },
 }
 
-/// An expression and where it starts in the source.
+/// An expression and its offset in the source.
 #[derive(Debug)]
-pub(super) struct Expr {
+pub(super) struct Expr<D: Dialect = Katalog> {
     pub(super) at: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: Kind<D>,
 }
 
 /// The kinds of expressions.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum Kind<D: Dialect = Katalog> {
     /// A constant.
     Literal(Arc<Node>),
     /// `.`
@@ -100,24 +101,24 @@ pub(super) enum Kind {
     /// `.a.b`
     Field(Box<[Key]>),
     /// `$.a.b`, `$x.a.b`, `(…).a.b`
-    Within(Box<(Expr, Box<[Key]>)>),
-    /// A note and its arguments.
-    Call(Box<CallExpr>),
-    /// A note of a user.
-    Function(Arc<Function>),
-    /// Stages; the value of one is the last argument of the next, and all but the first are calls.
-    Pipe(Box<[Expr]>),
+    Within(Box<(Expr<D>, Box<[Key]>)>),
+    /// A function and its arguments.
+    Call(Box<CallExpr<D>>),
+    /// A named expression of the user.
+    Function(D::Named),
+    /// The stages of a pipeline. Each value is the last argument of the next stage; all stages but the first are calls.
+    Pipe(Box<[Expr<D>]>),
 }
 
-/// A note and its arguments, without the one that a pipeline adds.
+/// A function and its arguments, without the argument that a pipeline adds.
 #[derive(Debug)]
-pub(super) struct CallExpr {
-    pub(super) note: &'static Note,
-    pub(super) args: Box<[Expr]>,
+pub(super) struct CallExpr<D: Dialect = Katalog> {
+    pub(super) note: D::Function,
+    pub(super) args: Box<[Expr<D>]>,
 }
 
-impl Expr {
-    /// The constant, if this is one.
+impl<D: Dialect> Expr<D> {
+    /// Returns the constant, if the expression is one.
     pub(super) fn literal(&self) -> Option<&Node> {
         match &self.kind {
             Kind::Literal(node) => Some(node),
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_expression_takes_tens_of_bytes() {
-        assert!(size_of::<Expr>() <= 32);
-        assert!(size_of::<Stmt>() <= 40);
+        assert!(size_of::<Expr<Katalog>>() <= 32);
+        assert!(size_of::<Stmt<Katalog>>() <= 40);
     }
 }

@@ -1,4 +1,4 @@
-//! What a template is evaluated on.
+//! The data that a template is evaluated on.
 
 use jiff::Timestamp;
 
@@ -7,8 +7,7 @@ use crate::value::{Key, Map, Node};
 
 /// The root data: names such as `metadata`, `spec`, `children`, each with a borrowed tree.
 ///
-/// Nothing is copied; a clone costs a few words a name, so that one can be extended for each item of a
-/// `forEach`:
+/// Nothing is copied. A clone costs a few words per name, so the data can be extended for each item of a `forEach`:
 ///
 /// ```
 /// use orkestra_core::template::{Budget, Data, Template};
@@ -31,12 +30,12 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Data without any name.
+    /// Creates data without names.
     pub fn new() -> Data<'a> {
         Data::default()
     }
 
-    /// The keys of a map as names; of any other node, nothing.
+    /// Uses the keys of a map as names. Any other node yields no names.
     pub fn of(root: &'a Node) -> Data<'a> {
         let entries = root.as_map().into_iter().flat_map(Map::iter);
         Data {
@@ -45,31 +44,31 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The same data at a moment: what notes take for the present time.
+    /// Sets the time that notes take as the present.
     #[must_use]
     pub fn at(mut self, now: Timestamp) -> Data<'a> {
         self.now = Some(now);
         self
     }
 
-    /// The same data with a source of random bytes, for notes that draw from it.
+    /// Sets the source of random bytes for notes.
     #[must_use]
     pub fn random(mut self, entropy: &'a Entropy) -> Data<'a> {
         self.entropy = Some(entropy);
         self
     }
 
-    /// The moment of the evaluation; the epoch where none was given.
+    /// Returns the time of the evaluation; the epoch if none was set.
     pub fn now(&self) -> Timestamp {
         self.now.unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
-    /// The source of random bytes, where one was given.
+    /// Returns the source of random bytes, if one was set.
     pub fn entropy(&self) -> Option<&'a Entropy> {
         self.entropy
     }
 
-    /// The same data with one name more, or with another tree under a name that is there.
+    /// Adds a name, or replaces the tree of an existing name.
     #[must_use]
     pub fn with(mut self, name: &'a str, node: &'a Node) -> Data<'a> {
         match self.names.iter_mut().find(|(known, _)| *known == name) {
@@ -79,7 +78,7 @@ impl<'a> Data<'a> {
         self
     }
 
-    /// The tree under a name.
+    /// Returns the tree of a name.
     pub fn get(&self, name: &str) -> Option<&'a Node> {
         self.names
             .iter()
@@ -87,18 +86,18 @@ impl<'a> Data<'a> {
             .map(|(_, node)| *node)
     }
 
-    /// The names and their trees, in the order in which they came.
+    /// Iterates over the names and their trees, in insertion order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a Node)> {
         self.names.iter().copied()
     }
 
-    /// The bytes that [`Data::to_node`] takes.
+    /// Returns the number of bytes that [`Data::to_node`] allocates.
     pub(super) fn heap_bytes(&self) -> usize {
         let entry = |node: &Node| size_of::<(Key, Node)>() + node.heap_bytes();
         self.names.iter().map(|(_, node)| entry(node)).sum()
     }
 
-    /// The data as one map, which copies it.
+    /// Copies the data into one map.
     pub(super) fn to_node(&self) -> Node {
         let entries = self
             .iter()

@@ -1,13 +1,13 @@
-//! Random bytes that can be replayed.
+//! Reproducible random bytes.
 
 use std::cell::Cell;
 
 use sha2::{Digest, Sha256};
 
-/// A source of random bytes: as unpredictable as its seed, and the same for the same seed.
+/// A source of random bytes. It is as unpredictable as its seed; equal seeds give equal bytes.
 ///
-/// The seed comes from outside (the operating system in a cluster, a constant in tests), so that nothing here
-/// depends on chance.
+/// The caller provides the seed (from the operating system in a cluster, a constant in tests), so nothing here is
+/// nondeterministic.
 #[derive(Clone, Debug)]
 pub struct Entropy {
     seed: [u8; 32],
@@ -15,7 +15,7 @@ pub struct Entropy {
 }
 
 impl Entropy {
-    /// A source that starts at a seed.
+    /// Creates a source from a seed.
     pub fn seeded(seed: [u8; 32]) -> Entropy {
         Entropy {
             seed,
@@ -23,7 +23,7 @@ impl Entropy {
         }
     }
 
-    /// A source of its own for one purpose, which gives the same whatever was drawn elsewhere.
+    /// Derives a source for one purpose. Its bytes do not depend on draws from other sources.
     #[must_use]
     pub(crate) fn fork(&self, purpose: &str) -> Entropy {
         let mut hash = Sha256::new();
@@ -32,7 +32,7 @@ impl Entropy {
         Entropy::seeded(hash.finalize().into())
     }
 
-    /// Draws bytes, which are not drawn again.
+    /// Draws bytes. They are never returned again.
     pub fn draw(&self, count: usize) -> Vec<u8> {
         let mut drawn = Vec::with_capacity(count);
         while drawn.len() < count {

@@ -1,37 +1,37 @@
-//! What is wrong with a template, and what went wrong in an evaluation.
+//! Errors of parsing and of evaluation.
 
 use crate::diagnostics::Code;
 
-/// Something wrong with the source, found before any evaluation. Also the form of warnings.
+/// A problem in the source, found before evaluation. Also used for warnings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateError {
-    /// Where it starts in the source, in bytes from 0.
+    /// The start in the source, in bytes from 0.
     pub offset: usize,
-    /// How many bytes of the source it concerns; 0 where something is missing.
+    /// The length in bytes; 0 if something is missing.
     pub len: usize,
-    /// Which kind of problem it is.
+    /// The kind of problem.
     pub code: Code,
-    /// What is wrong, without position.
+    /// The message, without position.
     pub message: String,
-    /// What to write instead, if that can be told.
+    /// What to write instead, if known.
     pub hint: Option<String>,
 }
 
-/// Why an evaluation gave no value.
+/// The reason why an evaluation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EvalError {
-    /// Where the failing expression starts in the source, in bytes from 0.
+    /// The start of the failing expression in the source, in bytes from 0.
     pub offset: usize,
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub kind: EvalErrorKind,
-    /// What went wrong, without position. Values of the data are not quoted: they may be secret.
+    /// The message, without position. Values of the data are not quoted because they may be secret.
     pub message: String,
 }
 
 impl EvalError {
-    /// The error of a note of the user, where that is called. Of notes that call each other the innermost is named.
+    /// The error of a user's note, at the position of its call. With nested notes, the message names the innermost.
     #[cold]
     pub(super) fn in_note(self, note: &str, at: u32) -> EvalError {
         const IN: &str = "in the note `";
@@ -51,40 +51,55 @@ impl EvalError {
 /// The kinds of [`EvalError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalErrorKind {
-    /// The budget is spent.
+    /// The budget is exhausted.
     Budget,
-    /// A note refuses its arguments' values: text that is no number, a division by zero.
+    /// A note rejects the values of its arguments: text that is not a number, a division by zero.
     Function,
     /// A value is of the wrong type.
     Type,
 }
 
-/// An error that does not know its place yet.
+/// An error without a position.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub struct Failure {
     kind: EvalErrorKind,
     message: String,
 }
 
 impl Failure {
-    pub(super) fn new(kind: EvalErrorKind, message: impl Into<String>) -> Failure {
+    /// Creates an error of a kind.
+    pub fn new(kind: EvalErrorKind, message: impl Into<String>) -> Failure {
         Failure {
             kind,
             message: message.into(),
         }
     }
 
-    /// A value is of the wrong type.
-    pub(super) fn wrong_type(message: impl Into<String>) -> Failure {
+    /// Creates an error for a value of the wrong type.
+    pub fn wrong_type(message: impl Into<String>) -> Failure {
         Failure::new(EvalErrorKind::Type, message)
     }
 
-    /// A value is of the right type, but will not do.
-    pub(super) fn refused(message: impl Into<String>) -> Failure {
+    /// Creates an error for a value of the right type that is not valid.
+    pub fn refused(message: impl Into<String>) -> Failure {
         Failure::new(EvalErrorKind::Function, message)
     }
 
-    /// The error, at its place.
+    /// Returns the kind of failure.
+    pub fn kind(&self) -> EvalErrorKind {
+        self.kind
+    }
+
+    pub(super) fn is_type(&self) -> bool {
+        self.kind == EvalErrorKind::Type
+    }
+
+    /// Returns the message.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Adds the position.
     #[cold]
     pub(super) fn at(self, offset: u32) -> EvalError {
         EvalError {

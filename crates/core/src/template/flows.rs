@@ -1,8 +1,8 @@
-//! Which parts of the root data end up in what a template gives.
+//! Determines which parts of the root data can appear in the result of a template.
 //!
-//! [`reads`](super::reads) lists whatever an evaluation looks at; this lists what may be seen in its result. What is only
-//! tested (`if`, `and` the like of `empty`) is not in it, and items of a `range` are followed one by one. What cannot be
-//! followed counts as a whole, so nothing is missed.
+//! [`reads`](super::reads) lists everything that an evaluation reads; this lists what may be visible in its result. It
+//! leaves out values that are only tested (`if`, `and`, `empty` and similar) and follows the items of a `range` one by one.
+//! A value that cannot be followed counts as a whole, so the list is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use super::notes;
 use super::template::Template;
 use crate::value::{Key, Node};
 
-/// Notes that tell how many parts a value has, or how they are called, and nothing of the parts.
+/// Notes that return only the number of parts of a value or their names, never the parts.
 const OF_OUTLINES: [&str; 4] = ["len", "listLen", "mapKeys", "typeOf"];
 
-/// A path of the root data; none is any item of a list, and any key of a map.
+/// A path of the root data. `None` stands for any item of a list and any key of a map.
 pub(crate) type Flow = Vec<Option<Key>>;
 
 impl Template {
-    /// The paths whose values may be in the result, each once. The empty path is all of the data, and what lies below a
-    /// path may be in the result as well.
+    /// Returns the paths whose values may be in the result, without duplicates. The empty path is all of the data.
+    /// Everything below a path may be in the result as well.
     pub(crate) fn flows(&self) -> BTreeSet<Flow> {
         let mut walk = Walk::default();
         walk.block(self.body(), &Value::root());
@@ -28,12 +28,12 @@ impl Template {
     }
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Default)]
 struct Value {
-    /// It lies at one of these paths: a field of it lies below.
+    /// The value is at one of these paths, so its fields are below them.
     at: BTreeSet<Flow>,
-    /// It is made of what lies at these, and so is every field of it.
+    /// The value is computed from these paths, and so are all of its fields.
     of: BTreeSet<Flow>,
 }
 
@@ -60,7 +60,7 @@ impl Value {
         keys.iter().fold(self, |value, key| value.below(Some(key)))
     }
 
-    /// What is made of all of it.
+    /// Returns the paths that the whole value depends on.
     fn whole(self) -> BTreeSet<Flow> {
         let mut all = self.of;
         all.extend(self.at);
@@ -71,9 +71,9 @@ impl Value {
 #[derive(Default)]
 struct Walk {
     out: BTreeSet<Flow>,
-    /// Of the variables, by slot.
+    /// The variables, by slot.
     vars: Vec<Value>,
-    /// What the notes of the user give.
+    /// The results of the user's notes.
     functions: BTreeMap<Box<str>, BTreeSet<Flow>>,
 }
 
@@ -89,7 +89,8 @@ impl Walk {
     fn statement(&mut self, stmt: &Stmt, dot: &Value) {
         match stmt {
             Stmt::Text(..) | Stmt::Break | Stmt::Continue => {}
-            // What goes to an older variable may have been used before this, in a loop: it counts as printed.
+            Stmt::Own(never) => match *never {},
+            // A loop may have used an older variable before this assignment, so the value counts as printed.
             Stmt::Print(expr) | Stmt::Assign(_, expr) => {
                 let value = self.value(expr, dot);
                 self.out.extend(value.whole());
@@ -126,7 +127,7 @@ impl Walk {
             LoopVars::Nowhere => {}
             LoopVars::Declare { with_key } => {
                 if with_key {
-                    // Keys and positions; those of what is made of other values may be made of these too.
+                    // Keys and positions. If the collection is computed from other values, they may be too.
                     self.vars.push(Value {
                         at: BTreeSet::new(),
                         of: item.of.clone(),
@@ -175,7 +176,7 @@ impl Walk {
         }
     }
 
-    /// What a note of the user gives; each is looked at once, however often it is called.
+    /// Returns the paths in the result of a user's note. Each note is analyzed once, regardless of the number of calls.
     fn function(&mut self, function: &Function) -> BTreeSet<Flow> {
         if let Some(known) = self.functions.get(&function.name) {
             return known.clone();
@@ -200,7 +201,7 @@ impl Walk {
         let open = call.args.iter().filter(|arg| arg.literal().is_none());
         let open = open.count() + usize::from(piped.is_some());
         given.extend(piped.map(|value| (value, None)));
-        // Whether something is so tells little, unless it is compared with what somebody else may choose.
+        // A test reveals little, unless it compares with a value that somebody else may choose.
         let tests = call.note.result == notes::Type::Bool && open <= 1;
         if tests || OF_OUTLINES.contains(&call.note.name) {
             return Value::default();

@@ -1,11 +1,11 @@
 //! Notes of a user: named expressions without arguments, which templates call by their bare name.
 //!
 //! ```text
-//!  declared ── names ──► stubs ── parse, who calls whom ──► order ── parse ──► Functions
+//!  declared ── names ──► stubs ── parse, call graph ──► order ── parse ──► Functions
 //! ```
 //!
-//! Each is compiled after those that it calls and holds on to them, so that a call needs no look-up and no
-//! note can call itself, however indirectly.
+//! Each note is compiled after the notes that it calls and holds references to them, so a call needs no lookup and no note
+//! can call itself, directly or indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,38 +14,38 @@ use super::{Template, TemplateError, notes, parse};
 use crate::diagnostics::Code;
 use crate::value::{Node, hash};
 
-/// Notes that call notes that call notes: so many levels, and no more.
+/// The maximum depth of notes that call notes.
 const MOST_LEVELS: usize = 50;
-/// More notes than these no human wrote.
+/// The maximum number of notes. No human writes more.
 const MOST_FUNCTIONS: usize = 1000;
 
-/// Words that begin statements or are constants; no note can have them for a name.
+/// Words that begin statements or are constants. They are not valid as names of notes.
 const RESERVED: [&str; 13] = [
     "block", "break", "continue", "define", "else", "end", "false", "if", "nil", "range",
     "template", "true", "with",
 ];
 
-/// One note as a user declares it.
+/// A note as declared by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionSource<'a> {
     /// Its name: letters, digits and `_`, not starting with a digit.
     pub name: &'a str,
-    /// A template. It is evaluated on the root data of whoever calls it, without the caller's variables and dot.
+    /// A template. It is evaluated on the root data of its caller, without the caller's variables and dot.
     pub expression: &'a str,
-    /// Whether it is meant to hide a built-in note of its name.
+    /// True if it may hide a built-in note of the same name.
     pub shadow: bool,
 }
 
-/// Something wrong with a declared note, or odd.
+/// An error or warning about a declared note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionProblem {
-    /// Which of the declared notes, from 0.
+    /// The index of the declared note, from 0.
     pub index: usize,
-    /// What of it.
+    /// The part of the note.
     pub part: FunctionPart,
-    /// Whether everything works all the same.
+    /// True if the note works in spite of the problem.
     pub is_warning: bool,
-    /// What is wrong; its place counts from the start of the part.
+    /// The problem. Its offset is relative to the start of the part.
     pub error: TemplateError,
 }
 
@@ -83,22 +83,22 @@ pub struct Functions(Arc<BTreeMap<Box<str>, Arc<Function>>>);
 pub(super) struct Function {
     pub(super) name: Box<str>,
     pub(super) template: Template,
-    /// Of its name, its expression, and of the notes that this calls.
+    /// A digest of its name, its expression and the notes that it calls.
     pub(super) digest: Box<str>,
 }
 
-/// The notes that a template calls: who, and where first in the source.
+/// The notes that a template calls, each with the offset of its first call in the source.
 pub(super) type Calls = BTreeMap<Box<str>, (Arc<Function>, usize)>;
 
 impl Functions {
-    /// Compiles notes that may call each other, in whatever order they come.
+    /// Compiles notes that may call each other, in any order.
     ///
-    /// Problems come in the order of the declarations. A note with an error is known by its name all the same,
-    /// and gives nothing, so that those who call it are not blamed for it.
+    /// Problems are reported in the order of the declarations. The name of a note with an error stays known and the note
+    /// returns nothing, so its callers are not reported as well.
     ///
-    /// The errors are: a name that is no name, a name that comes twice, an expression that does not parse, notes
-    /// that call each other in a circle or more than 50 levels deep, more than 1000 notes. A name that hides a
-    /// built-in note without `shadow` is a warning; so is what [`Template::warnings`] has to say.
+    /// The errors are: an invalid name, a duplicate name, an expression that does not parse, notes that call each other in a
+    /// circle or more than 50 levels deep, more than 1000 notes. A name that hides a built-in note without `shadow` is a
+    /// warning; so are [`Template::warnings`].
     pub fn compile(declared: &[FunctionSource<'_>]) -> (Functions, Vec<FunctionProblem>) {
         let mut compiler = Compiler {
             declared,
@@ -113,17 +113,17 @@ impl Functions {
         (compiler.functions, problems)
     }
 
-    /// The names, sorted.
+    /// Iterates over the names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(|name| &**name)
     }
 
-    /// Whether there are none.
+    /// True if there are no notes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The compiled expression of a note.
+    /// Returns the compiled expression of a note.
     pub fn get(&self, name: &str) -> Option<&Template> {
         self.0.get(name).map(|function| &function.template)
     }
@@ -149,7 +149,8 @@ impl Function {
     }
 }
 
-/// What tells the notes that a template calls from others of the same names; nothing where it calls none.
+/// Returns a digest that distinguishes the notes that a template calls from others of the same names; `None` if it calls
+/// none.
 pub(super) fn digest(calls: &Calls) -> Option<Box<str>> {
     let digests = calls
         .values()
@@ -160,18 +161,18 @@ pub(super) fn digest(calls: &Calls) -> Option<Box<str>> {
 
 struct Compiler<'a> {
     declared: &'a [FunctionSource<'a>],
-    /// Where in the list a name is declared.
+    /// The index of each declared name.
     positions: BTreeMap<&'a str, usize>,
-    /// Stubs, and what is compiled already.
+    /// Stubs, and the notes compiled so far.
     functions: Functions,
     problems: Vec<FunctionProblem>,
 }
 
-/// For each note that parses, the notes that it calls, and where.
+/// For each note that parses, the notes that it calls, with the offsets.
 type Graph<'a> = BTreeMap<&'a str, BTreeMap<Box<str>, usize>>;
 
 impl<'a> Compiler<'a> {
-    /// Makes a stub for each name.
+    /// Creates a stub for each name.
     fn names(&mut self) {
         for (index, declared) in self.declared.iter().enumerate() {
             let FunctionSource { name, shadow, .. } = *declared;
@@ -203,7 +204,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Puts compiled notes in the place of stubs, each after those that it calls.
+    /// Replaces stubs with compiled notes, each after the notes that it calls.
     fn expressions(&mut self) {
         let mut graph = Graph::new();
         for (name, index) in &self.positions {
@@ -225,7 +226,7 @@ impl<'a> Compiler<'a> {
         }
         let mut levels: BTreeMap<&str, usize> = BTreeMap::new();
         loop {
-            // Those whose callees are all compiled, or will never be for an error of their own.
+            // Notes whose callees are all compiled, or will never be because of their own errors.
             let ready: Vec<&str> = graph
                 .iter()
                 .filter(|(_, calls)| !calls.keys().any(|name| graph.contains_key(&**name)))
@@ -245,7 +246,7 @@ impl<'a> Compiler<'a> {
         self.circles(&graph);
     }
 
-    /// Compiles one note, with those that it calls compiled before.
+    /// Compiles one note whose callees are compiled.
     fn compile(&mut self, name: &str, level: usize) {
         let Some(&index) = self.positions.get(name) else {
             return;
@@ -271,7 +272,7 @@ impl<'a> Compiler<'a> {
         self.put(Function::new(name, template));
     }
 
-    /// Reports the circles among what could not be ordered. A note that only leads into one is not blamed.
+    /// Reports the circles among the notes that could not be ordered. A note that only leads into a circle is not reported.
     fn circles(&mut self, graph: &Graph<'a>) {
         let next = |name: &str| {
             let (known, calls) = graph.get_key_value(name)?;
@@ -295,13 +296,13 @@ impl<'a> Compiler<'a> {
                 at_name = callee;
             }
             let Some(begins) = walked.iter().position(|(name, _)| *name == at_name) else {
-                continue; // it leads to what is told already
+                continue; // it leads to a circle that is already reported
             };
             self.circle(&walked[begins..]);
         }
     }
 
-    /// Reports a circle at its member that is declared first.
+    /// Reports a circle at the member that is declared first.
     fn circle(&mut self, members: &[(&str, usize)]) {
         let position = |(name, _): &(&str, usize)| self.positions.get(name).copied();
         let first = (0..members.len()).min_by_key(|at| position(&members[*at]));
@@ -350,7 +351,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Whether templates can call something by this name.
+/// Checks that a name is valid for a note.
 ///
 /// Source: the Go language specification, "Identifiers".
 fn check_name(name: &str) -> Result<(), String> {

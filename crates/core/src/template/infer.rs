@@ -1,7 +1,7 @@
-//! Which types of values a template gives, as far as schemas and notes tell, and what cannot be.
+//! Infers the types that a template produces, from schemas and notes, and reports what cannot be valid.
 //!
-//! The walk mirrors the evaluation: expressions have types where that has values. What is not known may be anything, and
-//! null may come everywhere, so what is found holds for every value that fits the schemas.
+//! The walk mirrors the evaluation, with types in place of values. An unknown value may be of any type and every value may
+//! be null, so findings hold for every value that fits the schemas.
 
 mod calls;
 mod texts;
@@ -20,12 +20,12 @@ use crate::diagnostics::{Code, Severity};
 use crate::schema::{Kinds, NoField, Type};
 use crate::value::Key;
 
-/// What is known of a template.
+/// The result of the inference.
 #[derive(Clone, Debug)]
 pub struct Inference<'s> {
-    /// What it gives: of a single expression its own type, else text.
+    /// The type of the result: the expression's own type for a single expression, else text.
     pub gives: Type<'s>,
-    /// What is wrong, in the order of the source.
+    /// Problems, in the order of the source.
     pub findings: Vec<(Severity, TemplateError)>,
     /// The expressions that are printed, tested or stored, in the order of the source.
     pub expressions: Vec<TypedExpression>,
@@ -34,16 +34,16 @@ pub struct Inference<'s> {
 /// An expression of a template and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedExpression {
-    /// Where it starts in the source, in bytes.
+    /// The start in the source, in bytes.
     pub offset: usize,
-    /// Its text.
+    /// The source text.
     pub source: String,
-    /// Its type, in words.
+    /// The type, in words.
     pub type_name: String,
 }
 
 impl Template {
-    /// Infers the types of all expressions, where `root` is what is known of the data, and lists them if that `is_listed`.
+    /// Infers the types of all expressions. `root` is the type of the data; `is_listed` also lists the expressions.
     pub fn infer<'s>(&self, root: &Type<'s>, is_listed: bool) -> Inference<'s> {
         let mut infer = Infer {
             source: self.source(),
@@ -77,7 +77,7 @@ struct Infer<'t, 'r, 's> {
     root: &'r Type<'s>,
     /// The types of the variables, by slot.
     vars: Vec<Type<'s>>,
-    /// The types of the user's notes that were called.
+    /// The types of the user's notes called so far.
     functions: BTreeMap<Box<str>, Type<'s>>,
     findings: Vec<(Severity, TemplateError)>,
     expressions: Vec<TypedExpression>,
@@ -85,7 +85,8 @@ struct Infer<'t, 'r, 's> {
 }
 
 impl<'s> Infer<'_, '_, 's> {
-    /// What a note of the user gives: text, but for `true` and `false`, which are booleans. What is wrong with it is told where it is declared.
+    /// The type of a user's note: text, except that `true` and `false` are booleans. Problems in the note are reported at
+    /// its declaration.
     fn function(&mut self, function: &Function) -> Type<'s> {
         if let Some(known) = self.functions.get(&function.name) {
             return known.clone();
@@ -114,7 +115,7 @@ impl<'s> Infer<'_, '_, 's> {
         gives
     }
 
-    /// The text that statements make.
+    /// The type of the text that statements produce.
     fn text(&mut self, body: &[Stmt], dot: &Type<'s>) -> Type<'s> {
         let may = self.block(body, dot);
         let mut constants = Vec::new();
@@ -126,7 +127,7 @@ impl<'s> Infer<'_, '_, 's> {
         }
     }
 
-    /// What the text of a block may read as.
+    /// The kinds that the text of a block may parse as.
     fn block(&mut self, block: &[Stmt], dot: &Type<'s>) -> Kinds {
         let scope = self.vars.len();
         let mut may = Kinds::TEXT;
@@ -144,6 +145,7 @@ impl<'s> Infer<'_, '_, 's> {
                 return Kinds::of_text_with(piece.unwrap_or_default());
             }
             Stmt::Break | Stmt::Continue => {}
+            Stmt::Own(never) => match *never {},
             Stmt::Print(expr) => {
                 self.seen(expr, dot);
             }
@@ -162,7 +164,7 @@ impl<'s> Infer<'_, '_, 's> {
         Kinds::TEXT
     }
 
-    /// What a variable had before may still be there.
+    /// A variable may still hold its earlier value.
     fn assign(&mut self, slot: u16, given: Type<'s>) {
         if let Some(var) = self.vars.get_mut(usize::from(slot)) {
             *var = var.clone().or(given).without_constants();
@@ -225,7 +227,7 @@ impl<'s> Infer<'_, '_, 's> {
                 self.assign(at, item.clone());
             }
         }
-        // What one turn assigns is there in the next, before it is assigned.
+        // An assignment in one iteration is visible in the next, before the assignment there.
         let mut assigned = Vec::new();
         assignments(&range.body, &mut assigned);
         for slot in assigned {
@@ -238,7 +240,7 @@ impl<'s> Infer<'_, '_, 's> {
         self.vars.truncate(scope);
     }
 
-    /// The type of an expression of its own, which is listed.
+    /// The type of a whole expression, which is also listed.
     fn seen(&mut self, expr: &Expr, dot: &Type<'s>) -> Type<'s> {
         let index = self.expressions.len();
         let given = self.expr(expr, dot);
@@ -287,7 +289,7 @@ impl<'s> Infer<'_, '_, 's> {
         piped.map_or_else(Type::any, |(_, given)| given)
     }
 
-    /// What lies behind some keys, which stand one after the other from `at` on.
+    /// The type at a path of keys. The keys are adjacent in the source, starting at `at`.
     fn fields(&mut self, from: Type<'s>, keys: &[Key], at: u32) -> Type<'s> {
         let mut given = from;
         let mut end = at as usize;
@@ -339,7 +341,7 @@ impl<'s> Infer<'_, '_, 's> {
     }
 }
 
-/// The variables that a body assigns.
+/// Collects the variables that a body assigns.
 fn assignments(body: &Block, slots: &mut Vec<u16>) {
     for stmt in body {
         match stmt {

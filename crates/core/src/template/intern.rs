@@ -1,4 +1,4 @@
-//! Templates of one source are one allocation in the process.
+//! Shares one allocation between templates of the same source.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -6,12 +6,12 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use super::template::Inner;
 
-/// The table is not swept before it holds so many templates.
+/// The minimum number of templates before the table is swept.
 const SWEEP_FROM: usize = 256;
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
-/// Templates by the hash of their source; dead ones are swept as the table grows.
+/// Templates by the hash of their source. Entries without a live template are swept as the table grows.
 #[derive(Default)]
 struct Table {
     state: RandomState,
@@ -19,20 +19,20 @@ struct Table {
     sweep_at: usize,
 }
 
-/// The template of this source that calls no note of a user, if one is alive.
+/// Returns the live template of this source that calls no user's note, if any.
 pub(super) fn find(source: &str) -> Option<Arc<Inner>> {
     let table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     table.find(source, None)
 }
 
-/// Makes a template known, and returns the one to use: an equal one may have come first.
+/// Registers a template and returns the one to use. An equal one may have been registered before.
 pub(super) fn share(template: Inner) -> Arc<Inner> {
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     table.share(template)
 }
 
 impl Table {
-    /// The template of this source and of these notes of a user.
+    /// Returns the template of this source and these notes.
     fn find(&self, source: &str, functions: Option<&str>) -> Option<Arc<Inner>> {
         let known = self.known.get(&self.state.hash_one(source))?;
         known.iter().filter_map(Weak::upgrade).find(|template| {

@@ -1,19 +1,19 @@
-//! Expressions of kro, `${schema.spec.name}`, which are plain text here.
+//! Detects expressions of kro, `${schema.spec.name}`, which are plain text here.
 //!
-//! Only what no shell and no configuration file means by `${…}` is recognised: a path of the instance (`schema`) or of a
-//! resource's `metadata`, `spec`, `status` or `data`.
+//! Only forms that neither a shell nor a configuration file uses for `${…}` are recognized: a path of the instance
+//! (`schema`) or of a resource's `metadata`, `spec`, `status` or `data`.
 //!
 //! Source: kro, "CEL expressions": `${resourceId.path}` and `${schema.path}`.
 
 use super::TemplateError;
 use crate::diagnostics::Code;
 
-/// The instance that a graph is made for, in kro's words.
+/// kro's name for the instance of a graph.
 const INSTANCE: &str = "schema";
-/// Fields of Kubernetes objects that expressions read.
+/// The fields of Kubernetes objects that expressions read.
 const PARTS: [&str; 4] = ["metadata", "spec", "status", "data"];
 
-/// The first expression of kro in a text, as a problem with what to write instead.
+/// Finds the first expression of kro in a text and reports it with a replacement.
 pub(crate) fn expression(text: &str) -> Option<TemplateError> {
     let mut starts = text.match_indices("${").map(|(at, _)| at);
     starts.find_map(|at| {
@@ -29,7 +29,7 @@ pub(crate) fn expression(text: &str) -> Option<TemplateError> {
     })
 }
 
-/// What to write instead of an expression of kro; nothing for other text in braces.
+/// Returns the replacement for an expression of kro; `None` for other text in braces.
 fn instead(inside: &str) -> Option<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let root_end = inside.find(|c| !is_name(c)).unwrap_or(inside.len());
@@ -43,7 +43,7 @@ fn instead(inside: &str) -> Option<String> {
     if !is_expression {
         return None;
     }
-    // Optional paths: here every path is.
+    // kro marks optional paths; here every path is optional.
     let path = below.replace('?', "");
     let is_path = path.chars().all(|c| is_name(c) || c == '.');
     Some(match (is_path, root == INSTANCE) {

@@ -7,19 +7,20 @@
 //!                                               a Node: native or text
 //! ```
 //!
-//! The language is Go's text/template without `define`, `template` and `block`; the functions are called
-//! notes, and a Katalog may have [`Functions`] of its own. What differs from Go is meant for operators: a missing
-//! value is empty and never an error, numbers print exactly, and one [`Budget`] bounds time and memory of
-//! everything that an evaluation does.
+//! The language is Go's text/template without `define`, `template` and `block`. Its functions are called notes, and a
+//! Katalog may define [`Functions`] of its own. The differences from Go serve operators: a missing value is empty and never
+//! an error, numbers print exactly, and one [`Budget`] bounds the time and memory of an evaluation.
 
 mod ast;
 mod budget;
 mod data;
+mod dialect;
 mod entropy;
 mod error;
 mod eval;
 mod flows;
 mod functions;
+pub mod go;
 mod infer;
 mod intern;
 mod kro;

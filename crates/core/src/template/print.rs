@@ -4,7 +4,7 @@ use super::budget::Budget;
 use super::error::Failure;
 use crate::value::Node;
 
-/// Writes a value: null is nothing, everything else as [`verb_v`] has it.
+/// Prints a value: null as nothing, everything else as [`verb_v`].
 pub(super) fn print(out: &mut String, node: &Node, budget: &mut Budget) -> Result<(), Failure> {
     match node {
         Node::Null => Ok(()),
@@ -12,9 +12,9 @@ pub(super) fn print(out: &mut String, node: &Node, budget: &mut Budget) -> Resul
     }
 }
 
-/// Writes a value as Go's `%v` does, but for floats, which are exact and have no exponent.
+/// Prints a value as Go's `%v` does, except that floats are exact and have no exponent.
 ///
-/// A null is `<nil>`; so it is within lists and maps.
+/// A null is printed as `<nil>`, also within lists and maps.
 ///
 /// Source: Go's package fmt, "Printing".
 pub(super) fn verb_v(out: &mut String, node: &Node, budget: &mut Budget) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ pub(super) fn verb_v(out: &mut String, node: &Node, budget: &mut Budget) -> Resu
     }
 }
 
-/// Appends text, paid for before; the whole may have 1 MiB.
+/// Charges for a text and appends it. The result may have at most 1 MiB.
 pub(super) fn append(out: &mut String, text: &str, budget: &mut Budget) -> Result<(), Failure> {
     budget.longer(out.len(), text.len())?;
     out.push_str(text);

@@ -1,15 +1,15 @@
-//! Which parts of the root data a template reads.
+//! Determines which parts of the root data a template reads.
 //!
-//! Every expression has an origin: a known path of the data that is not counted as read yet, because a field
-//! behind it may narrow it, or something that is. Where a value is used as a whole (printed, tested, handed
-//! to a note) its path is read. What cannot be followed is read as a whole before, so nothing is missed.
+//! The origin of an expression is either a known path that is not counted as read yet, because a field after it may narrow
+//! it, or something already counted. If a value is used as a whole (printed, tested, passed to a note), its path is read. A
+//! value that cannot be followed is counted as read as a whole first, so the result is complete.
 
 use std::collections::BTreeSet;
 
 use super::ast::{Block, CallExpr, Expr, Kind, LoopVars, Stmt, Store};
 use crate::value::{Key, Node, Path};
 
-/// The paths, in order and each once.
+/// Returns the paths, sorted and without duplicates.
 pub(super) fn reads(body: &Block) -> Box<[Path]> {
     let mut walk = Walk {
         read: BTreeSet::new(),
@@ -21,9 +21,9 @@ pub(super) fn reads(body: &Block) -> Box<[Path]> {
 
 #[derive(Clone)]
 enum Origin {
-    /// At this path, and not read yet.
+    /// A path that is not read yet.
     Known(Path),
-    /// Made by the template, or below a path that is read as a whole.
+    /// Created by the template, or below a path that is read as a whole.
     Read,
 }
 
@@ -59,7 +59,8 @@ impl Walk {
     fn statement(&mut self, stmt: &Stmt, dot: &Origin) {
         match stmt {
             Stmt::Text(..) | Stmt::Break | Stmt::Continue => {}
-            // A value that goes to an older variable may be used before this, in a loop.
+            Stmt::Own(never) => match *never {},
+            // A loop may use an older variable before this assignment.
             Stmt::Print(expr) | Stmt::Assign(_, expr) => self.whole(expr, dot),
             Stmt::Declare(expr) => {
                 let origin = self.origin(expr, dot);
@@ -133,8 +134,8 @@ impl Walk {
         }
     }
 
-    /// `get` and `index` with constant keys lead on; every other note reads its arguments as a whole, but for
-    /// the first if it declares what it reads of that. So does an index that is a number: it may look into a text.
+    /// `get` and `index` with constant keys extend the path. Every other note reads its arguments as a whole, except for the
+    /// first if the note declares the parts that it reads. So does an index that is a number, because it may index a text.
     fn call(&mut self, call: &CallExpr, dot: &Origin) -> Origin {
         if let ([object, others @ ..], true) = (&*call.args, call.note.reads_parts()) {
             let object = self.origin(object, dot);
@@ -144,7 +145,7 @@ impl Walk {
                     "*" => key.map(Key::new),
                     step => Some(Key::new(step)),
                 });
-                // Without a key that is known, all keys.
+                // An unknown key stands for all keys.
                 let keys: Vec<Key> = keys.flatten().collect();
                 self.consume(object.clone().fields(&keys));
             }

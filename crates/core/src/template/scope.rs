@@ -1,4 +1,4 @@
-//! Values while an evaluation runs.
+//! Values during an evaluation.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use super::budget::Budget;
 use super::error::Failure;
 use crate::value::{Key, Node};
 
-/// A value that is borrowed from the data as long as that is possible.
+/// A value that stays borrowed from the data as long as possible.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'d> {
-    /// The root data, which is no single node.
+    /// The root data, which is not a single node.
     Root,
     /// A part of the data.
     Data(&'d Node),
-    /// A constant of the template, or a value that several hold.
+    /// A constant of the template, or a value with several owners.
     Shared(Arc<Node>),
-    /// A value that was made.
+    /// A computed value.
     Own(Node),
 }
 
-/// What missing values are.
+/// The value of a missing path.
 pub(super) static NULL: Node = Node::Null;
 
 impl<'d> Value<'d> {
-    /// What is missing.
+    /// Returns null, the value of a missing path.
     pub(super) fn null() -> Value<'d> {
         Value::Data(&NULL)
     }
 
-    /// The value as a node; the root data is to be settled before.
+    /// Returns the value as a node. The root data must be settled first.
     pub(super) fn node(&self) -> &Node {
         match self {
             Value::Root => &NULL,
@@ -39,7 +39,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The value behind one key; null where there is none.
+    /// Returns the value under one key; null if there is none.
     pub(super) fn field(
         self,
         key: &str,
@@ -52,7 +52,7 @@ impl<'d> Value<'d> {
         self.part(|node| node.get(key), budget)
     }
 
-    /// The value behind some keys.
+    /// Returns the value at a path of keys.
     pub(super) fn fields(
         self,
         keys: &[Key],
@@ -74,7 +74,7 @@ impl<'d> Value<'d> {
         )
     }
 
-    /// A part of the value: borrowed if the value is, else copied at the budget's cost.
+    /// Returns a part of the value: borrowed if the value is, else a copy that is charged to the budget.
     pub(super) fn part(
         self,
         find: impl for<'n> FnOnce(&'n Node) -> Option<&'n Node>,
@@ -92,7 +92,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The same value in a form that is cheap to clone.
+    /// Returns the value in a form that is cheap to clone.
     pub(super) fn shared(self) -> Self {
         match self {
             Value::Own(node) => Value::Shared(Arc::new(node)),
@@ -101,7 +101,7 @@ impl<'d> Value<'d> {
     }
 }
 
-/// A copy of a node, paid for before it is made.
+/// Charges for a copy of a node and returns it.
 pub(super) fn copied(node: &Node, budget: &mut Budget) -> Result<Node, Failure> {
     budget.take(size_of::<Node>() + node.heap_bytes())?;
     Ok(node.clone())

@@ -1,14 +1,14 @@
-//! Trees from trees: one value put in, or only some parts kept.
+//! Edits of trees: setting a value, and keeping only some parts.
 
 use super::{Key, Map, Node, Path, Step};
 
 /// An index this far beyond the end of a list appends instead of padding.
 const WIDEST_GAP: usize = 65_536;
 
-/// Puts a value at a path, and makes the parents that are missing.
+/// Sets the value at a path, and creates missing parents.
 ///
-/// A parent that cannot have the step (a scalar, or a list where a key is asked for) is replaced. An index
-/// beyond the end of a list pads it with nulls. The empty path replaces the whole tree.
+/// A parent of the wrong type (a scalar, or a list where a key is needed) is replaced. An index beyond the end of a list pads it
+/// with nulls. The empty path replaces the whole tree.
 pub fn set(root: &mut Node, path: &Path, value: Node) {
     let target = path.steps().iter().fold(root, |node, step| match step {
         Step::Field(key) if !addresses_item(node, step) => entry(node, key),
@@ -52,12 +52,12 @@ fn item(node: &mut Node, index: usize) -> &mut Node {
     &mut items[index.min(last)]
 }
 
-/// The part of a tree that lies at or below any of the paths.
+/// Returns the part of a tree at or below any of the paths.
 ///
-/// Whatever a path reads from the tree it reads from the part as well. Of a path that leads nowhere the maps on
-/// its way stay, so that what is there can be told from what is not. List items keep their position: items before
-/// them that no path asks for are null. An empty path keeps everything; with no path at all a map becomes an empty
-/// map and everything else null.
+/// Reading one of the paths from the part gives the same value as reading it from the tree. If a path leads nowhere, the maps
+/// along it are kept, so that existing and missing parents can be distinguished. List items keep their position: earlier items
+/// that no path selects are null. An empty path keeps everything; without any path a map becomes an empty map and everything else
+/// null.
 pub fn project(root: &Node, paths: &[Path]) -> Node {
     let rests: Vec<&[Step]> = paths.iter().map(Path::steps).collect();
     project_rests(root, &rests).unwrap_or_else(|| match root {
@@ -103,7 +103,7 @@ fn project_below(value: &Node, rests: &[&[Step]]) -> Option<Node> {
     project_rests(value, rests)
 }
 
-/// What is left of the paths whose next step is the wanted one.
+/// Returns the remaining steps of the paths whose next step is wanted.
 fn below<'p>(rests: &[&'p [Step]], wanted: impl Fn(&Step) -> bool) -> Vec<&'p [Step]> {
     rests
         .iter()

@@ -1,19 +1,19 @@
-//! What of an object cannot be read, and why. It travels in the object's tree, under a key that no API object has.
+//! Unreadable parts of an object, with the cause. They are stored in the object's tree, under a key that no API object has.
 
 use std::fmt;
 
 use super::{Key, Map, Node, Path};
 
-/// A part of an object that cannot be read.
+/// An unreadable part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it is; the root is all of the object.
+    /// The path of the part; the root is the whole object.
     pub path: Path,
-    /// Why it cannot be read.
+    /// Why it is unreadable.
     pub cause: Cause,
 }
 
-/// Why a part of an object cannot be read.
+/// Why a part of an object is unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// It is nested too deeply.
@@ -22,9 +22,9 @@ pub enum Cause {
     Number,
     /// A text is not valid Unicode.
     Text,
-    /// A key occurs twice, so which value counts is open.
+    /// A key occurs twice, so its value is ambiguous.
     Duplicate,
-    /// The object is larger than any object may be.
+    /// The object is larger than the limit.
     TooLarge,
     /// It is not JSON.
     Syntax,
@@ -40,7 +40,7 @@ impl Cause {
         Self::Syntax,
     ];
 
-    /// The name of it, from a fixed set.
+    /// The cause's name, from a fixed set.
     pub fn name(self) -> &'static str {
         match self {
             Self::TooDeep => "depth",
@@ -52,7 +52,7 @@ impl Cause {
         }
     }
 
-    /// What an error of `serde_json` means. Its messages are quoted nowhere: they may hold values.
+    /// Classifies an error of `serde_json`. Its messages are never quoted: they may contain values.
     pub fn of(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let begins = |words: &[&str]| words.iter().any(|word| text.starts_with(word));
@@ -74,7 +74,7 @@ impl Cause {
     }
 }
 
-/// How the error for a key that occurs twice begins.
+/// The prefix of the error for a key that occurs twice.
 pub(super) const DUPLICATE: &str = "duplicate key";
 
 impl fmt::Display for Fault {
@@ -98,18 +98,18 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl Fault {
-    /// The key in the tree of an object of which something could not be read.
+    /// The key in the tree of a partly unreadable object.
     pub const MARK: &str = "\u{0}faults";
 
-    /// Faults that are listed; further ones are one fault of the whole object.
+    /// The most faults that are listed; further ones are combined into one fault of the whole object.
     pub(super) const MOST: usize = 16;
 
-    /// What could not be read of an object that was read in part; nothing of most.
+    /// Returns the faults of a partly unreadable object; empty for most objects.
     pub fn all_of(object: &Node) -> Vec<Self> {
         object.get(Self::MARK).map(Self::read).unwrap_or_default()
     }
 
-    /// Reads what is under [`Fault::MARK`].
+    /// Reads the value under [`Fault::MARK`].
     pub fn read(marks: &Node) -> Vec<Self> {
         let read = |mark: &Node| {
             let name = mark.get("cause")?.as_str()?;
@@ -122,14 +122,14 @@ impl Fault {
         marks.iter().filter_map(read).collect()
     }
 
-    /// What of these matters to who does not look at who wrote what.
+    /// Returns the first fault outside `metadata.managedFields`, for callers that do not use managed fields.
     pub fn first_beside_managed_fields(faults: Vec<Self>) -> Option<Self> {
         let managed = Path::of_fields(["metadata", "managedFields"]);
         let mut faults = faults.into_iter();
         faults.find(|fault| !fault.path.starts_with(&managed))
     }
 
-    /// Marks `object` as read in part. An object that is no map becomes one.
+    /// Marks `object` as partly unreadable. An object that is not a map is replaced by one.
     pub fn mark(object: &mut Node, faults: &[Self]) {
         if faults.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl Fault {
             ])
         };
         let mut marks: Vec<Node> = faults.iter().take(Self::MOST).map(mark).collect();
-        // What is not listed may be anywhere.
+        // Faults that are not listed may be anywhere.
         if let Some(more) = faults.get(Self::MOST) {
             let anywhere = Self {
                 path: Path::root(),

@@ -6,10 +6,10 @@ use super::Node;
 
 /// The hash of a tree: 32 lower-case hex characters, the first half of a SHA-256.
 ///
-/// Independent of key order; numbers that are equal hash alike whichever variant holds them, so an object
-/// keeps its hash on a round trip through JSON. Text and numbers differ.
+/// Independent of key order; equal numbers have equal hashes in every variant, so an object keeps its hash on a round trip
+/// through JSON. Text and numbers differ.
 ///
-/// What is hashed is a prefix code: a tag for the type, a length where one is needed, then the content.
+/// The input of the hash is a prefix code: a tag for the type, a length if needed, then the content.
 pub fn hash(node: &Node) -> String {
     let mut digest = Sha256::new();
     feed(&mut digest, node);
@@ -23,7 +23,7 @@ pub fn hash_text(text: &str) -> String {
     half_of(digest)
 }
 
-/// The lower-case hexadecimal digits of `bytes`, two for each.
+/// Returns the lower-case hexadecimal digits of `bytes`, two for each.
 pub(crate) fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
@@ -55,7 +55,7 @@ fn feed(digest: &mut Sha256, node: &Node) {
     }
 }
 
-/// The integer that a float equals, if an integer variant could hold it.
+/// Returns the integer that a float equals, if an integer variant can hold it.
 fn whole(n: f64) -> Option<i128> {
     const LOWEST: f64 = -9_223_372_036_854_775_808.0; // -2^63
     const BEYOND: f64 = 18_446_744_073_709_551_616.0; // 2^64
@@ -70,7 +70,7 @@ fn feed_integer(digest: &mut Sha256, n: i128) {
 }
 
 fn feed_float(digest: &mut Sha256, n: f64) {
-    // All that is not a number is alike.
+    // All NaNs have the same hash.
     let n = if n.is_nan() { f64::NAN } else { n };
     digest.update("d");
     digest.update(n.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Keys of maps, one copy in the process for each distinct text.
+//! Map keys, with one copy in the process for each distinct text.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -11,11 +11,11 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Longer keys are not shared: they are rare, and an interner should not keep them.
 const LONGEST_SHARED: usize = 128;
-/// How keys of managed fields begin that name a list's item, often by a uid: they are read once and kept by nobody.
+/// The prefix of managed fields' keys that identify a list item, often by a uid: they are read once and not kept.
 const OF_ITEM: &str = "k:{";
-/// Tables, so that threads rarely wait for one another.
+/// The number of tables, so that threads rarely contend for a lock.
 const SHARDS: usize = 16;
-/// A table is not swept before it holds so many keys.
+/// A table with fewer keys is not swept.
 const SWEEP_FROM: usize = 256;
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
@@ -25,8 +25,8 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
 
 /// A map key: immutable text, shared by all objects of the process that use it.
 ///
-/// A key is 16 bytes and cheap to clone. Keys that nobody holds any more are swept from the table as
-/// it grows, so the keys of users' data and labels do not stay for ever.
+/// A key takes 16 bytes and is cheap to clone. Unused keys are swept from the table as it grows, so the keys of users' data and
+/// labels are not kept forever.
 #[derive(Clone)]
 pub struct Key(Arc<str>);
 
@@ -42,13 +42,13 @@ struct Table {
 }
 
 impl Table {
-    /// The key of that text, whose hash is [`hash_of`] it.
+    /// Returns the key for `text`; `hash` is its [`hash_of`].
     fn intern(&mut self, text: &str, hash: u64) -> Key {
         if let Some(key) = self.keys.find(hash, |key| key.as_str() == text) {
             return key.clone();
         }
         if self.keys.len() >= self.sweep_at {
-            // A count of one is the table itself, and only the table's lock could raise it.
+            // A count of one is the table's own, and only a holder of the table's lock could raise it.
             self.keys.retain(|key| Arc::strong_count(&key.0) > 1);
             self.sweep_at = SWEEP_FROM.max(self.keys.len() * 2);
         }
@@ -64,22 +64,22 @@ fn hash_of(text: &str) -> u64 {
 }
 
 impl Key {
-    /// The key with this text; the same allocation as every other live key of the same text, as long as
-    /// it has at most 128 bytes and does not begin with `k:{`.
+    /// Returns the key with this text. It shares its allocation with every other live key of the same text, if the text has at
+    /// most 128 bytes and does not begin with `k:{`.
     pub fn new(text: &str) -> Key {
         if text.len() > LONGEST_SHARED || text.starts_with(OF_ITEM) {
             return Key(Arc::from(text));
         }
         let hash = hash_of(text);
         let shard = usize::try_from(hash >> 32).unwrap_or(0) % SHARDS;
-        // A table is whole between any two statements, so a poisoned lock is as good as any.
+        // A table is consistent between any two statements, so a poisoned lock can be used.
         let mut table = TABLES.shards[shard]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         table.intern(text, hash)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -148,7 +148,7 @@ impl Ord for Key {
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As `str` does, which `Borrow<str>` asks for.
+        // The same hash as `str`, which `Borrow<str>` requires.
         self.as_str().hash(state);
     }
 }

@@ -1,52 +1,52 @@
-//! Maps in key order.
+//! Maps sorted by key.
 
 use super::{Key, Node};
 
-/// A map from keys to nodes: one boxed slice, sorted by key, each key once.
+/// A map from keys to nodes: one boxed slice, sorted by key, with unique keys.
 ///
-/// Look-ups are binary searches. Inserting copies the slice, which suits trees that are built once and
-/// read often; collect from an iterator to build one of many keys.
+/// Lookups are binary searches. Inserting copies the slice, which suits trees that are built once and read often; collect from an
+/// iterator to build a map of many keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Map(Box<[(Key, Node)]>);
 
 impl Map {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.position(key).ok().map(|at| &self.0[at].1)
     }
 
-    /// The value of a key, to be changed.
+    /// Returns the value of a key, mutably.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let at = self.position(key).ok()?;
         Some(&mut self.0[at].1)
     }
 
-    /// The entries in key order.
+    /// Iterates over the entries in key order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Node)> + DoubleEndedIterator {
         self.0.iter().map(|(key, node)| (key, node))
     }
 
-    /// The entry at a position in key order, from 0.
+    /// Returns the entry at a position in key order, from 0.
     pub fn nth(&self, position: usize) -> Option<(&Key, &Node)> {
         self.0.get(position).map(|(key, node)| (key, node))
     }
 
-    /// The keys in order.
+    /// Iterates over the keys in order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &Key> + DoubleEndedIterator {
         self.0.iter().map(|(key, _)| key)
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no entry.
+    /// True if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts a value under a key and returns the one that was there.
+    /// Inserts a value under a key and returns the previous one.
     pub fn insert(&mut self, key: Key, node: Node) -> Option<Node> {
         match self.position(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, node)),
@@ -60,7 +60,7 @@ impl Map {
         }
     }
 
-    /// The value of a key, to be changed; null is put there if there is none.
+    /// Returns the value of a key, mutably; inserts null if there is none.
     pub fn entry(&mut self, key: &Key) -> &mut Node {
         let at = match self.position(key) {
             Ok(at) => at,
@@ -72,7 +72,7 @@ impl Map {
         &mut self.0[at].1
     }
 
-    /// Takes a key out and returns its value.
+    /// Removes a key and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Node> {
         let at = self.position(key).ok()?;
         let mut entries = std::mem::take(&mut self.0).into_vec();
@@ -87,15 +87,15 @@ impl Map {
 }
 
 impl FromIterator<(Key, Node)> for Map {
-    /// Sorts the entries; of entries with one key the last wins.
+    /// Sorts the entries; of entries with the same key the last one is kept.
     fn from_iter<I: IntoIterator<Item = (Key, Node)>>(entries: I) -> Map {
         let given = entries.into_iter();
-        // `collect` makes room for four at least, which would have to be given back.
+        // `collect` reserves at least four entries, and the excess would have to be freed.
         let mut entries: Vec<(Key, Node)> = Vec::with_capacity(given.size_hint().0);
         entries.extend(given);
         if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-            // The sort is stable, so the last of equals stays last; `dedup_by` drops its first argument,
-            // the later one, once the earlier has taken its value.
+            // The sort is stable, so the last of equal keys stays last; `dedup_by` drops its first argument, the later one, after
+            // the earlier one has taken its value.
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             entries.dedup_by(|later, earlier| {
                 let same = later.0 == earlier.0;
@@ -110,7 +110,7 @@ impl FromIterator<(Key, Node)> for Map {
 }
 
 impl Extend<(Key, Node)> for Map {
-    /// Puts the entries in, all at once; those that were there lose against them.
+    /// Inserts all entries at once; they replace existing ones.
     fn extend<I: IntoIterator<Item = (Key, Node)>>(&mut self, entries: I) {
         let mut all = std::mem::take(&mut self.0).into_vec();
         let entries = entries.into_iter();

@@ -1,15 +1,15 @@
-//! The compact object tree that everything else reads.
+//! The compact object tree that all other parts use.
 //!
 //! ```text
 //!  JSON / YAML ── serde ──► Node ──┬── at(Path)          one value
-//!                                  ├── project(&[Path])   only what is read: a record
+//!                                  ├── project(&[Path])   only the parts that are read: a record
 //!                                  ├── hash               the `applied` annotation, revisions
 //!                                  └── serde / to_json ── JSON out
-//!  JSON ── Sieve ──► the Node that project gives, without the tree of the rest
+//!  JSON ── Sieve ──► the Node that project returns, without building the rest of the tree
 //! ```
 //!
-//! A [`Node`] takes 24 bytes plus what it holds, short texts in them, keys are shared by the whole process ([`Key`]), and
-//! integers stay exact over the whole range that Kubernetes writes.
+//! A [`Node`] takes 24 bytes plus its heap data; short texts are stored inline, keys are shared by the whole process ([`Key`]),
+//! and integers are exact over the whole range that Kubernetes writes.
 
 mod edit;
 mod fault;
@@ -37,3 +37,6 @@ pub use node::Node;
 pub use path::{BadPath, Path, Step};
 pub use quantity::{Quantity, QuantityError};
 pub use sieve::Sieve;
+
+/// Replaces a hidden value in output. It is not base64, so an API server does not accept it in a Secret.
+pub const MASK: &str = "***";

@@ -1,11 +1,11 @@
-//! Networks of addresses.
+//! IP networks.
 
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// A network: the addresses whose first bits are those of one address.
+/// A network: all addresses with a common prefix.
 ///
 /// ```
 /// use orkestra_core::value::Network;
@@ -22,7 +22,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads CIDR form, `10.1.0.0/16`; nothing where it is malformed. Bits beyond the network's have no effect.
+    /// Parses CIDR notation, `10.1.0.0/16`; `None` if it is malformed. Bits after the prefix have no effect.
     ///
     /// Source: RFC 4632, section 3.1; RFC 4291, section 2.3.
     pub fn parse(text: &str) -> Option<Network> {
@@ -35,7 +35,7 @@ impl Network {
         Some(Network { address, bits })
     }
 
-    /// The network of one address. An IPv4 address that is written as an IPv6 one is an IPv4 address.
+    /// The network of one address. An IPv4-mapped IPv6 address counts as an IPv4 address.
     pub fn of(address: IpAddr) -> Network {
         let address = address.to_canonical();
         Network {
@@ -44,7 +44,7 @@ impl Network {
         }
     }
 
-    /// Whether an address lies in it. An IPv4 address that is written as an IPv6 one is an IPv4 address.
+    /// True if the network contains an address. An IPv4-mapped IPv6 address counts as an IPv4 address.
     pub fn contains(&self, other: IpAddr) -> bool {
         match (self.address, other.to_canonical()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -61,7 +61,7 @@ impl Network {
         }
     }
 
-    /// Whether every address of `other` lies in it.
+    /// True if the network contains every address of `other`.
     pub fn holds(&self, other: &Network) -> bool {
         self.bits <= other.bits && self.contains(other.address)
     }

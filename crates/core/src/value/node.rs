@@ -7,21 +7,21 @@ use serde::Serialize;
 
 use super::{Key, Map, Path, PlainNumbers, Step};
 
-/// A value: what JSON can hold, with exact integers.
+/// A value of JSON, with exact integers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Node {
-    /// `null`, and what a missing value reads as.
+    /// `null`, also the result of reading a missing value.
     #[default]
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number that fits in 64 bits with a sign.
+    /// A whole number that fits in a signed 64-bit integer.
     Int(i64),
     /// A whole number above [`i64::MAX`]; smaller ones are always [`Node::Int`].
     UInt(u64),
     /// Any other number.
     Float(f64),
-    /// Text, of up to 24 bytes in place.
+    /// Text; up to 24 bytes are stored inline.
     Str(CompactString),
     /// A list.
     List(Box<[Node]>),
@@ -30,7 +30,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// A map of the given fields.
+    /// Returns a map of the given fields.
     pub fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {
         Node::Map(
             fields
@@ -40,12 +40,12 @@ impl Node {
         )
     }
 
-    /// The value of a key; nothing if this is no map.
+    /// Returns the value of a key; `None` if this is not a map.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.as_map()?.get(key)
     }
 
-    /// The value at a path; nothing if any step of it leads nowhere. The empty path is the node itself.
+    /// Returns the value at a path; `None` if a step leads nowhere. The empty path is the node itself.
     ///
     /// A field step that is a number addresses an item if the node is a list.
     pub fn at(&self, path: &Path) -> Option<&Node> {
@@ -62,7 +62,7 @@ impl Node {
         }
     }
 
-    /// The text, if this is text.
+    /// Returns the text, if this is text.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Node::Str(text) => Some(text),
@@ -70,7 +70,7 @@ impl Node {
         }
     }
 
-    /// The number, if this is a whole number that fits; floats never do.
+    /// Returns the number, if this is a [`Node::Int`]; floats are never converted.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Node::Int(n) => Some(*n),
@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// The boolean, if this is one.
+    /// Returns the boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Node::Bool(b) => Some(*b),
@@ -86,7 +86,7 @@ impl Node {
         }
     }
 
-    /// The items, if this is a list.
+    /// Returns the items, if this is a list.
     pub fn as_list(&self) -> Option<&[Node]> {
         match self {
             Node::List(items) => Some(items),
@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// The map, if this is one.
+    /// Returns the map, if this is one.
     pub fn as_map(&self) -> Option<&Map> {
         match self {
             Node::Map(map) => Some(map),
@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// Whether a condition takes this for false: null, false, 0, empty text, list or map.
+    /// True if a condition treats this as false: null, false, 0, empty text, list or map.
     ///
     /// Source: Go's text/template, "Actions" (the empty values).
     pub fn is_empty_value(&self) -> bool {
@@ -118,10 +118,9 @@ impl Node {
         }
     }
 
-    /// The value as text for a field that holds text, such as the data of a config map.
+    /// Returns the value as text for a text field, such as the data of a `ConfigMap`.
     ///
-    /// Null is empty, text is itself, numbers are exact and never in exponent form, lists and maps are
-    /// compact JSON.
+    /// Null is empty, text is unchanged, numbers are exact and without exponents, lists and maps are compact JSON.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Node::Null => Cow::Borrowed(""),
@@ -135,8 +134,7 @@ impl Node {
         }
     }
 
-    /// What the value is, in the words of messages: `null`, `boolean`, `integer`, `number`, `text`,
-    /// `list` or `map`.
+    /// Returns the type's name for messages: `null`, `boolean`, `integer`, `number`, `text`, `list` or `map`.
     pub fn type_name(&self) -> &'static str {
         match self {
             Node::Null => "null",
@@ -149,7 +147,7 @@ impl Node {
         }
     }
 
-    /// The bytes that this value holds on the heap, without the shared keys and the allocator's own.
+    /// Returns the bytes on the heap, without shared keys and allocator overhead.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Node::Str(text) if text.is_heap_allocated() => text.capacity(),
@@ -165,11 +163,11 @@ impl Node {
     }
 }
 
-/// Compact JSON, its numbers as they are in text.
+/// Formats compact JSON, with numbers as in text.
 fn json_text(node: &Node) -> String {
     let mut out = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, PlainNumbers);
-    // Never an error: memory takes what is written, and a node is made of what JSON has.
+    // Never an error: writing to memory cannot fail, and every node can be represented in JSON.
     let written = node.serialize(&mut serializer);
     written.map_or_else(
         |_| String::new(),
@@ -177,7 +175,7 @@ fn json_text(node: &Node) -> String {
     )
 }
 
-/// The shortest decimal digits that give the number back, never with an exponent.
+/// Formats the shortest decimal digits that parse to the same number, without an exponent.
 pub(crate) fn float_text(n: f64) -> String {
     if n.is_infinite() {
         return String::from(if n > 0.0 { "+Inf" } else { "-Inf" });
@@ -194,7 +192,7 @@ impl From<&str> for Node {
 impl From<String> for Node {
     fn from(text: String) -> Node {
         let mut text = CompactString::from(text);
-        // It is kept for long.
+        // The text is kept for a long time.
         text.shrink_to_fit();
         Node::Str(text)
     }

@@ -5,23 +5,23 @@ use std::fmt;
 
 use super::Key;
 
-/// The most steps that a parsed path may have: trees of Kubernetes are far shallower, and what is built
-/// along a path is walked recursively.
+/// The most steps of a parsed path: trees of Kubernetes are far shallower, and trees that are built along a path are walked
+/// recursively.
 const MOST_STEPS: usize = 128;
-/// The highest index that a parsed path may have, so that setting it cannot fill the memory.
+/// The highest index of a parsed path, so that setting it cannot exhaust the memory.
 const HIGHEST_INDEX: usize = 65_535;
 
 /// One step of a [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// A key of a map; on a list, if it is a number, an item.
+    /// A key of a map; on a list, a number selects an item.
     Field(Key),
     /// An item of a list, from 0.
     Index(usize),
 }
 
 impl Step {
-    /// The list item that this step addresses, if it can address one.
+    /// The list item that this step can select, if any.
     pub(super) fn index(&self) -> Option<usize> {
         match self {
             Step::Index(index) => Some(*index),
@@ -30,7 +30,7 @@ impl Step {
         }
     }
 
-    /// The item or the key that this addresses: equal for steps that are the same place.
+    /// The item or the key that this step selects, for comparison: equal for steps to the same place.
     fn place(&self) -> (Option<usize>, &str) {
         match (self.index(), self) {
             (None, Step::Field(key)) => (None, key),
@@ -43,16 +43,16 @@ impl Step {
     }
 }
 
-/// Where a value is in a tree: the keys and indexes from the root to it. The empty path is the root.
+/// The position of a value in a tree: the keys and indexes from the root. The empty path is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Vec<Step>);
 
-/// Why a text is no path.
+/// Why a text is not a valid path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPath {
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
-    /// Where, in bytes from 0.
+    /// The position of the problem, in bytes from 0.
     pub at: usize,
 }
 
@@ -68,20 +68,20 @@ impl Path {
         Path::default()
     }
 
-    /// The path of these keys, one below the other.
+    /// The path of nested keys.
     pub fn of_fields<K: Into<Key>>(keys: impl IntoIterator<Item = K>) -> Path {
         keys.into_iter()
             .map(|key| Step::Field(key.into()))
             .collect()
     }
 
-    /// Reads a path: `spec.a[0].b`, `spec.a.0.b`, `metadata.labels["a.b/c"]`.
+    /// Parses a path: `spec.a[0].b`, `spec.a.0.b`, `metadata.labels["a.b/c"]`.
     ///
-    /// A leading dot is allowed; nothing, or a dot alone, is the root. Between quotes (double or single) a
-    /// backslash keeps the character after it. At most 128 steps, no index above 65,535.
+    /// A leading dot is optional; an empty text or a single dot is the root. Inside quotes (double or single) a backslash escapes
+    /// the next character. At most 128 steps, no index above 65,535.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The problem and its position.
     pub fn parse(text: &str) -> Result<Path, BadPath> {
         let mut path = Path::root();
         let mut rest = text.strip_prefix('.').unwrap_or(text);
@@ -109,33 +109,33 @@ impl Path {
         Ok(path)
     }
 
-    /// The steps from the root.
+    /// Returns the steps from the root.
     pub fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// Whether this is the root.
+    /// True if this is the root.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Goes on to a key.
+    /// Appends a key.
     pub fn push_field(&mut self, key: impl Into<Key>) {
         self.0.push(Step::Field(key.into()));
     }
 
-    /// Goes on to an item.
+    /// Appends an index.
     pub(crate) fn push_index(&mut self, index: usize) {
         self.0.push(Step::Index(index));
     }
 
-    /// An order in which what lies below a path follows on it directly, `a.0` and `a[0]` being one place.
+    /// An order in which the paths below a path follow it directly; `a.0` and `a[0]` are the same place.
     pub(crate) fn order_of_places(&self, other: &Path) -> Ordering {
         let places = self.0.iter().map(Step::place);
         places.cmp(other.0.iter().map(Step::place))
     }
 
-    /// Whether this path is `prefix` or lies below it. `a.0` and `a[0]` are one place.
+    /// True if this path is `prefix` or below it. `a.0` and `a[0]` are the same place.
     pub fn starts_with(&self, prefix: &Path) -> bool {
         self.0.len() >= prefix.0.len() && self.0.iter().zip(&prefix.0).all(|(a, b)| a.same_place(b))
     }
@@ -147,7 +147,7 @@ impl FromIterator<Step> for Path {
     }
 }
 
-/// A plain name, up to the next dot or bracket.
+/// Parses a plain name, up to the next dot or bracket.
 fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
@@ -160,7 +160,7 @@ fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
     Ok((Step::Field(Key::new(name)), after))
 }
 
-/// What follows an opening bracket: an index or a quoted key, and the closing bracket.
+/// Parses the text after an opening bracket: an index or a quoted key, and the closing bracket.
 fn parse_bracket(text: &str) -> Result<(Step, &str), &'static str> {
     const UNCLOSED: &str = "bracket without end";
     let quote = text.chars().next().ok_or(UNCLOSED)?;
@@ -190,7 +190,7 @@ fn parse_bracket(text: &str) -> Result<(Step, &str), &'static str> {
 }
 
 impl fmt::Display for Path {
-    /// As [`Path::parse`] reads it back: `spec.ports[0].name`, `metadata.labels["a.b/c"]`.
+    /// In a form that [`Path::parse`] accepts: `spec.ports[0].name`, `metadata.labels["a.b/c"]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
@@ -209,7 +209,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether a key can stand in a path without quotes.
+/// True if a key needs no quotes in a path.
 fn is_plain(key: &str) -> bool {
     !key.is_empty()
         && !key.contains(|c: char| {

@@ -1,18 +1,18 @@
-//! Amounts of resources: `250m` of a CPU, `2Gi` of memory.
+//! Resource quantities: `250m` of a CPU, `2Gi` of memory.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The finest amount that is told apart: a billionth.
+/// The resolution of amounts: a billionth.
 const NANO: i128 = 1_000_000_000;
-/// Amounts beyond 10^28 are refused, so that a sum of two never overflows.
+/// Amounts above 10^28 are refused, so that the sum of two never overflows.
 const MOST_NANOS: i128 = 10_i128.pow(37);
-/// The most that has a binary suffix, as in Kubernetes, which cuts off what is more.
+/// The largest amount with a binary suffix. Like Kubernetes, parsing reduces larger amounts to it.
 const MOST_BINARY: i128 = i64::MAX as i128 * NANO;
-/// Longer texts are no quantities; this leaves room for more digits than any amount needs.
+/// Longer texts are not valid quantities; this leaves room for more digits than any amount needs.
 const LONGEST: usize = 256;
 
-/// The suffixes that stand for powers of 10, by exponent.
+/// The suffixes for powers of 10, by exponent.
 const DECIMAL: [(&str, i32); 10] = [
     ("n", -9),
     ("u", -6),
@@ -25,10 +25,10 @@ const DECIMAL: [(&str, i32); 10] = [
     ("P", 15),
     ("E", 18),
 ];
-/// The suffixes that stand for powers of 1024, from the first power on.
+/// The suffixes for powers of 1024, starting with the first power.
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// How an amount is written.
+/// The notation of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     /// `250m`, `2G`
@@ -39,10 +39,10 @@ enum Family {
     Binary,
 }
 
-/// An exact amount, in billionths, and the family of suffixes that it is written with.
+/// An exact amount, in billionths, with the family of suffixes of its notation.
 ///
-/// It prints in Kubernetes' canonical form: the largest suffix that leaves a whole number; binary amounts below 1024,
-/// and those that are not whole, with a decimal suffix. What is finer than a billionth is rounded away from 0.
+/// `Display` uses Kubernetes' canonical form: the largest suffix that leaves a whole number; binary amounts below 1024 and those
+/// that are not whole use a decimal suffix. Digits below a billionth are rounded away from 0.
 ///
 /// ```
 /// use orkestra_core::value::Quantity;
@@ -59,34 +59,34 @@ pub struct Quantity {
     family: Family,
 }
 
-/// Why there is no quantity.
+/// Why a quantity is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// The text is not a number with a suffix that Kubernetes knows.
+    /// The text is not a number with a suffix that Kubernetes supports.
     #[error(
         "a quantity is a number with one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi and Ei, or an exponent"
     )]
     Syntax,
-    /// The amount is beyond what can be held.
+    /// The amount is too large.
     #[error("the quantity is too large")]
     TooLarge,
 }
 
 impl Quantity {
-    /// A number of units, rounded to the nearest billionth, and written with decimal suffixes.
+    /// Returns a number of units, rounded to the nearest billionth, with decimal suffixes.
     ///
     /// # Errors
-    /// [`QuantityError::TooLarge`], also for the infinities and what is not a number.
+    /// [`QuantityError::TooLarge`], also for infinities and NaN.
     pub fn from_float(number: f64) -> Result<Quantity, QuantityError> {
         const BEYOND: f64 = 1e28;
-        // What is not a number is not less.
+        // False for NaN.
         if number.abs() < BEYOND {
             return format!("{number:.9}").parse();
         }
         Err(QuantityError::TooLarge)
     }
 
-    /// The same amount with binary suffixes where that is shorter, else with decimal ones.
+    /// Returns the same amount with binary suffixes if that is shorter, else with decimal ones.
     #[must_use]
     pub fn shortest(self) -> Quantity {
         let in_family = |family| Quantity { family, ..self };
@@ -98,7 +98,7 @@ impl Quantity {
         }
     }
 
-    /// The sum; it is written as this quantity is, or if this is 0, as the other.
+    /// Returns the sum, in the notation of this quantity, or of the other one if this is 0.
     ///
     /// # Errors
     /// [`QuantityError::TooLarge`]
@@ -115,7 +115,7 @@ impl Quantity {
         Ok(Quantity { nanos, family })
     }
 
-    /// The difference; it is written as [`Quantity::plus`] says.
+    /// Returns the difference, in the notation described for [`Quantity::plus`].
     ///
     /// # Errors
     /// [`QuantityError::TooLarge`]
@@ -126,16 +126,16 @@ impl Quantity {
         })
     }
 
-    /// The units, if they are a whole number that fits.
+    /// Returns the units, if they are a whole number that fits.
     pub fn as_i64(self) -> Option<i64> {
         (self.nanos % NANO == 0).then(|| i64::try_from(self.nanos / NANO).ok())?
     }
 
-    /// The units, as near as a float comes.
+    /// Returns the units as the nearest float.
     pub fn as_f64(self) -> f64 {
         let (whole, rest) = (self.nanos / NANO, (self.nanos % NANO).abs());
         let sign = if self.nanos < 0 { "-" } else { "" };
-        // Rust reads digits to the nearest float; two roundings would be one too many.
+        // Rust parses digits to the nearest float; a calculation would round twice.
         let text = format!("{sign}{}.{rest:09}", whole.abs());
         text.parse().unwrap_or_default()
     }
@@ -144,7 +144,7 @@ impl Quantity {
 impl FromStr for Quantity {
     type Err = QuantityError;
 
-    /// Reads a sign, digits with at most one point, and a suffix or an exponent.
+    /// Parses a sign, digits with at most one point, and a suffix or an exponent.
     fn from_str(text: &str) -> Result<Quantity, QuantityError> {
         if text.len() > LONGEST {
             return Err(QuantityError::Syntax);
@@ -165,7 +165,7 @@ impl FromStr for Quantity {
         let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::Syntax)?;
         let nanos = scaled(whole.bytes().chain(fraction.bytes()), ten - places, two)?;
         let (nanos, family) = match family {
-            // Less than 1 is not cut, and what is more than the most is.
+            // An amount below 1 becomes a decimal one; an amount above the maximum is reduced to it.
             Family::Binary if nanos < NANO && nanos > 0 => (nanos, Family::Decimal),
             Family::Binary => (nanos.min(MOST_BINARY), family),
             family => (nanos, family),
@@ -177,7 +177,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// The family of a suffix, and its powers of 10 and 2.
+/// Returns the family of a suffix, and its powers of 10 and 2.
 fn read_suffix(suffix: &str) -> Result<(Family, i32, u32), QuantityError> {
     if let Some((_, exponent)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
         return Ok((Family::Decimal, *exponent, 0));
@@ -193,9 +193,9 @@ fn read_suffix(suffix: &str) -> Result<(Family, i32, u32), QuantityError> {
     Ok((Family::Exponent, exponent, 0))
 }
 
-/// Digits times powers of 10 and 2, in billionths, rounded up.
+/// Returns digits times powers of 10 and 2, in billionths, rounded up.
 fn scaled(digits: impl Iterator<Item = u8>, ten: i32, two: u32) -> Result<i128, QuantityError> {
-    // As many digits as an amount may have, and what is cut off as a remainder.
+    // As many digits as an amount may have; the other digits only set the remainder.
     let mut mantissa: i128 = 0;
     let mut ten = ten.saturating_add(9);
     let mut remainder = false;
@@ -216,7 +216,7 @@ fn scaled(digits: impl Iterator<Item = u8>, ten: i32, two: u32) -> Result<i128, 
     let mut left = two;
     let too_large = QuantityError::TooLarge;
     while ten < 0 {
-        // Doubling before each division keeps what binary suffixes make whole.
+        // Doubling before each division preserves amounts that binary suffixes make whole.
         while left > 0 && mantissa <= i128::MAX / 2 {
             mantissa *= 2;
             left -= 1;
@@ -255,7 +255,7 @@ impl fmt::Display for Quantity {
             let suffix = power.checked_sub(1).map_or("", |at| BINARY[at]);
             return write!(f, "{number}{suffix}");
         }
-        // Only the exponents have no largest.
+        // Only exponents have no maximum.
         let most = if family == Family::Exponent {
             i32::MAX
         } else {

@@ -1,37 +1,37 @@
-//! The parts of a JSON text, found by brackets and quotes alone: iterative, so no depth is too deep, and tolerant, so one part
-//! that is not JSON hides no other.
+//! The parts of a JSON text, found only by brackets and quotes: iterative, so the depth is not limited, and tolerant, so that an
+//! invalid part does not hide others.
 
 use std::borrow::Cow;
 
-/// A text that is taken apart.
+/// A text that is being split.
 struct Scan<'t> {
     text: &'t [u8],
     at: usize,
 }
 
 impl<'t> Scan<'t> {
-    /// Behind the bracket that opens `text`; none where it opens with another.
+    /// Returns a scan that starts after the bracket that opens `text`; `None` if it opens with another.
     fn inside(text: &'t [u8], bracket: u8) -> Option<Self> {
         let mut scan = Self { text, at: 0 };
         (scan.peek()? == bracket).then(|| scan.at += 1)?;
         Some(scan)
     }
 
-    /// The next byte that is not space.
+    /// Returns the next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.text.get(self.at..)?;
         self.at += rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
         self.text.get(self.at).copied()
     }
 
-    /// Passes the next byte if it is that one.
+    /// Skips the next byte if it is `byte`.
     fn pass(&mut self, byte: u8) -> bool {
         let is_it = self.peek() == Some(byte);
         self.at += usize::from(is_it);
         is_it
     }
 
-    /// Passes a text in quotes, the rest where its end is missing.
+    /// Skips a quoted text, or the rest if its end is missing.
     fn quoted(&mut self) {
         self.at += 1;
         while let Some(byte) = self.text.get(self.at) {
@@ -47,7 +47,7 @@ impl<'t> Scan<'t> {
         self.at = self.text.len();
     }
 
-    /// Passes a value and returns its text, what there is of it where its end is missing.
+    /// Skips a value and returns its text, or the rest if its end is missing.
     fn value(&mut self) -> Option<&'t [u8]> {
         let first = self.peek()?;
         let start = self.at;
@@ -74,7 +74,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// The keys and values of a JSON map; nothing of what is none. A key that is not valid text is empty.
+/// Returns the keys and values of a JSON map; empty for anything else. A key that is not valid text is empty.
 pub(crate) fn fields(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
     let mut scan = Scan::inside(text, b'{');
     std::iter::from_fn(move || {
@@ -94,7 +94,7 @@ pub(crate) fn fields(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])>
     })
 }
 
-/// The items of a JSON list; nothing of what is none.
+/// Returns the items of a JSON list; empty for anything else.
 pub(crate) fn items(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut scan = Scan::inside(text, b'[');
     std::iter::from_fn(move || {
@@ -105,17 +105,17 @@ pub(crate) fn items(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether a text opens a map.
+/// True if a text opens a map.
 pub(crate) fn is_map(text: &[u8]) -> bool {
     Scan::inside(text, b'{').is_some()
 }
 
-/// Whether a text opens a list.
+/// True if a text opens a list.
 pub(crate) fn is_list(text: &[u8]) -> bool {
     Scan::inside(text, b'[').is_some()
 }
 
-/// What a key between quotes says.
+/// Returns the text of a quoted key.
 fn key_text(quoted: &[u8]) -> Cow<'_, str> {
     let plain = quoted
         .get(1..quoted.len().saturating_sub(1))

@@ -1,6 +1,6 @@
-//! Nodes to and from every serde format, and to and from `serde_json` values.
+//! Conversion of nodes to and from every serde format, and to and from `serde_json` values.
 //!
-//! The depth of what is read is bounded by the format: `serde_json` stops at 128 levels.
+//! The format limits the depth of the input: `serde_json` stops at 128 levels.
 
 use std::{fmt, io};
 
@@ -13,7 +13,7 @@ use super::fault::DUPLICATE;
 use super::node::float_text;
 use super::{Key, Map, Node};
 
-/// How many items or fields most lists and maps have at most: so many are read without an allocation that is too large.
+/// The number of items or fields that most lists and maps do not exceed: these are read without an oversized allocation.
 pub(super) const USUAL: usize = 8;
 
 impl Serialize for Key {
@@ -49,7 +49,7 @@ impl Serialize for Node {
     }
 }
 
-/// A list in no more room than it needs.
+/// Returns a list without excess capacity.
 pub(super) fn list_of(items: SmallVec<[Node; USUAL]>) -> Node {
     let mut list = Vec::with_capacity(items.len());
     list.extend(items);
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// Reads a value in which no key occurs twice.
+/// Reads a value without duplicate keys.
 pub(super) struct Exact;
 
 impl<'de> DeserializeSeed<'de> for Exact {
@@ -101,7 +101,7 @@ impl<'de> DeserializeSeed<'de> for Exact {
 
 #[derive(Clone, Copy)]
 struct NodeVisitor {
-    /// Whether a key that occurs twice is an error. Otherwise the last one counts.
+    /// Whether a duplicate key is an error. Otherwise the last value is used.
     exact: bool,
 }
 
@@ -209,7 +209,7 @@ impl From<&serde_json::Value> for Node {
 }
 
 impl Node {
-    /// The value as `serde_json` has it. Floats that JSON cannot write (not a number, infinite) are null.
+    /// Converts the value to `serde_json`. Floats that JSON cannot represent (NaN, infinite) are null.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value;
         match self {
@@ -229,7 +229,7 @@ impl Node {
     }
 }
 
-/// Compact JSON whose floats read as in text, `1000000` and never `1000000.0` or `1e+21`; for
+/// Compact JSON with floats formatted as in text, `1000000` and never `1000000.0` or `1e+21`; for
 /// [`serde_json::Serializer::with_formatter`].
 pub(crate) struct PlainNumbers;
 

@@ -1,13 +1,13 @@
-//! JSON text to a tree of only what is looked at.
+//! Decodes only the needed parts of JSON text.
 //!
 //! ```text
 //!  paths ──► Sieve ──┐
 //!                    ├──► the same tree as project(parse(text), paths);
-//!  text ── serde ────┘    what no path asks for is skipped without recursion, and never takes memory
+//!  text ── serde ────┘    parts that no path selects are skipped without recursion, and take no memory
 //! ```
 //!
-//! A part that no path asks for may hold what cannot be read, however deep: it is not looked at. Where a part that is asked for
-//! cannot be read, [`Sieve::decode`] reads the others.
+//! A part that no path selects may be unreadable at any depth: it is skipped. If a selected part is unreadable, [`Sieve::decode`]
+//! reads the others.
 
 mod decode;
 
@@ -25,24 +25,24 @@ use super::{
     serde::{Exact, USUAL, list_of},
 };
 
-/// Which parts of a text are kept: compiled once, used for every object of a kind.
+/// The parts of a text that are kept: compiled once, used for every object of a kind.
 ///
-/// It is a [`DeserializeSeed`] for `serde_json`, so it reads a part of a text as well as all of it.
+/// It is a [`DeserializeSeed`] for `serde_json`, so it can read a part of a text as well as the whole text.
 #[derive(Clone, Debug, Default)]
 pub struct Sieve(Branch);
 
-/// What is kept of one value; none is all of it. Most branches end, so that an end takes no more than a pointer.
+/// The parts that are kept of one value; `None` keeps all. Most branches are leaves, so a leaf takes only a pointer.
 #[derive(Clone, Debug)]
 struct Branch(Option<Box<Parts>>);
 
-/// What is kept of a map or a list.
+/// The parts that are kept of a map or a list.
 #[derive(Clone, Debug, Default)]
 struct Parts {
-    /// By key, sorted: what is kept of a map's values.
+    /// The parts of a map's values, sorted by key.
     fields: Vec<(Key, Branch)>,
-    /// By position: what is kept of a list's items.
+    /// The parts of a list's items, by position.
     items: Vec<(usize, Branch)>,
-    /// What is kept of every item of a list.
+    /// The parts of every item of a list.
     each: Option<Branch>,
 }
 
@@ -54,7 +54,7 @@ impl Default for Branch {
 }
 
 impl Sieve {
-    /// Keeps what [`super::project`] keeps with these paths.
+    /// Keeps the same parts as [`super::project`] with these paths.
     pub fn new<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut root = Branch::default();
         for path in paths {
@@ -69,8 +69,8 @@ impl Sieve {
         Self(Branch::WHOLE)
     }
 
-    /// Keeps `paths` of every item of the list at `list` as well. Items keep their places, and one that has nothing of it
-    /// is an empty map if it is a map, or else null.
+    /// Also keeps `paths` of every item of the list at `list`. Items keep their positions; an item without any of the paths
+    /// becomes an empty map if it is a map, else null.
     #[must_use]
     pub fn with_each<'p>(mut self, list: &Path, paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut each = Branch::default();
@@ -89,8 +89,7 @@ impl Sieve {
     /// Reads one JSON value.
     ///
     /// # Errors
-    /// Those of reading what is kept into a [`Node`], and a key of that which occurs twice. What is skipped must have the
-    /// syntax of JSON.
+    /// A kept part cannot be converted into a [`Node`], or has a duplicate key. Skipped parts must be syntactically valid JSON.
     pub fn read(&self, json: &[u8]) -> serde_json::Result<Node> {
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let node = self.deserialize(&mut deserializer)?;
@@ -102,7 +101,7 @@ impl Sieve {
 impl Branch {
     const WHOLE: Self = Self(None);
 
-    /// Keeps `kept` of the value at these steps as well.
+    /// Also keeps `kept` of the value at these steps.
     fn add(&mut self, steps: &[Step], kept: &Self) {
         let Some((step, rest)) = steps.split_first() else {
             return self.merge(kept);
@@ -111,13 +110,13 @@ impl Branch {
         if let Step::Field(key) = step {
             parts.field(key).add(rest, kept);
         }
-        // A field that is a number addresses an item of a list.
+        // A field that is a number selects an item of a list.
         if let Some(index) = step.index() {
             parts.item(index).add(rest, kept);
         }
     }
 
-    /// Keeps what `other` keeps as well.
+    /// Also keeps the parts that `other` keeps.
     fn merge(&mut self, other: &Self) {
         match (&mut self.0, &other.0) {
             (Some(parts), Some(others)) => parts.merge(others),
@@ -126,7 +125,7 @@ impl Branch {
         }
     }
 
-    /// Gives back the room that lists grew by: a sieve stays as long as its watch.
+    /// Frees excess capacity: a sieve is kept as long as its watch.
     fn shrink(&mut self) {
         let Some(parts) = &mut self.0 else { return };
         parts.fields.shrink_to_fit();
@@ -196,7 +195,7 @@ impl<'de> DeserializeSeed<'de> for &Sieve {
     }
 }
 
-/// None is a value of which nothing is kept: one that is neither map nor list, or a list without anything.
+/// `None` is a value of which nothing is kept: one that is neither map nor list, or a list without any kept item.
 impl<'de> DeserializeSeed<'de> for &Branch {
     type Value = Option<Node>;
 
@@ -283,13 +282,13 @@ impl<'de> Visitor<'de> for &Parts {
     }
 }
 
-/// An item of a list of which every one is kept.
+/// An item of a list of which every item is kept.
 #[expect(clippy::unnecessary_wraps, reason = "stands for what may be left out")]
 fn every(part: Option<Node>) -> Option<Node> {
     Some(part.unwrap_or_default())
 }
 
-/// A key: the position of the field that asks for it, if one does. What nobody asks for is not interned.
+/// A key, as the position of its field, if any. Keys that are not kept are not interned.
 struct Wanted<'b>(&'b Parts);
 
 impl<'de> DeserializeSeed<'de> for Wanted<'_> {

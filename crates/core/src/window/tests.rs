@@ -136,7 +136,7 @@ fn windows_that_overlap_are_looked_at_together() {
     );
 }
 
-/// Whether the answer stays until the told moment, seen at moments between.
+/// Checks that the result stays the same until the returned time, at times in between.
 fn stays(
     look_at: impl Fn(Timestamp) -> Look,
     now: Timestamp,

@@ -137,6 +137,22 @@ fn a_pass_follows_by_itself_where_that_is_declared() {
     );
 }
 
+#[test]
+fn of_several_rules_the_first_that_holds_says_when_a_pass_follows() {
+    let of = |on: i64, text: &str| {
+        let rules = "[{ when: [{ field: spec.on, equals: 1 }], after: '{{ .spec.after }}' }, { after: 1m }, { after: 2m }]";
+        let declared = format!("reconciler: {{ requeue: {rules} }}");
+        let spec = json!({ "on": on, "after": text });
+        let cycle = world(&declared, &spec, &json!({})).decide();
+        (cycle.requeue.map(|time| time.as_secs()), cycle.doubts.len())
+    };
+    assert_eq!(of(1, "5m"), (Some(300), 0));
+    assert_eq!(of(2, "5m"), (Some(60), 0));
+    // The rule that holds counts, also where it asks for nothing.
+    assert_eq!(of(1, "0s"), (None, 0));
+    assert_eq!(of(1, "soon"), (None, 1));
+}
+
 /// The status after a pass that came to `executed`.
 fn reported(declared: &str, spec: &Value, status: &Value, executed: &mut Executed) -> Value {
     let mut world = world(declared, spec, status);

@@ -1,4 +1,4 @@
-//! Who has a kind, and what is written for it.
+//! Holders of kinds, and the writes for them.
 
 use orkestra_core::plan::KatalogRef;
 
@@ -61,7 +61,7 @@ fn need(name: &str) -> Demand {
     }
 }
 
-/// East's book, in which those records are listed at minute 0 and the kind is needed.
+/// Returns East's book, in which those records are listed at minute 0 and the kind is needed.
 fn book(records: Vec<(String, Record)>) -> Book {
     let mut book = Book::new(EAST.into());
     book.need(need("a"));
@@ -70,7 +70,7 @@ fn book(records: Vec<(String, Record)>) -> Book {
     book
 }
 
-/// Does what is due as if the API server took it.
+/// Executes the due actions as if the API server accepted them.
 fn write(book: &mut Book, now: Timestamp) -> Vec<Action> {
     let actions = book.actions(now);
     for action in actions.clone() {
@@ -155,7 +155,7 @@ fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
 #[test]
 fn a_forged_claim_expires() {
     let taken = || Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
-    // Of an installation that does not exist, of nobody, and of one without a time: at once.
+    // From an installation that does not exist, from none, and from one without a time: at once.
     let forged = [
         vec![claim("nobody/there", "b", "1")],
         vec![claim("", "b", "1")],
@@ -166,7 +166,7 @@ fn a_forged_claim_expires() {
         write(&mut book, at(0));
         assert_eq!(write(&mut book, at(0)), [taken()]);
     }
-    // With a time from the future: when it has not changed for as long as any other.
+    // With a time in the future: after it has not changed for as long as any other.
     let mut book = book(vec![
         claim(WEST, "b", "1"),
         alive(WEST, Some(Timestamp::MAX)),
@@ -183,7 +183,7 @@ fn a_forged_claim_expires() {
 fn one_that_could_not_renew_relies_on_its_claims_no_more_until_it_has_written_them_again() {
     let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(0)))]);
     assert!(standing(&book, at(13)).is_some());
-    // It stood still for an hour.
+    // The process was suspended for an hour.
     book.look_at_clock(at(60));
     assert_eq!(standing(&book, at(60)), None);
     assert_eq!(write(&mut book, at(60)), [Action::Renew(Some(state("9")))]);

@@ -1,14 +1,16 @@
-//! Leases of claims, as an API server shows them.
+//! Leases of claims, as an API server serves them.
 
-use super::*;
-use crate::runtime::{
-    entropy::Entropy,
+use futures::FutureExt as _;
+use orkestra_cluster::{
     watch::{
         Informers,
         testing::{Server, list, settle, status},
     },
     wire::Served,
 };
+use orkestra_ground::Entropy;
+
+use super::*;
 
 const MINUTE: &str = "2026-03-01T10:00:00Z";
 
@@ -165,4 +167,15 @@ async fn a_missing_permission_is_told_apart_from_an_api_server_that_is_away() {
         );
         assert!(watches.new_problem().is_none(), "it is reported once");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_look_at_a_watch_needs_no_change_of_it() {
+    let server = Server::new();
+    server.answer(200, list(5, "", &[]));
+    let watches = leases(&server);
+    // The list may have been complete before `states` was called.
+    let mut states = watches.states();
+    let looked = Watches::<Lease>::changed(&mut states).now_or_never();
+    assert_eq!(looked, Some(()));
 }

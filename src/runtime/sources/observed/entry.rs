@@ -1,8 +1,9 @@
-//! One watch, and what follows from its changes.
+//! One watch, and the effects of its changes.
 
 use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
+use orkestra_cluster::watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched};
 use orkestra_core::{
     plan::{
         ObjectKey, OperatorPlan, ResourceType,
@@ -13,25 +14,21 @@ use orkestra_core::{
 };
 
 use super::latest::Latest;
-use crate::runtime::{
-    queue::Lane,
-    shared::Shared,
-    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
-};
+use crate::runtime::{queue::Lane, shared::Shared};
 
-/// One watch, and what follows from its changes.
+/// One watch, and the effects of its changes.
 pub(super) struct Entry {
     shared: Weak<Shared>,
     plan: Arc<OperatorPlan>,
     of: Of,
     kind: ResourceType,
-    /// Whether custom resources are in namespaces.
+    /// Whether custom resources are namespaced.
     namespaced: bool,
     pub(super) watch: Handle<Seen>,
     pub(super) latest: Latest,
 }
 
-/// What an entry is of, by its place in the plan.
+/// The plan entry of a watch, by its index.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     Watch(usize),
@@ -48,7 +45,7 @@ impl Entry {
     ) -> Arc<Self> {
         let entry = Arc::new_cyclic(|entry: &Weak<Self>| {
             let entry = entry.clone();
-            // What changes before the entry is there is found in the store.
+            // Changes before the entry exists are found in the store.
             let told: Subscriber<Seen> = Arc::new(move |change| {
                 if let Some(entry) = entry.upgrade() {
                     entry.told(change);
@@ -74,7 +71,7 @@ impl Entry {
         entry
     }
 
-    // What an entry is of is one of its own plan's.
+    // The index of an entry always refers to its own plan.
 
     pub(super) fn key(&self) -> &KeyPlan {
         match self.of {
@@ -138,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// Where an object leads, if it is meant.
+    /// Returns the lead of an object, if the object matches.
     fn lead(&self, seen: &Seen, now: Timestamp) -> Option<Lead> {
         if (self.events()).is_some_and(|events| !events.admits(&seen.view)) {
             return None;
@@ -148,14 +145,14 @@ impl Entry {
             Err(error) => {
                 tracing::warn!(
                     operator = %self.plan.name, object = %seen.id.key, %error,
-                    "it cannot be told which custom resource this object belongs to"
+                    "cannot determine the custom resource of this object"
                 );
                 None
             }
         }
     }
 
-    /// Whether templates read its objects.
+    /// True if templates read its objects.
     fn is_read(&self) -> bool {
         match self.of {
             Of::Watch(index) => !self.plan.observe.watches[index].reads.is_empty(),
@@ -163,7 +160,7 @@ impl Entry {
         }
     }
 
-    /// Notes which custom resource an object belongs to now.
+    /// Records to which custom resource an object belongs now.
     fn take_in(&self, key: &ObjectKey, now: Timestamp) {
         if self.is_read() {
             let store = self.watch.store();
@@ -173,9 +170,9 @@ impl Entry {
     }
 }
 
-/// Queues the custom resources that a change leads to. Those that are not there have a pass when they come.
+/// Queues the custom resources to which a change leads. Missing ones have a pass when they are created.
 fn wake(shared: &Shared, lead: &Lead) {
-    // Before a plan is bound, nobody has had a pass.
+    // Before a plan is bound, no custom resource has had a pass.
     let Some(bound) = shared.bound.load_full() else {
         return;
     };

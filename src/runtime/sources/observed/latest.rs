@@ -1,4 +1,4 @@
-//! Which Events belong to which custom resource.
+//! An index of Events by custom resource.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,7 +15,7 @@ use orkestra_core::{
 
 use crate::runtime::shared::lock;
 
-/// The Events of one entry, by where they lead.
+/// The Events of one entry, by their leads.
 #[derive(Default)]
 pub(super) struct Latest(Mutex<Index>);
 
@@ -26,8 +26,8 @@ struct Index {
 }
 
 impl Latest {
-    /// Notes where the Event of that key leads now. `lead` reads the store, which is done one after the other: so the last
-    /// to note it has seen the last of it.
+    /// Records the current lead of the Event of that key. `lead` reads the store under the lock, so the last caller has seen
+    /// the newest state.
     pub(super) fn refresh(&self, key: &ObjectKey, lead: impl FnOnce() -> Option<Lead>) {
         let mut index = lock(&self.0);
         let lead = lead();
@@ -48,15 +48,15 @@ impl Latest {
         }
     }
 
-    /// All that lead to one of `leads`.
+    /// Returns all Events with one of `leads`.
     pub(super) fn all(&self, leads: &[(Lead, Option<Uid>)]) -> Vec<ObjectKey> {
         let index = lock(&self.0);
         let found = leads.iter().filter_map(|(lead, _)| index.events.get(lead));
         found.flatten().cloned().collect()
     }
 
-    /// The Event that was written last of all that lead to one of `leads`. Where a uid is given, one that is about another
-    /// object of the same name is none of them.
+    /// Returns the most recently written Event with one of `leads`. If a uid is given, Events about another object of the
+    /// same name are skipped.
     pub(super) fn of(
         &self,
         leads: &[(Lead, Option<Uid>)],

@@ -268,6 +268,9 @@ pub struct Job {
     /// How often a failed pod is tried again. Default `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<Scalar>,
+    /// Seconds that its pods have to end when they are deleted: `terminationGracePeriodSeconds` of the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_period_seconds: Option<Scalar>,
 }
 
 /// A `CronJob`. Default name: `<cr>-cronjob`.

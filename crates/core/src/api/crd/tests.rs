@@ -51,16 +51,30 @@ fn spec_keeps_what_it_does_not_know_at_every_level() {
             "spec",
             &mut |path, object| {
                 levels += 1;
-                assert_eq!(object.get(PRESERVE), Some(&Value::Bool(true)), "{path}");
+                let either = object.contains_key(INT_OR_STRING);
+                assert_eq!(object.contains_key(PRESERVE), !either, "{path}");
                 let refuses = ["default", "required", "enum", "format"];
                 assert!(
                     refuses.iter().all(|key| !object.contains_key(*key)),
                     "{path}"
                 );
-                // Words alone have a type, and may be null.
-                let is_word = object.get("type").is_some_and(|name| name == "string");
-                assert_eq!(object.contains_key("type"), is_word, "{path}");
-                assert_eq!(object.contains_key("nullable"), is_word, "{path}");
+                // What has a type may be null, and has one form.
+                let kind = object.get("type").and_then(Value::as_str);
+                assert!(
+                    matches!(kind, None | Some("object" | "array" | "string")),
+                    "{path}"
+                );
+                assert_eq!(
+                    object.contains_key("nullable"),
+                    either || kind.is_some(),
+                    "{path}"
+                );
+                assert!(!(either && kind.is_some()), "{path}");
+                assert_eq!(
+                    object.contains_key("items"),
+                    kind == Some("array"),
+                    "{path}"
+                );
                 let both = object.contains_key("properties")
                     && object.contains_key("additionalProperties");
                 assert!(!both, "{path}");
@@ -84,6 +98,9 @@ fn explain_says_what_a_field_takes() {
     says(&reconciler["resync"], " Duration.");
     says(&spec["deletionPolicy"], "One of: keep, delete.");
     assert_eq!(spec["deletionPolicy"]["type"], "string");
+    assert_eq!(entry["operatorBox"]["type"], "object");
+    assert_eq!(entry["crFiles"]["type"], "array");
+    assert_eq!(entry["workers"][INT_OR_STRING], true);
 }
 
 #[test]

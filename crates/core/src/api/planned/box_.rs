@@ -15,8 +15,11 @@ pub(crate) struct BoxLater {
     /// Resources outside of the cluster, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
     /// Nothing is rolled back.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "the next pass goes on where this one failed"))]
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
     roll_back_on_error: Option<bool>,
+    /// What is applied again after passes that failed.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
+    rollback: Option<serde_json::Value>,
     /// A function in Go that runs beside the declared blocks.
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
@@ -33,8 +36,6 @@ pub(crate) struct BoxLater {
 pub(crate) struct BoxRuntime {
     /// When custom resources are deleted by the operator.
     cleanup: Option<serde_json::Value>,
-    /// What is applied again after passes that failed.
-    rollback: Option<serde_json::Value>,
 }
 
 /// What an operator reports.
@@ -98,7 +99,7 @@ pub(crate) struct ManagedResource {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueLater {
     /// What happens to a queue that is full.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
     behaviour: Option<QueueBehaviour>,
 }
 

@@ -1,4 +1,4 @@
-//! Further fields of an operator, and of what is told about a document.
+//! Further fields of an operator.
 
 use schemars::JsonSchema;
 
@@ -14,13 +14,11 @@ pub(crate) struct EntryLater {
     webhooks: Option<EntryWebhooks>,
     /// What may not be deleted.
     deletion_protection: Option<EntryProtection>,
-    /// Which pages the operator has.
-    endpoints: Option<Endpoints>,
     /// Every change is reconciled, whatever generation was seen before.
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
     /// Takes all finalizers off a resource that is deleted.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "it would take off what other controllers wait for: each takes off its own"))]
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "only the finalizers of Orkestra are removed: each controller removes its own"))]
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,
@@ -61,48 +59,13 @@ pub(crate) struct EntryProtection {
     strict_mode: Option<bool>,
 }
 
-/// Which pages an operator has.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Endpoints {
-    /// Any at all. Default `true`.
-    enabled: Option<bool>,
-    /// That of its health. Default `true`.
-    health: Option<bool>,
-    /// That of what it is. Default `true`.
-    info: Option<bool>,
-}
-
-/// Further fields of what is told about a document.
+/// Further fields of what is deprecated.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeprecationLater {
-    /// That the document is going out of use.
-    deprecation: Option<Deprecation>,
-}
-
-/// That a document is going out of use.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Deprecation {
-    /// Why, for people.
-    message: String,
-    /// What to use instead.
-    migrated_to: Option<String>,
-    /// When.
-    timeline: Option<Timeline>,
     /// What a user agrees to.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a deprecated Katalog warns and runs"))]
     accept: Option<Accept>,
-}
-
-/// When a document goes out of use; dates as `YYYY-MM-DD`.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Timeline {
-    /// The first day on which it is deprecated.
-    from: Option<String>,
-    /// The day on which it ends.
-    to: Option<String>,
 }
 
 /// What a user agrees to.

@@ -28,7 +28,7 @@ pub(crate) struct MetricSource {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ControlLater {
     /// Waits before the object.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "a delay holds a worker and settles nothing: ask for what is awaited with `when`"))]
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a delay blocks a worker; wait for a condition with `when`"))]
     sleep: Option<Span>,
 }
 
@@ -38,6 +38,7 @@ pub(crate) struct ControlLater {
 pub(crate) struct CustomLater {
     /// The status that the object gets when it is made.
     status: Option<serde_json::Value>,
-    /// Whether the kind has a status subresource. Default: read from the cluster.
+    /// Whether the kind has a status subresource.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the definition of the kind says so"))]
     has_status: Option<bool>,
 }

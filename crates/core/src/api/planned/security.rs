@@ -24,6 +24,15 @@ pub(crate) struct SpecLater {
     gateway: Option<serde_json::Value>,
     /// `true` stops all operators. Default `false`.
     suspend: Option<bool>,
+    /// Whether others may read the resources through `cross`.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "each entry of `spec.crds` has its own `crossAccess`"))]
+    cross_access: Option<bool>,
+    /// What a registry asks of what it takes.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
+    policy: Option<serde_json::Value>,
+    /// What is done when the document is published.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
+    publish: Option<serde_json::Value>,
 }
 
 /// Protection and webhooks. All share one server and one certificate.

@@ -136,7 +136,7 @@ fn support(schema: &Value) -> Support {
     match schema.get(SUPPORT).and_then(Value::as_str) {
         Some("later") => Support::Later,
         Some("refused") => Support::Refused(text(schema.get(REASON))),
-        Some(_) => Support::Ignored,
+        Some(_) => Support::Ignored(text(schema.get(REASON))),
         None => Support::Works,
     }
 }

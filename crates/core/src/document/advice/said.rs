@@ -1,12 +1,12 @@
-//! The parser's messages in our words.
+//! Replacements for the parser's messages.
 
 use super::super::yaml::SyntaxError;
 use crate::diagnostics::Code;
 
-/// What the parser says (how it begins), and what we say instead: code, message, mend.
+/// The start of a parser message and its replacement: code, message, fix.
 type Said = (&'static str, Code, &'static str, &'static str);
 
-/// A tab where only spaces may stand.
+/// A tab in a position where only spaces are permitted.
 pub(super) const TABS: Said = (
     "tabs disallowed",
     Code::Syntax,
@@ -150,8 +150,8 @@ const SAID: &[Said] = &[
     ),
 ];
 
-/// The parser's message in our words: without its position, which a diagnostic shows already, and
-/// without the options of its interface.
+/// Replaces the parser's message: without its position, which a diagnostic shows already, and without the options of its
+/// interface.
 pub(super) fn say(message: &str) -> SyntaxError {
     let error = |code, message: String, hint: &str| SyntaxError {
         code,

@@ -1,12 +1,12 @@
-//! Comments of a text.
+//! Finds the comments of a text.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Where the comments of a text stand, from `#` to the end of the line, in order.
+/// Returns the ranges of the comments in a text, from `#` to the end of the line, in order.
 ///
-/// Each line is read by itself. A line of a text of several lines that looks like a comment is taken for one: what is copied
-/// has it, too.
+/// Each line is parsed separately. A line of a multi-line string that looks like a comment counts as one. This does no harm
+/// because the copied text contains it too.
 pub(super) fn comments(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -19,7 +19,7 @@ pub(super) fn comments(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The byte that a line's comment begins at.
+/// Returns the offset of the comment in a line.
 fn comment(line: &str) -> Option<usize> {
     let (mut quote, mut closed) = (None, false);
     let mut is_escaped = false;
@@ -30,7 +30,7 @@ fn comment(line: &str) -> Option<usize> {
                 is_escaped = open == '"' && c == '\\' && !is_escaped;
             }
             Some(_) => (quote, closed) = (None, true),
-            // Two in a row stand for one.
+            // Two quotes in a row are an escaped quote.
             None if closed && c == '\'' && before == '\'' => quote = Some(c),
             None if c == '#' && before.is_whitespace() => return Some(at),
             None if ['"', '\''].contains(&c) && is_start(before) => quote = Some(c),
@@ -41,12 +41,12 @@ fn comment(line: &str) -> Option<usize> {
     None
 }
 
-/// Whether a quote behind this character begins a text.
+/// True if a quote after this character begins a string.
 fn is_start(before: char) -> bool {
     before.is_whitespace() || ['[', '{', ',', ':'].contains(&before)
 }
 
-/// Whether every comment of a text is in the other.
+/// True if the other text contains every comment of a text.
 pub(super) fn are_kept(text: &str, other: &str) -> bool {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for range in comments(other) {

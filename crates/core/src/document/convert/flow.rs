@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::layout::{Slot, Sort, Style};
 use super::scalar;
 use super::write::Writer;
-use crate::document::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 impl Writer<'_> {
-    /// Whether a value in braces can stay so: on one line, with nothing that has lines of its own.
+    /// True if a flow value can stay in flow style: on one line, without content that needs its own lines.
     pub(super) fn fits(&self, slot: &Slot<'_>, value: &Tree) -> bool {
         self.is_on_line(slot) && self.is_flat(value)
     }
@@ -39,7 +39,7 @@ impl Writer<'_> {
             }
     }
 
-    /// A value for use in braces, as the text has it where it can.
+    /// Returns a value in flow style, as written in the text where possible.
     pub(super) fn flow(&mut self, value: &Tree) -> String {
         let layout = self.layout;
         let slot = layout.source(value).map(|index| &layout.slots[index]);
@@ -85,7 +85,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A value in braces that has what it had, in other words.
+    /// Returns a flow value with the same contents, with renamed keys and words.
     fn spliced(&mut self, slot: &Slot<'_>, value: &Tree) -> Option<String> {
         let layout = self.layout;
         let entries = value.as_map().unwrap_or_default();

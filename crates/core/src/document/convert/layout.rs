@@ -1,29 +1,29 @@
-//! Where the entries of a document stand in its text.
+//! Finds the entries of a document in its text.
 
 use std::collections::HashMap;
 
-use crate::document::tree::{Span, Tree, TreeValue};
 use crate::document::yaml::Chunk;
+use crate::tree::{Span, Tree, TreeValue};
 
-/// The same where no map says it.
+/// The indentation if no map shows it.
 const INDENT: usize = 2;
 
-/// How a value is written.
+/// The style of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// A text, a number, a boolean or nothing.
+    /// A text, a number, a boolean or null.
     Scalar,
-    /// A map, an entry a line or more.
+    /// A map in block style, with at least one line per entry.
     Map,
-    /// A list, an item a line or more.
+    /// A list in block style, with at least one line per item.
     List,
-    /// In braces or brackets.
+    /// Flow style, in braces or brackets.
     Flow,
-    /// An alias, or in a way that is copied and not changed.
+    /// An alias, or a style that is copied unchanged.
     Opaque,
 }
 
-/// What kind of value stands at a place: several begin at the same byte.
+/// The kind of value at a position. Several values can begin at the same byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Sort {
     Scalar,
@@ -41,43 +41,43 @@ impl Sort {
     }
 }
 
-/// An entry of a map or an item of a list, with bytes of the document's text.
+/// An entry of a map or an item of a list. All fields are byte offsets in the document's text.
 #[derive(Debug)]
 pub(super) struct Slot<'t> {
-    /// The blank lines and comments before it begin here.
+    /// The start of the blank lines and comments before it.
     pub(super) lead: usize,
-    /// Its key, or its dash.
+    /// The start of its key or dash.
     pub(super) start: usize,
-    /// Behind its key or dash.
+    /// The end of its key or dash.
     pub(super) after: usize,
-    /// Its value.
+    /// The start of its value.
     pub(super) content: usize,
-    /// Behind its value. Of values in lines of their own, the same as `end`.
+    /// The end of its value. For block values, equal to `end`.
     pub(super) close: usize,
-    /// Behind the lines that it takes.
+    /// The end of its lines.
     pub(super) end: usize,
-    /// Bytes before `start` on its line.
+    /// The number of bytes before `start` on its line.
     pub(super) column: usize,
-    /// Whether it is an entry of a map.
+    /// True for an entry of a map.
     pub(super) is_entry: bool,
-    /// Whether it stands inside braces or brackets.
+    /// True inside braces or brackets.
     pub(super) is_inside: bool,
     pub(super) style: Style,
     /// The value as it was written.
     pub(super) value: &'t Tree,
-    /// What is in its value, in order of the text.
+    /// The slots in its value, in order of the text.
     pub(super) children: Vec<usize>,
 }
 
-/// All of a document. The first slot is the document itself.
+/// The slots of a document. The first is the document itself.
 pub(super) struct Layout<'t> {
     pub(super) text: &'t str,
-    /// Whether it is JSON: its keys have quotes.
+    /// True for JSON, where keys have quotes.
     pub(super) is_json: bool,
-    /// Bytes that maps stand further right than their keys.
+    /// The indentation of maps relative to their keys, in bytes.
     pub(super) indent: usize,
     base: usize,
-    /// Where each line starts.
+    /// The offset of each line.
     lines: Vec<usize>,
     pub(super) slots: Vec<Slot<'t>>,
     keys: HashMap<usize, usize>,
@@ -115,24 +115,24 @@ impl<'t> Layout<'t> {
         layout
     }
 
-    /// The start of the line that a byte stands on.
+    /// Returns the start of the line that contains a byte.
     pub(super) fn line_start(&self, at: usize) -> usize {
         let later = self.lines.partition_point(|start| *start <= at);
         later.checked_sub(1).map_or(0, |line| self.lines[line])
     }
 
-    /// The byte of the document's text that something stands at.
+    /// Returns the byte in the document's text for a span.
     pub(super) fn at(&self, span: Option<Span>) -> Option<usize> {
         let at = usize::try_from(span?.offset).ok()?.checked_sub(self.base)?;
         (at <= self.text.len()).then_some(at)
     }
 
-    /// The entry whose key stands at a byte.
+    /// Returns the entry whose key is at a byte.
     pub(super) fn keyed(&self, at: usize) -> Option<usize> {
         self.keys.get(&at).copied()
     }
 
-    /// Where a value was written.
+    /// Returns the slot of a value.
     pub(super) fn source(&self, value: &Tree) -> Option<usize> {
         let at = self.at(value.span)?;
         self.values.get(&(at, Sort::of(value))).copied()
@@ -179,7 +179,7 @@ impl<'t> Layout<'t> {
         index
     }
 
-    /// Places what is in a value.
+    /// Adds the slots in a value.
     fn fill(&mut self, index: usize) {
         let slot = &self.slots[index];
         let (value, style, content, end) = (slot.value, slot.style, slot.content, slot.close);
@@ -242,8 +242,8 @@ impl<'t> Layout<'t> {
         self.leading(line, start - line, floor)
     }
 
-    /// The start of the blank lines, the comments and the end of the document before the line that starts at `line`. Comments
-    /// that stand further right than `column` belong to what is before them.
+    /// Returns the start of the blank lines, comments and document end before the line that starts at `line`. Comments that
+    /// are indented further than `column` belong to the previous entry.
     fn leading(&self, mut line: usize, column: usize, floor: usize) -> usize {
         while line > floor {
             let before = if self.text[..line].ends_with('\n') {
@@ -265,7 +265,7 @@ impl<'t> Layout<'t> {
         line
     }
 
-    /// The dash of the item whose value stands at a byte.
+    /// Returns the dash of the item whose value starts at a byte.
     fn dash(&self, floor: usize, value: usize) -> Option<usize> {
         let mut at = value;
         loop {
@@ -275,7 +275,7 @@ impl<'t> Layout<'t> {
                 before = before.split(" #").next().unwrap_or_default();
             }
             before = before.trim_end();
-            // Anchors, tags and the marks of texts of several lines.
+            // Anchors, tags and block scalar indicators.
             while let Some((rest, token)) = before.rsplit_once(' ')
                 && token.starts_with(['&', '!', '|', '>'])
             {
@@ -292,7 +292,7 @@ impl<'t> Layout<'t> {
     }
 }
 
-/// Where a slot stands, as far as its surroundings say.
+/// The position of a slot, as far as the surrounding slots determine it.
 #[derive(Clone, Copy)]
 struct Place {
     lead: usize,
@@ -316,7 +316,7 @@ impl Place {
     }
 }
 
-/// Behind the bracket that closes the one at `open`.
+/// Returns the offset after the bracket that closes the one at `open`.
 fn closing(text: &str, open: usize, end: usize) -> usize {
     let mut depth = 0_usize;
     let (mut quote, mut is_escaped, mut is_comment, mut before) = (None, false, false, b' ');
@@ -345,7 +345,7 @@ fn closing(text: &str, open: usize, end: usize) -> usize {
     end
 }
 
-/// Behind an alias inside of braces.
+/// Returns the offset after an alias in braces.
 fn aliased(text: &str, after: usize, end: usize) -> usize {
     let rest = text.get(after..end).unwrap_or_default();
     after + rest.find([',', '}', ']', '\n']).unwrap_or(rest.len())

@@ -1,14 +1,14 @@
-//! Documents rewritten to today's spelling, by edits of their text.
+//! Rewrites documents to the present spelling, by edits of their text.
 //!
 //! ```text
-//! text ─ parse ─► Tree as written ─ normalise ─► Tree in today's spelling
-//!           │ layout: where each entry stands           │
-//!           └───────────────► write ◄───────────────────┘ each value of the second tree from its place in the text
+//! text ─ parse ─► Tree as written ─ normalise ─► Tree in the present spelling
+//!           │ layout: the position of each entry        │
+//!           └───────────────► write ◄───────────────────┘ copies each value of the second tree from the text
 //! ```
 //!
-//! No rule is listed here: values keep their positions when [`normalise`](super::normalise) moves them, so the two trees say
-//! what to rename and what to move. Comments, blank lines, quotes and the order of keys stay. The result is parsed again: a
-//! document is changed only if the result means the same and no comment is lost.
+//! This module contains no rules: values keep their positions when [`normalise`](super::normalise) moves them, so the
+//! difference between the trees determines the renames and moves. Comments, blank lines, quotes and the order of keys are
+//! kept. The result is parsed again: a document is changed only if the result has the same meaning and no comment is lost.
 
 mod comments;
 mod flow;
@@ -22,29 +22,29 @@ use self::layout::Layout;
 use self::write::Writer;
 use super::kinds::{DocumentKind, normalise_as};
 use super::source;
-use super::tree::{Tree, TreeValue};
 use super::yaml::Chunk;
 use crate::api::names;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::tree::{Tree, TreeValue};
 
-/// A text in today's spelling.
+/// A text in the present spelling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Converted {
     /// The text.
     pub text: String,
-    /// The old spellings of the text as it was, each with its place there.
+    /// The old spellings in the input, with their positions there.
     pub found: Vec<Diagnostic>,
-    /// What is left in the result, each with its place in the result: old spellings that cannot be rewritten, and fields
-    /// that are set in two spellings.
+    /// Problems that remain in the result, with their positions in the result: old spellings that cannot be rewritten, and
+    /// fields that are set in two spellings.
     pub left: Vec<Diagnostic>,
 }
 
-/// Rewrites every Katalog, Motif and Komposer of a stream to today's spelling; documents of other kinds stay as they are.
+/// Rewrites every Orkestra document of a stream to the present spelling. Other documents stay unchanged.
 ///
-/// `file` is how messages call the text. Converting the result again changes nothing.
+/// Messages refer to the text as `file`. Converting the result again changes nothing.
 ///
 /// # Errors
-/// Every problem of every document that cannot be parsed, with its place.
+/// Every problem of every document that cannot be parsed, with its position.
 ///
 /// ```
 /// let old = "kind: Motif\napiVersion: orkestra.orkspace.io/v1\nspec:\n  resources:\n    # claims\n    pvcs: []\n";
@@ -74,7 +74,7 @@ pub fn convert(file: &str, text: &str) -> Result<Converted, Diagnostics> {
     })
 }
 
-/// One document in today's spelling; none when it is that already, or cannot be rewritten.
+/// Rewrites one document; `None` if it has the present spelling already, or cannot be rewritten.
 fn document(chunk: Chunk<'_>, tree: &Tree, file: &str, found: &mut Diagnostics) -> Option<String> {
     let mut problems = Diagnostics::default();
     let today = today(tree, &mut problems)?;
@@ -96,7 +96,8 @@ fn document(chunk: Chunk<'_>, tree: &Tree, file: &str, found: &mut Diagnostics) 
     (is_same && comments::are_kept(chunk.text, &text)).then_some(text)
 }
 
-/// The text of a document as `today` has it. Comments that stand at nothing that is written come before what follows them.
+/// Writes the text of a document according to `today`. Comments that belong to no written entry are placed before the next
+/// one.
 fn rewrite(chunk: Chunk<'_>, tree: &Tree, today: &Tree) -> String {
     let layout = Layout::of(chunk, tree);
     let none = BTreeMap::new();
@@ -111,8 +112,8 @@ fn rewrite(chunk: Chunk<'_>, tree: &Tree, today: &Tree) -> String {
     second.into_text()
 }
 
-/// The tree in today's spelling, each block where its author wrote it: beside `spec` and in it are both right. None for
-/// documents of other kinds.
+/// Returns the tree in the present spelling, with each block where the author wrote it, because both next to `spec` and
+/// inside it are valid. `None` for documents of other kinds.
 fn today(tree: &Tree, found: &mut Diagnostics) -> Option<Tree> {
     let kind = DocumentKind::parse(tree.get("kind")?.as_str()?)?;
     let mut today = tree.clone();
@@ -133,14 +134,14 @@ fn today(tree: &Tree, found: &mut Diagnostics) -> Option<Tree> {
             && today.get(name).is_none()
             && let Some((key, value)) = today.take(&["spec", name])
         {
-            // Cannot fail: nothing is there.
+            // Cannot fail: the key does not exist.
             let _ = today.put(&[name], key, value);
         }
     }
     Some(today)
 }
 
-/// Everything in a text that is said about spellings, with its place.
+/// Returns all diagnostics about spellings in a text, with positions.
 fn spellings(file: &str, text: &str) -> Result<Vec<Diagnostic>, Diagnostics> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut all = Vec::new();

@@ -1,13 +1,13 @@
-//! Single values as YAML text.
+//! Writes single values as YAML.
 
-use crate::document::tree::{Tree, TreeValue};
+use crate::tree::{Tree, TreeValue};
 
-/// Words that YAML 1.1 or 1.2 reads as something other than text.
+/// Words that YAML 1.1 or 1.2 does not read as text.
 const WORDS: &[&str] = &[
     "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf",
 ];
 
-/// A value that is neither a map nor a list. `was` is how the text had it: its quotes stay.
+/// Writes a value that is neither a map nor a list. `was` is its previous text; its quotes are kept.
 pub(super) fn scalar(value: &Tree, was: &str) -> String {
     match &value.value {
         TreeValue::Str(text) if was.starts_with('\'') && !text.contains(['\'', '\n']) => {
@@ -19,7 +19,7 @@ pub(super) fn scalar(value: &Tree, was: &str) -> String {
     }
 }
 
-/// A text without quotes where that is safe.
+/// Writes a text, without quotes where that is safe.
 pub(super) fn plain(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || ['_', '-', '.', '/', ' '].contains(&c);
     let is_safe = text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -33,7 +33,7 @@ pub(super) fn plain(text: &str) -> String {
     }
 }
 
-/// A text in double quotes. YAML has the escapes of JSON.
+/// Writes a text in double quotes. YAML has the escapes of JSON.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! The text of a document in today's spelling, made of pieces of the text as it was.
+//! Writes a document in the present spelling from parts of the original text.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -6,18 +6,18 @@ use std::ops::Range;
 use super::comments::comments;
 use super::layout::{Layout, Slot, Sort, Style};
 use super::scalar;
-use crate::document::tree::{Key, Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// Writes a document.
 pub(super) struct Writer<'a> {
     pub(super) layout: &'a Layout<'a>,
-    /// Comments to write before what starts at a byte of the text.
+    /// Comments to write before the entry that starts at a byte of the text.
     strays: &'a BTreeMap<usize, Vec<String>>,
     eol: &'static str,
     out: String,
-    /// What of the text is in the result.
+    /// The parts of the text that are in the result.
     pub(super) copied: Vec<Range<usize>>,
-    /// The starts of what was written by itself.
+    /// The starts of entries that were written separately.
     written: Vec<usize>,
     /// Slots whose leading comments are written.
     led: HashSet<usize>,
@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
         self.out
     }
 
-    /// The comments that are not in the result, each by the start of what it shall be written before.
+    /// Returns the comments that are not in the result, by the start of the entry that they must precede.
     pub(super) fn strays(&self) -> BTreeMap<usize, Vec<String>> {
         let mut written = self.written.clone();
         written.sort_unstable();
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
         &layout.slots[index]
     }
 
-    /// Copies a part of the text, its lines moved to the right by `by` bytes.
+    /// Copies a part of the text, with its lines moved to the right by `by` bytes.
     fn copy(&mut self, range: Range<usize>, by: isize) {
         let Some(text) = self
             .layout
@@ -118,14 +118,14 @@ impl<'a> Writer<'a> {
         self.out.extend(std::iter::repeat_n(' ', column));
     }
 
-    /// Ends the last line, when it has no end.
+    /// Ends the last line, if it has no line break.
     fn fresh_line(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with('\n') {
             self.out.push_str(self.eol);
         }
     }
 
-    /// Writes the comments that belong before what starts at a byte.
+    /// Writes the comments that belong before the entry that starts at a byte.
     fn stray(&mut self, start: usize, column: usize) {
         let strays = self.strays;
         for comment in strays.get(&start).into_iter().flatten() {
@@ -136,7 +136,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes everything behind the key or the dash of a slot, which stands at `column` now.
+    /// Writes everything after the key or the dash of a slot, whose column is now `column`.
     fn value(&mut self, index: usize, value: &Tree, column: usize) {
         let slot = self.slot(index);
         let by = shift(slot.column, column);
@@ -176,7 +176,7 @@ impl<'a> Writer<'a> {
         self.open.pop();
     }
 
-    /// Writes the value of a key that has none in the text.
+    /// Writes the value of a key that is not in the text.
     fn made(&mut self, value: &Tree, column: usize, is_entry: bool) {
         match &value.value {
             TreeValue::Map(entries) if is_entry && !entries.is_empty() => {
@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The entries of a map in order of the text: those of `within` first, those from elsewhere last.
+    /// Returns the entries of a map in order of the text: those of `within` first, those moved here last.
     pub(super) fn ordered<'t>(
         &self,
         entries: &'t [(Key, Tree)],
@@ -221,7 +221,7 @@ impl<'a> Writer<'a> {
         order.into_iter().map(|(_, entry)| entry).collect()
     }
 
-    /// The starts of keys that a map has from elsewhere, by `<<`.
+    /// Returns the starts of the keys that a map gets from elsewhere through `<<`.
     fn merged(&self, slot: &Slot<'_>) -> HashSet<usize> {
         let own: HashSet<usize> = slot
             .children
@@ -233,7 +233,7 @@ impl<'a> Writer<'a> {
         starts.filter(|start| !own.contains(start)).collect()
     }
 
-    /// Where an entry was written: whole, or only its value.
+    /// Returns the origin of an entry: the whole entry, or only its value.
     pub(super) fn source(&self, key: &Key, value: &Tree) -> Option<usize> {
         let whole = self
             .layout
@@ -241,12 +241,12 @@ impl<'a> Writer<'a> {
             .and_then(|at| self.layout.keyed(at));
         let whole = whole.filter(|index| self.slot(*index).value.span == value.span);
         let alone = || self.layout.source(value);
-        // A map that is new may begin where the map around it does.
+        // A new map may begin at the same byte as the map around it.
         let is_around = |index: &usize| Sort::of(value) == Sort::Map && self.open.contains(index);
         whole.or_else(|| alone().filter(|index| *index > 0 && !is_around(index)))
     }
 
-    /// Writes an entry of a map in lines.
+    /// Writes an entry of a map in block style.
     fn entry(&mut self, key: &Key, value: &Tree, column: usize) {
         self.fresh_line();
         let Some(index) = self.source(key, value) else {
@@ -292,7 +292,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A key as the text has it, or today's.
+    /// Returns a key as in the text, or its present spelling.
     pub(super) fn key(&mut self, key: &Key, slot: &Slot<'_>) -> String {
         let text = &self.layout.text[slot.start..slot.after.max(slot.start)];
         let is_own = slot.is_entry && self.layout.at(key.span) == Some(slot.start);
@@ -305,7 +305,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes an item of a list in lines, its dash at `column`.
+    /// Writes an item of a list in block style, its dash at `column`.
     fn item(&mut self, index: usize, value: &Tree, column: usize) {
         let slot = self.slot(index);
         let by = shift(slot.column, column);
@@ -331,7 +331,7 @@ impl<'a> Writer<'a> {
         self.entries(entries, Some(index), inner);
         self.open.pop();
         let map = std::mem::replace(&mut self.out, before);
-        // The comments before the first key come before the dash.
+        // Comments before the first key are written before the dash.
         let is_lead = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
         let lead: usize = map
             .split_inclusive('\n')
@@ -347,7 +347,7 @@ impl<'a> Writer<'a> {
             .push_str(rest.get(inner.min(rest.len())..).unwrap_or_default());
     }
 
-    /// Whether a value stands on the line of its key.
+    /// True if a value is on the line of its key.
     pub(super) fn is_on_line(&self, slot: &Slot<'_>) -> bool {
         !self.layout.text[slot.after..slot.close.max(slot.after)].contains('\n')
     }
@@ -361,7 +361,7 @@ fn moved(column: usize, by: isize) -> usize {
     column.saturating_add_signed(by)
 }
 
-/// Whether anything of a value is in the text. What is not is what a reader adds by itself.
+/// True if any part of a value is in the text. The rest was added when the document was read.
 fn is_written(value: &Tree) -> bool {
     value.span.is_some()
         || match &value.value {

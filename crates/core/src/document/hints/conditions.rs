@@ -1,6 +1,6 @@
 //! Conditions written as expressions: `spec.tier == "gold"`.
 
-/// Operators of expressions, longer ones first, and the fields that ask the same.
+/// Operators of expressions, longer ones first, and the equivalent fields.
 const OPERATORS: [(&str, &str); 8] = [
     ("==", "equals"),
     ("!=", "notEquals"),
@@ -12,7 +12,7 @@ const OPERATORS: [(&str, &str); 8] = [
     ("=", "equals"),
 ];
 
-/// The fields of the condition that an expression means; nothing where it says more than one comparison.
+/// Returns the condition fields for an expression; `None` if it has more than one comparison.
 pub(super) fn meant(text: &str) -> Option<String> {
     let text = text.trim_matches(['{', '}', '$', ' ']);
     if text.contains("&&") || text.contains("||") {
@@ -37,7 +37,7 @@ pub(super) fn meant(text: &str) -> Option<String> {
     })
 }
 
-/// A path as conditions have it.
+/// Returns a path in the form that conditions use.
 fn path(text: &str) -> Option<&str> {
     let text = text.trim_matches(['{', '}', '$', ' ']);
     let text = text

@@ -1,26 +1,26 @@
-//! Fields as other tools have them: Kubernetes' own manifests, Compose, kro, Crossplane.
+//! Fields of other tools: Kubernetes' own manifests, Compose, kro, Crossplane.
 
 use crate::api::shape::ObjectShape;
 
-/// What to write instead of fields that are not known where they stand.
+/// Fields that are unknown in their position, and the replacement.
 struct Row {
-    /// Their names, compared in any case.
+    /// The names, compared without case.
     names: &'static [&'static str],
-    /// A field of ours that only the maps have where they are meant.
+    /// One of our fields that only the relevant maps have.
     beside: &'static str,
     instead: Instead,
 }
 
 enum Instead {
-    /// This.
+    /// A literal hint.
     Hint(&'static str),
-    /// The field, in the spec of the pod.
+    /// The field in the spec of the Pod.
     PodPatch,
-    /// The field, in the container.
+    /// The field in the container.
     ContainerPatch,
-    /// The field, in the spec of the object.
+    /// The field in the spec of the object.
     SpecPatch,
-    /// The field, at the root of the object.
+    /// The field at the root of the object.
     RootPatch,
 }
 
@@ -34,7 +34,7 @@ const fn row(names: &'static [&'static str], beside: &'static str, instead: Inst
     }
 }
 
-/// The first row that fits counts.
+/// The first matching row is used.
 static TABLE: &[Row] = &[
     // Pods.
     row(
@@ -348,7 +348,7 @@ static TABLE: &[Row] = &[
     ),
 ];
 
-/// What to write instead of the field `name`, in the map `object`.
+/// Returns the replacement for the field `name` in the map `object`.
 pub(super) fn instead(name: &str, object: &ObjectShape) -> Option<String> {
     let is_named = |row: &&Row| {
         row.names
@@ -377,7 +377,7 @@ pub(super) fn instead(name: &str, object: &ObjectShape) -> Option<String> {
     })
 }
 
-/// Where the spec of the pod is in an object of a kind.
+/// Returns the path of the Pod spec in an object of a kind.
 fn pod_spec(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &["spec"],

@@ -1,8 +1,8 @@
-//! The fields of a call, each by itself.
+//! The fields of a call, each checked separately.
 
 use std::time::Duration;
 
-use super::Token;
+use super::{Piece, Retry, Token};
 use crate::{
     api::{
         calls::{Backoff, CallAuth, CallSecret, RetryBackoff},
@@ -12,19 +12,19 @@ use crate::{
     },
     diagnostics::Code,
     plan::{Coerce, Leaf},
-    reconcile::calls::{Piece, Retry},
     resources::scope::At,
 };
 
-/// How long a try may take, where nothing is declared.
+/// Default timeout of one attempt.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a try may take at most. Source: language reference, external calls.
+/// Maximum timeout of one attempt. Source: language reference, external calls.
 const MOST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most tries of one call.
+/// Maximum number of attempts of one call.
 const MOST_ATTEMPTS: u32 = 10;
-/// Longest wait between two tries.
+/// Longest delay between two attempts.
 const MOST_WAIT: Duration = Duration::from_mins(5);
-/// Headers that say how the message is sent, which is not the Katalog's to say; those that start with `proxy-` too.
+/// Headers that control message framing and connections, which a Katalog cannot set; those that start with `proxy-`
+/// likewise.
 const OWN_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
@@ -163,7 +163,7 @@ pub(super) fn retry(at: &At<'_>, declared: Option<&RetryBackoff>) -> Retry {
     }
 }
 
-/// A number from 1 to 10, in thousandths.
+/// Converts a number from 1 to 10 to thousandths.
 fn thousandths(times: f64) -> u32 {
     let times = format!("{:.0}", times * 1000.0);
     times.parse().unwrap_or(1000)
@@ -211,7 +211,7 @@ fn secret(at: &At<'_>, declared: &CallSecret) -> Token {
     }
 }
 
-/// Text with `$VAR` and `${VAR}`; another `$` is itself.
+/// Parses text with `$VAR` and `${VAR}`; any other `$` is literal.
 fn pieces(text: &str) -> Box<[Piece]> {
     let mut pieces = Vec::new();
     let (mut plain, mut rest) = (String::new(), text);

@@ -1,11 +1,11 @@
-//! The lifecycle blocks of an operator: its own, and those of the Motifs that it imports.
+//! The lifecycle blocks of an operator, and those of the Motifs that it imports.
 
 use crate::{
     api::{Lifecycle, OperatorBox, children::ForEach, motif::MotifResources},
     resources::{Pods, Shorthand, Workload, scope::At},
 };
 
-/// The lifecycle block that an entry stands in.
+/// The lifecycle block of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
     /// `onCreate`.
@@ -18,15 +18,15 @@ pub(crate) enum Block {
 
 /// A lifecycle block of the operatorBox, or of a Motif.
 pub(crate) struct Declared<'a> {
-    /// Where it stands.
+    /// Its path.
     pub(crate) at: At<'a>,
     pub(super) block: Block,
     pub(crate) lifecycle: &'a Lifecycle,
-    /// The import that it comes from.
+    /// The import that declares it.
     pub(crate) import: Option<usize>,
 }
 
-/// The blocks of the operatorBox at `at`.
+/// Returns the blocks of the operatorBox at `at`.
 pub(crate) fn of_box<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<Declared<'a>> {
     let blocks = [
         ("onCreate", Block::Create, &declared.on_create),
@@ -43,7 +43,7 @@ pub(crate) fn of_box<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<Declared
     declared.collect()
 }
 
-/// The blocks of a Motif whose `resources` are at `at`.
+/// Returns the blocks of a Motif whose `resources` are at `at`.
 pub(crate) fn of_motif<'a>(
     at: &At<'a>,
     resources: &'a MotifResources,
@@ -68,8 +68,8 @@ pub(crate) fn of_motif<'a>(
     once.into_iter().chain([kept]).collect()
 }
 
-/// The workloads that Services of one import, or of the operatorBox, can select: its own. Where it has none: those of
-/// the others, as far as they read no inputs, which are not the same there.
+/// Returns the workloads that Services of one import, or of the operatorBox, can select: its own. If it has none, those of
+/// the others that read no inputs, since inputs differ between imports.
 pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> Vec<Workload<'a>> {
     let of = |is_wanted: &dyn Fn(&Declared<'_>) -> bool| -> Vec<Workload<'a>> {
         let wanted = blocks.iter().filter(|block| is_wanted(block));
@@ -91,7 +91,7 @@ pub(super) fn selectable<'a>(blocks: &[Declared<'a>], import: Option<usize>) -> 
     others
 }
 
-/// The workloads whose names can be told where an entry is made for `each` element, or for none.
+/// Returns the workloads whose names are known to an entry that is expanded for `each`, or not expanded.
 pub(super) fn within_reach<'a>(
     workloads: &[Workload<'a>],
     each: Option<&ForEach>,
@@ -100,7 +100,7 @@ pub(super) fn within_reach<'a>(
     workloads.iter().filter(is_near).cloned().collect()
 }
 
-/// The workloads that Services can select. Their own compilation reports what is wrong with them.
+/// Returns the workloads that Services can select. Their own compilation reports their problems.
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
     let workload = |(index, entry): (usize, &'a dyn Shorthand)| {
         let Pods { port } = entry.pods()?;
@@ -119,7 +119,7 @@ fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
         .collect()
 }
 
-/// The entries of the kinds that have a list of their own, each with its place in that.
+/// Returns the entries of the kinds that have their own list, each with its index in that list.
 pub(crate) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
     let Lifecycle {
         deployments,
@@ -133,7 +133,7 @@ pub(crate) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
         ingresses,
         network_policies,
         config_maps,
-        // They last, or are copies of one of two kinds.
+        // Compiled separately: a Secret may have generated values, or be a copy of one of two kinds.
         secrets: _,
         service_accounts,
         roles,

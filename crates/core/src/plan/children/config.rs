@@ -1,4 +1,4 @@
-//! Secrets that last, those of Ingresses too, and pods that roll with what they use.
+//! Secrets with generated values, including those of Ingresses, and pods that roll when their configuration changes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,14 +14,15 @@ use crate::{
     resources::{Source, config, ingress, scope::At},
 };
 
-/// The default name of a Secret with a certificate.
+/// The default name of a certificate Secret.
 const TLS_NAME: &str = "{{ .metadata.name }}-tls";
-/// Shortest time that values last.
+/// Shortest lifetime of generated values.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How long a certificate is valid where nothing is said.
+/// Default validity of a certificate.
 const VALID_FOR: Duration = Duration::from_hours(365 * 24);
 
-/// The plan of a workload whose pods roll when what they use changes, if its entry asks for that.
+/// Returns the plan of a workload whose pods roll when the Secrets or `ConfigMaps` that they use change, if the entry asks
+/// for it.
 pub(super) fn rolling(at: &At<'_>, plan: ChildPlan, asked: Option<bool>) -> ChildPlan {
     let rolls = asked == Some(true);
     if rolls && references::kinds(&plan.body).is_empty() {
@@ -34,14 +35,14 @@ pub(super) fn rolling(at: &At<'_>, plan: ChildPlan, asked: Option<bool>) -> Chil
 }
 
 impl CertificatePlan {
-    /// How old it may become: after two thirds of its life there is another one.
+    /// The age at which it is renewed: two thirds of its validity.
     fn due(&self) -> Duration {
         self.valid_for * 2 / 3
     }
 }
 
 impl Surroundings<'_> {
-    /// The Secret with the certificate of an Ingress that asks for one. What is wrong with its entry is told once.
+    /// Compiles the certificate Secret of an Ingress that asks for one. Problems of its entry are reported once.
     pub(super) fn certificate_of(&self, shell: &Entry<'_>, entry: &Ingress) -> Option<ChildPlan> {
         let tls = entry.tls.as_ref().filter(|tls| tls.create == Some(true))?;
         let at = shell.at.shared();
@@ -86,7 +87,7 @@ impl Surroundings<'_> {
         })
     }
 
-    /// The Secret of an entry, or one in each of its namespaces.
+    /// Compiles the Secret of an entry, or one in each of its namespaces.
     pub(super) fn secrets<'e>(&self, shell: Entry<'e>, entry: &'e Secret) -> Vec<ChildPlan> {
         let lasting = lasting(&shell, entry);
         let shell = Entry {
@@ -130,7 +131,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// How a Secret lasts, if it does.
+/// Compiles the plan for a Secret with generated values, if it has any.
 fn lasting(shell: &Entry<'_>, entry: &Secret) -> Option<LastingPlan> {
     let at = &shell.at;
     let rotate_after = span(&at.field("rotateAfter"), entry.rotate_after);
@@ -154,7 +155,7 @@ fn lasting(shell: &Entry<'_>, entry: &Secret) -> Option<LastingPlan> {
     })
 }
 
-/// What a Secret that lasts cannot have.
+/// Reports the fields that a Secret with generated values cannot have.
 fn exclusions(at: &At<'_>, entry: &Secret) {
     if entry.once == Some(false) && entry.rotate_after.is_some() && entry.tls.is_none() {
         at.field("rotateAfter").error_hint(
@@ -182,7 +183,7 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
     }
 }
 
-/// `once` wins over whatever else says that the Secret is kept as declared.
+/// Warns if other fields say that the Secret is kept as declared: `once` takes precedence.
 fn warn_of_reconcile(shell: &Entry<'_>, entry: &Secret) {
     const MESSAGE: &str = "`once` wins: the Secret is left alone while it is there";
     let at = &shell.at;
@@ -245,7 +246,7 @@ fn certificate(
     }
 }
 
-/// A time that is not too short.
+/// Returns a duration, checked against the minimum.
 fn span(at: &At<'_>, span: Option<Span>) -> Option<Duration> {
     let Span(declared) = span?;
     if declared < SHORTEST {

@@ -1,4 +1,4 @@
-//! Copies: what an entry takes from an object that somebody else made, and the namespaces that it is made in.
+//! Copies: the source object that an entry copies, and the namespaces that it is created in.
 
 use super::{Block, Entry, Surroundings};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Surroundings<'_> {
-    /// The children of an entry that may be a copy, and may be made in several namespaces.
+    /// Compiles the children of an entry that may be a copy, and may be created in several namespaces.
     pub(super) fn copies(
         &self,
         shell: &Entry<'_>,
@@ -22,7 +22,7 @@ impl Surroundings<'_> {
         child: impl Fn(&Entry<'_>) -> Option<ChildPlan>,
     ) -> Vec<ChildPlan> {
         let copy = self.copy(&shell.at, source, copies);
-        // A copy follows what it is of, in every block.
+        // A copy follows its source in every block.
         let following = Control {
             reconcile: Some(true),
             ..shell.control.clone()
@@ -48,7 +48,7 @@ impl Surroundings<'_> {
         plans.into_iter().map(with).collect()
     }
 
-    /// What an entry is a copy of, if it is one.
+    /// Compiles the source of a copy, if the entry is one.
     fn copy(&self, at: &At<'_>, source: &Source<'_>, copies: &Copies) -> Option<CopyPlan> {
         let Some(name) = source.name else {
             let given = [
@@ -86,7 +86,7 @@ impl Surroundings<'_> {
                 "the custom resource decides what is copied from another namespace: without `allowedSources` only objects of its own namespace are copied",
                 format!("to permit others, add `allowedSources: [{}/{}]`, as narrow as possible", permitted.0, permitted.1),
             );
-            // Each pass refuses what nobody permits.
+            // Each pass refuses a source that is not permitted.
             allowed = Some(Box::default());
         }
         Some(CopyPlan {
@@ -99,7 +99,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// A name that is not empty.
+/// Returns a name that is not empty.
 fn named(at: &At<'_>, text: &Text, rule: NameRule) -> Option<Leaf> {
     let leaf = at.leaf(text, Coerce::OptionalText)?;
     if leaf
@@ -114,7 +114,7 @@ fn named(at: &At<'_>, text: &Text, rule: NameRule) -> Option<Leaf> {
     is_legal.then_some(leaf)
 }
 
-/// The patterns; none where nothing is listed.
+/// Returns the patterns; `None` if nothing is listed.
 fn allowed(at: &At<'_>, patterns: &[String]) -> Option<Box<[Allowed]>> {
     let parse = |(index, text): (usize, &String)| {
         let parsed = Allowed::parse(text);
@@ -131,7 +131,7 @@ fn allowed(at: &At<'_>, patterns: &[String]) -> Option<Box<[Allowed]>> {
     (!patterns.is_empty()).then_some(parsed)
 }
 
-/// One child for each namespace.
+/// Compiles one child for each namespace.
 fn spread(
     shell: &Entry<'_>,
     namespaces: &[Text],
@@ -146,7 +146,7 @@ fn spread(
     let mut plans = Vec::with_capacity(namespaces.len());
     for (index, text) in namespaces.iter().enumerate() {
         let at = shell.at.field("toNamespaces").index(index);
-        // What is wrong with the entry is told once.
+        // Problems of the entry are reported once.
         let shell = Entry {
             at: shell.at.shared(),
             namespace: None,

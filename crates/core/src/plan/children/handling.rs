@@ -1,4 +1,4 @@
-//! How the object of an entry is handled: whether it is kept as declared, and what becomes of it when its conditions do not hold.
+//! How the object of an entry is handled: whether drift is corrected, and what happens when its conditions do not hold.
 
 use super::Block;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     resources::scope::At,
 };
 
-/// How an entry's object is kept.
+/// Returns the mode of an entry's object.
 pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
     if block == Block::Delete {
         if control.reconcile.is_some() {
@@ -19,7 +19,7 @@ pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Contro
     }
     let is_job = *kind == GroupKind::parse("Job.batch");
     let wanted = match (block, control.reconcile) {
-        // What is declared is what is done.
+        // The declared value takes effect, so there is no warning.
         (Block::Reconcile, Some(false)) if is_job => Mode::Once,
         (Block::Reconcile, Some(false)) => {
             at.field("reconcile").warn_hint(
@@ -42,7 +42,7 @@ pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Contro
     wanted
 }
 
-/// What the entry itself declares.
+/// Returns the `onFalse` that the entry itself declares.
 pub(super) fn on_false(
     at: &At<'_>,
     mode: Mode,
@@ -70,10 +70,10 @@ pub(super) fn on_false(
     })
 }
 
-/// Kinds whose data goes with the object.
+/// Kinds whose data is lost with the object.
 const WITH_DATA: [&str; 3] = ["Namespace", "PersistentVolume", "PersistentVolumeClaim"];
 
-/// Whether the object is created again where a field of it cannot change.
+/// True if the object is recreated when an immutable field changes.
 pub(super) fn recreates(at: &At<'_>, mode: Mode, kind: &GroupKind, control: &Control) -> bool {
     let Some(declared) = control.on_immutable else {
         return false;

@@ -1,4 +1,4 @@
-//! What conditions ask of their fields.
+//! Compiles the tests of conditions.
 
 use regex::{Regex, RegexBuilder};
 
@@ -13,13 +13,13 @@ use crate::{
     value::Node,
 };
 
-/// Memory that a compiled expression may take, in bytes.
+/// Maximum memory of a compiled expression, in bytes.
 const MOST_REGEX_BYTES: usize = 256 * 1024;
 
 /// Compiles a regular expression.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The message of the parser.
 pub(crate) fn regex(text: &str) -> Result<Regex, String> {
     let built = RegexBuilder::new(text).size_limit(MOST_REGEX_BYTES).build();
     built.map_err(|error| match error {
@@ -32,16 +32,16 @@ pub(crate) fn regex(text: &str) -> Result<Regex, String> {
     })
 }
 
-/// Whether other custom resources are asked.
+/// True if the test reads other custom resources.
 pub(super) fn is_unique(test: &Test) -> bool {
     matches!(test.relation, Relation::Unique)
 }
 
-/// Where the right side of a test stands, and what is written there.
+/// The path of the right side of a test, and its text.
 type Right<'a> = (At<'a>, Texts);
 
-/// The tests of the condition at `at`, of which there is one at least unless it asks for the time; nothing where one is
-/// wrong, which is reported.
+/// Compiles the tests of the condition at `at`, at least one unless it asks for the time; `None` if one is invalid, which
+/// is reported.
 pub(super) fn compile(at: &At<'_>, declared: &GateCondition) -> Option<Box<[Test]>> {
     let value_type = declared.value_type.unwrap_or_default();
     if declared.operator.is_none() && declared.value.is_some() {
@@ -69,7 +69,7 @@ pub(super) fn compile(at: &At<'_>, declared: &GateCondition) -> Option<Box<[Test
         let message = "`valueType` counts for `equals`, `notEquals`, `in` and `notIn`";
         at.field("valueType").warn(Code::NoEffect, message);
     }
-    // All of them, so that what is wrong with each is told.
+    // All of them, so that every problem is reported.
     let tests: Vec<Option<Test>> = asked
         .into_iter()
         .map(|(operator, right)| {
@@ -80,8 +80,8 @@ pub(super) fn compile(at: &At<'_>, declared: &GateCondition) -> Option<Box<[Test
     tests.into_iter().collect()
 }
 
-/// The operators of a condition, each with the key that holds what it compares with, and that: those that are keys of their
-/// own, then `operator`.
+/// Returns the operators of a condition, each with the key and the value that it compares with: first those that are keys
+/// of their own, then `operator`.
 fn operators(declared: &GateCondition) -> Vec<(GateOperator, Option<(&'static str, Texts)>)> {
     use GateOperator as Op;
     let d = declared;
@@ -132,7 +132,7 @@ fn operators(declared: &GateCondition) -> Vec<(GateOperator, Option<(&'static st
     valued.chain(unary).chain(named).collect()
 }
 
-/// The operators of a condition, each with what it compares with.
+/// Returns the operators of a condition, each with the value that it compares with.
 pub(crate) fn asked(declared: &GateCondition) -> Vec<(GateOperator, Option<Texts>)> {
     let all = operators(declared).into_iter();
     all.map(|(operator, right)| (operator, right.map(|(_, value)| value)))
@@ -188,7 +188,7 @@ fn test(
     })
 }
 
-/// The operator that one that begins with `not` turns around.
+/// Returns the operator that one beginning with `not` negates.
 fn opposite(operator: GateOperator) -> GateOperator {
     use GateOperator as Op;
     match operator {
@@ -201,7 +201,7 @@ fn opposite(operator: GateOperator) -> GateOperator {
     }
 }
 
-/// An operator that compares with one value.
+/// Compiles an operator that compares with one value.
 fn of_one(operator: GateOperator, right: Right<'_>, value_type: ValueType) -> Option<Relation> {
     use GateOperator as Op;
     let (at, texts) = right;
@@ -233,7 +233,7 @@ fn of_one(operator: GateOperator, right: Right<'_>, value_type: ValueType) -> Op
     }
 }
 
-/// An operator that compares with several values.
+/// Compiles an operator that compares with several values.
 fn of_many(operator: GateOperator, right: &Right<'_>, value_type: ValueType) -> Option<Relation> {
     let (at, texts) = right;
     let members = members(at, texts)?;
@@ -282,7 +282,7 @@ fn members(at: &At<'_>, texts: &Texts) -> Option<Members> {
     })
 }
 
-/// The values, as far as they are written out and none is a template.
+/// Returns the values if all are literal.
 fn written(members: &Members) -> Option<Vec<String>> {
     match members {
         Members::Each(leaves) => leaves
@@ -296,7 +296,7 @@ fn written(members: &Members) -> Option<Vec<String>> {
     }
 }
 
-/// Checks the values that are written out.
+/// Checks the literal values.
 fn for_each(at: &At<'_>, members: &Members, value_type: ValueType) -> Option<()> {
     match members {
         Members::Each(leaves) => {
@@ -319,7 +319,7 @@ fn for_each(at: &At<'_>, members: &Members, value_type: ValueType) -> Option<()>
     }
 }
 
-/// Checks that a leaf that is no template is of the type.
+/// Checks that a literal leaf has the type.
 fn literal_of(at: &At<'_>, leaf: &Leaf, value_type: ValueType) -> Option<()> {
     match leaf.template.literal() {
         Some(literal) => is_of(at, literal, value_type),
@@ -357,7 +357,7 @@ fn pattern(at: &At<'_>, leaf: Leaf) -> Option<Pattern> {
     }
 }
 
-/// The type that `typeOf` asks for.
+/// Returns the type that `typeOf` asks for.
 fn json_type((at, texts): &Right<'_>) -> Option<JsonType> {
     let names = || JsonType::ALL.map(|(name, _)| name).into_iter();
     let known = |text: &str| {

@@ -12,7 +12,7 @@ use crate::{
     window::{Daily, Days, time_of_day},
 };
 
-/// The windows of the condition at `at`: none where it does not ask for the time, and none inside where it does so wrongly,
+/// Compiles the windows of the condition at `at`: `None` if it does not ask for the time, `Some(None)` after an error,
 /// which is reported.
 #[expect(clippy::option_option, reason = "not asked, or asked wrongly")]
 pub(super) fn compile(at: &At<'_>, declared: &GateCondition) -> Option<Option<Box<[Window]>>> {
@@ -66,7 +66,7 @@ fn daily(at: &At<'_>, declared: &TimeWindow) -> Option<Window> {
     Some(Window::Daily(fixed))
 }
 
-/// A time of the day, or a template for one.
+/// Compiles a time of day, or a template for one.
 fn of_day(at: &At<'_>, text: &Text) -> Option<Leaf> {
     let leaf = at.leaf(text, Coerce::OptionalText)?;
     let literal = leaf.template.literal();
@@ -115,7 +115,7 @@ fn of_week(at: &At<'_>, declared: &DayOfWeek) -> Option<Window> {
     Some(Window::Days(days))
 }
 
-/// The days of those names.
+/// Returns the days with those names.
 fn named(at: &At<'_>, texts: &Texts) -> Option<Days> {
     let one = |at: &At<'_>, name: &str| {
         let found = Days::named(name);

@@ -1,13 +1,12 @@
-//! Calls to the outside.
+//! External calls as plain values.
 
 use super::{leaf, list, map, place};
 use crate::{
-    plan::{CallPlan, Token},
-    reconcile::calls::Piece,
+    plan::{CallPlan, Piece, Token},
     value::{self, Node},
 };
 
-/// One call.
+/// Describes one call.
 pub(super) fn call(plan: &CallPlan) -> Node {
     let CallPlan {
         name,
@@ -68,7 +67,7 @@ pub(super) fn call(plan: &CallPlan) -> Node {
     map(call.into_iter().chain(places))
 }
 
-/// A token's text may be secret.
+/// Hashes the text of a token, which may be secret.
 fn piece(piece: &Piece) -> Node {
     match piece {
         Piece::Text(text) => Node::from(value::hash_text(text)),

@@ -10,7 +10,7 @@ use crate::{
     window::Daily,
 };
 
-/// A gate.
+/// Describes a gate.
 pub(crate) fn gate(gate: &Gate) -> Node {
     let Gate { all, any } = gate;
     let any = (!any.is_empty()).then(|| ("or", list(any.iter().map(condition))));
@@ -19,10 +19,10 @@ pub(crate) fn gate(gate: &Gate) -> Node {
         .chain(any))
 }
 
-/// The gates of a whole operator, and what else it has only where it is declared.
+/// Describes the gates of a whole operator, and its other parts that are present only if declared.
 pub(super) fn parts(
     hold: &HoldPlan,
-    requeue: Option<&RequeuePlan>,
+    requeue: &[RequeuePlan],
     status: &StatusPlan,
 ) -> Vec<(&'static str, Node)> {
     let HoldPlan {
@@ -45,9 +45,13 @@ pub(super) fn parts(
     ];
     let gates = gates.into_iter().filter(|(_, gate)| !gate.is_empty());
     let mut parts: Vec<_> = gates.map(|(name, of)| (name, gate(of))).collect();
-    if let Some(RequeuePlan { after, gate }) = requeue {
-        let requeue = map([("after", leaf(after)), ("gate", self::gate(gate))]);
-        parts.push(("requeue", requeue));
+    let rule = |RequeuePlan { after, gate }: &RequeuePlan| {
+        map([("after", leaf(after)), ("gate", self::gate(gate))])
+    };
+    match requeue {
+        [] => {}
+        [one] => parts.push(("requeue", rule(one))),
+        several => parts.push(("requeue", list(several.iter().map(rule)))),
     }
     if !own.is_empty() {
         parts.push(("ownConditions", list(own.iter().map(own_condition))));

@@ -1,4 +1,4 @@
-//! What leads to passes as plain values.
+//! Triggers of passes as plain values.
 
 use super::{leaf, list, map};
 use crate::{

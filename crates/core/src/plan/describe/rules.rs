@@ -1,4 +1,4 @@
-//! Rules.
+//! Rules as plain values.
 
 use super::{gate, leaf, list, map, place};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     value::Node,
 };
 
-/// What is made of a custom resource, and asked of it.
+/// Describes the mutation and validation of a custom resource.
 pub(super) fn rules(plan: &RulesPlan) -> Node {
     let RulesPlan {
         normalize,
@@ -23,7 +23,7 @@ pub(super) fn rules(plan: &RulesPlan) -> Node {
         ("late", Node::from(*late)),
         ("validation", list(validation.iter().map(demand))),
     ];
-    // Left out where it changes nothing: plans keep their hash.
+    // Omitted if it has no effect, so that plans keep their hash.
     let audit = audit.then_some(("audit", Node::Bool(true)));
     map(always.into_iter().chain(audit))
 }

@@ -7,7 +7,8 @@ use crate::{
     value::{Key, Node},
 };
 
-/// A tree. What is not fixed is a map with one key that starts with `$`; keys of the user that do have another `$` before.
+/// Describes a tree. A value that is not fixed is a map with one key that starts with `$`; user keys that start with `$`
+/// get another `$` in front.
 pub(crate) fn tree(of: &Tree) -> Node {
     match of {
         Tree::Fixed(node) => fixed(node),
@@ -95,7 +96,7 @@ pub(super) fn leaf(leaf: &Leaf) -> Node {
     of_template(coerced(leaf.coerce), &leaf.template)
 }
 
-/// The source, and what tells the notes of the user that it calls from others of their names.
+/// Describes the source, and a hash of the user's notes that it calls.
 pub(super) fn of_template(key: &str, template: &Template) -> Node {
     let notes = template
         .notes_hash()

@@ -1,4 +1,4 @@
-//! What a child has beside its body: how its values last, what it is a copy of.
+//! The parts of a child beside its body, such as generated values and the source of a copy.
 
 use super::{leaf, list, map};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     value::Node,
 };
 
-/// The entries of a child, in order; none for most.
+/// Returns the entries of a child, in order; most children have none.
 pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)> {
     let ChildPlan {
         recreates,

@@ -1,9 +1,9 @@
-//! Kubernetes' own kinds by the names that people type: the kind in any case, its plural, and kubectl's short names.
+//! Built-in kinds by the names that users type: the kind in any case, its plural, and kubectl's short names.
 
 use super::resource;
 use crate::plan::ResourceType;
 
-/// A kind that an entry of a Katalog may name alone: short names, group, version, kind.
+/// A kind that an entry of a Katalog may name without its group: short names, group, version, kind.
 type Named = (
     &'static [&'static str],
     &'static str,
@@ -11,7 +11,7 @@ type Named = (
     &'static str,
 );
 
-/// The kinds, with the version that is stable.
+/// The kinds, with their stable version.
 ///
 /// Source: language reference, earliest shapes; short names of `kubectl api-resources`, Kubernetes 1.34.
 const NAMED: &[Named] = &[
@@ -69,7 +69,7 @@ const NAMED: &[Named] = &[
     ),
 ];
 
-/// The kind of Kubernetes itself that `word` names: the kind in any case, its plural or its short name.
+/// Returns the built-in kind that `word` names: the kind in any case, its plural or its short name.
 pub fn named(word: &str) -> Option<ResourceType> {
     let word = word.trim();
     NAMED.iter().find_map(|(short, group, version, kind)| {

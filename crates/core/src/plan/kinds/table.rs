@@ -1,9 +1,9 @@
-//! Kubernetes' own kinds.
+//! The table of built-in kinds.
 //!
-//! Source: Kubernetes API reference, version 1.34, with kinds that are off by default; the schemas shipped have only
-//! those that are on, and a test compares.
+//! Source: Kubernetes API reference, version 1.34, with kinds that are off by default; the schemas shipped have only those
+//! that are on, and a test compares them.
 
-/// A built-in kind: plural, whether it is namespaced.
+/// A built-in kind: kind, plural, whether it is namespaced.
 type Known = (&'static str, &'static str, bool);
 
 /// Built-in kinds by group: kind, plural, whether it is namespaced. Only kinds that can be listed, watched and patched.

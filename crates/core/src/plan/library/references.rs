@@ -1,4 +1,4 @@
-//! What documents refer to, and which of it is missing.
+//! References between documents, and the missing ones.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use crate::{
     diagnostics::Code,
 };
 
-/// What a reference is expected to lead to.
+/// The expected content of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// A Motif.
@@ -27,14 +27,14 @@ pub enum Part {
     Reconciler,
     /// A file with `observe`.
     Observe,
-    /// A file with the rules of `validation`.
+    /// A file with `validation` rules.
     Validation,
-    /// A file with the rules of `mutation`.
+    /// A file with `mutation` rules.
     Mutation,
 }
 
 impl Part {
-    /// What messages call the document.
+    /// Returns the noun for the document in messages.
     pub(super) fn called(self) -> &'static str {
         match self {
             Self::Motif => "Motif",
@@ -48,20 +48,20 @@ impl Part {
     }
 }
 
-/// Something that a document takes from elsewhere.
+/// A reference from one document to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
-    /// The name of the document that says so; none is the Katalog.
+    /// The name of the referring document; `None` is the Katalog.
     pub from: Option<Box<str>>,
-    /// The file of that document, as messages call it: paths are relative to it.
+    /// The file of that document, as in messages: paths are relative to it.
     pub file: Option<Box<str>>,
-    /// What it must lead to.
+    /// The expected content.
     pub part: Part,
-    /// The path or name, as it is written.
+    /// The path or name, as declared.
     pub text: Box<str>,
 }
 
-/// What is missing of what `through` walks through.
+/// Returns the missing references of the documents that `through` visits.
 pub(super) fn missing<'a>(
     library: &'a Library,
     through: impl FnOnce(&mut Walk<'a>),
@@ -81,7 +81,7 @@ pub(super) fn missing<'a>(
 /// Follows references from document to document.
 pub(super) struct Walk<'a> {
     library: &'a Library,
-    /// Motifs that were walked through.
+    /// Motifs already visited.
     seen: BTreeSet<&'a str>,
     missing: BTreeSet<Reference>,
 }
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The document, if it is here.
+    /// Returns the document, if it is in the library.
     fn ask(&mut self, from: Option<&Origin>, part: Part, text: &str) -> Option<&'a Document> {
         let reference = Reference {
             from: from.map(|origin| origin.name.clone()),
@@ -183,8 +183,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The path of a file that `document` names as `text`: relative to the folder of `document`, without steps that lead
-/// nowhere, so that one file has one path.
+/// Returns the path of a file that `document` names as `text`: relative to the folder of `document`, without redundant
+/// steps, so that one file has one path.
 ///
 /// ```
 /// use orkestra_core::plan::beside;
@@ -207,7 +207,7 @@ pub fn beside(document: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-/// Why an import is of a kind that cannot be followed: the field, the code, what is wrong and the mend.
+/// Returns why an import is of an unsupported kind: the field, the code, the message and the fix.
 pub(crate) fn refusal(
     import: &MotifImport,
 ) -> Option<(&'static str, Code, &'static str, &'static str)> {

@@ -1,4 +1,4 @@
-//! `observe.events`: which Events lead to a pass.
+//! `observe.events`: the Events that trigger a pass.
 
 use super::{
     Changes, KeyPlan, changes, check_name, escaped,
@@ -16,24 +16,24 @@ use crate::{
     value::{Key, Node, Path},
 };
 
-/// Events that lead to a pass, and that templates read.
+/// Events that trigger a pass, and that templates read.
 #[derive(Debug)]
 pub struct EventPlan {
-    /// Where it stands in the Katalog, for messages.
+    /// Its path in the Katalog, for messages.
     pub path: Box<str>,
     /// The name below `.events`.
     pub name: Key,
-    /// The texts that an Event must have, with where; at least one.
+    /// The paths and the texts that an Event must have there; at least one.
     pub filter: Box<[(Path, Box<str>)]>,
-    /// The changes that count.
+    /// The changes that trigger a pass.
     pub on: Changes,
-    /// Which custom resource belongs to one.
+    /// Finds the custom resource of an Event.
     pub key: KeyPlan,
-    /// What templates read of the latest.
+    /// The paths that templates read of the latest Event.
     pub reads: Vec<Path>,
 }
 
-/// The fields that the API server selects Events by, beside their namespace.
+/// The fields by which the API server selects Events, beside their namespace.
 ///
 /// Source: Kubernetes, `pkg/apis/events/v1/conversion.go`, and the selectable fields of the registry of Events.
 const SELECTABLE: [&str; 7] = [
@@ -46,7 +46,7 @@ const SELECTABLE: [&str; 7] = [
     "type",
 ];
 
-/// The kind of Events.
+/// Returns the kind of Events.
 pub fn event_kind() -> ResourceType {
     ResourceType {
         group: "events.k8s.io".into(),
@@ -58,18 +58,18 @@ pub fn event_kind() -> ResourceType {
 }
 
 impl EventPlan {
-    /// Whether an Event, of which [`EventPlan::kept_paths`] were kept, is meant.
+    /// True if an Event, of which [`EventPlan::kept_paths`] were kept, matches.
     pub fn admits(&self, event: &Node) -> bool {
         let says =
             |path: &Path, wanted: &str| event.at(path).and_then(Node::as_str) == Some(wanted);
         let reporter = reporter();
         let names_reporter = self.filter.iter().any(|(path, _)| *path == reporter);
-        // A pass that tells of itself would lead to the next.
+        // A pass that reports an Event about itself would trigger the next.
         (names_reporter || !says(&reporter, names::EVENT_CONTROLLER))
             && self.filter.iter().all(|(path, wanted)| says(path, wanted))
     }
 
-    /// What is kept of Events.
+    /// Returns the paths that are kept of Events.
     pub fn kept_paths(&self) -> Vec<Path> {
         let mut paths = self.reads.clone();
         paths.extend(self.filter.iter().map(|(path, _)| path.clone()));
@@ -78,7 +78,7 @@ impl EventPlan {
         paths
     }
 
-    /// The namespace that the Events are in; none is any.
+    /// Returns the namespace of the Events; `None` is any.
     pub fn namespace(&self) -> Option<&str> {
         let place = Path::of_fields(["metadata", "namespace"]);
         let mut parts = self.filter.iter();
@@ -86,7 +86,7 @@ impl EventPlan {
         Some(text)
     }
 
-    /// The field selector, as the API server takes it; none selects all.
+    /// Returns the field selector for the API server; `None` selects all.
     pub fn field_selector(&self) -> Option<String> {
         let parts = self.filter.iter();
         let parts = parts.filter_map(|(path, text)| {
@@ -99,7 +99,7 @@ impl EventPlan {
     }
 }
 
-/// Where an Event says who reports it.
+/// Returns the path of the reporter of an Event.
 fn reporter() -> Path {
     Path::of_fields(["reportingController"])
 }

@@ -1,4 +1,4 @@
-//! How the custom resource is found that belongs to an object or an Event.
+//! Finds the custom resource of an object or an Event.
 
 use crate::{
     api::{names, observe::KeyFrom},
@@ -13,27 +13,27 @@ use crate::{
 /// Source: Kubernetes, "`EndpointSlices`", ownership.
 pub(crate) const LABEL_SERVICE: &str = "kubernetes.io/service-name";
 
-/// How the custom resource is found that belongs to an object or an Event.
+/// How to find the custom resource of an object or an Event.
 #[derive(Debug)]
 pub enum KeyPlan {
-    /// It is the object's owner.
+    /// The owner of the object.
     Owner,
-    /// It is what the Event is about, or the owner of that.
+    /// The object that the Event is about, or its owner.
     About,
-    /// It owns the Service that an `EndpointSlice` is of.
+    /// The owner of the Service of an `EndpointSlice`.
     Service,
-    /// The object's label of this key holds its name.
+    /// The object's label with this key is its name.
     Label(Key),
     /// Templates over the object.
     Name {
         /// Its name.
         name: Leaf,
-        /// Its namespace; none is the object's.
+        /// Its namespace; `None` is the object's.
         namespace: Option<Leaf>,
     },
 }
 
-/// What a custom resource is found for.
+/// The input of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Object,
@@ -41,7 +41,7 @@ pub(super) enum Of {
 }
 
 impl KeyPlan {
-    /// The templates.
+    /// Returns the templates.
     pub(crate) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         let (name, namespace) = match self {
             Self::Owner | Self::About | Self::Service | Self::Label(_) => (None, None),
@@ -50,7 +50,7 @@ impl KeyPlan {
         name.into_iter().chain(namespace)
     }
 
-    /// What must be kept of an object.
+    /// Returns the paths that must be kept of an object.
     pub(super) fn kept_paths(&self) -> Vec<Path> {
         match self {
             Self::Owner => vec![
@@ -69,7 +69,7 @@ impl KeyPlan {
         }
     }
 
-    /// Whether both find the same.
+    /// True if both find the same custom resource.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let source = |leaf: &Leaf| leaf.template.source().to_owned();
         match (self, other) {
@@ -85,7 +85,7 @@ impl KeyPlan {
     }
 }
 
-/// Compiles what stands at `at`.
+/// Compiles the key at `at`.
 pub(super) fn compile(at: &At<'_>, declared: Option<&KeyFrom>, of: Of) -> Option<KeyPlan> {
     let Some(declared) = declared else {
         return Some(match of {

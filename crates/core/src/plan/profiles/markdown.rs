@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::built_in_profiles;
 
-/// The built-in profiles in Markdown, a table for each class.
+/// Returns the built-in profiles in Markdown, a table for each class.
 pub fn profiles_markdown() -> String {
     let mut out = "<!-- Generated from crates/core/src/plan/profiles.yaml: UPDATE=1 cargo test -p orkestra-core --lib profiles -->\n\
          # Built-in profiles\n\n\
@@ -53,7 +53,7 @@ pub(super) const REFERENCED_FROM: [(&str, &str); 10] = [
     ("podSecurity", "deployments[].podSecurity.profile"),
 ];
 
-/// A value in YAML's flow style, without quotes.
+/// Formats a value in YAML's flow style, without quotes.
 fn shown(value: &serde_json::Value) -> String {
     use serde_json::Value;
     match value {

@@ -1,4 +1,4 @@
-//! The rights that children grant to others: nobody gives a right that he does not have.
+//! The permissions that children grant to others, which RBAC escalation prevention requires the runtime to have.
 //!
 //! Source: Kubernetes, "Privilege escalation prevention and bootstrapping".
 
@@ -11,8 +11,8 @@ use crate::{
 /// The API group of roles and bindings.
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Adds the rights that the operator's roles and bindings give, as far as they are written out. Where they follow from a
-/// custom resource nobody knows them before; what is missing is told on that resource.
+/// Adds the permissions that the operator's roles and bindings grant, as far as they are literal. Those that depend on a
+/// custom resource are unknown in advance; missing ones are reported on that resource.
 pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
     for child in operator
         .children
@@ -32,8 +32,8 @@ pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
     }
 }
 
-/// The right to give a role that somebody else made: its rules are not known here. Of a role of the same operator they
-/// are, and whoever holds them needs no more.
+/// Adds the permission to bind a role from elsewhere, whose rules are unknown here. The rules of a role of the same
+/// operator are known, and holding them suffices.
 fn bind(rights: &mut Rights, operator: &OperatorPlan, places: &Places, binding: &ChildPlan) {
     let Some(role) = part(&binding.body, "roleRef") else {
         return;
@@ -63,7 +63,7 @@ fn bind(rights: &mut Rights, operator: &OperatorPlan, places: &Places, binding: 
     }
 }
 
-/// Whether one of the children is the role of that kind and name, which is literal or the same template.
+/// True if one of the children is the role of that kind and name, which is literal or the same template.
 fn makes(children: &[ChildPlan], kind: &str, name: &str) -> bool {
     children.iter().any(|child| {
         &*child.kind.group == RBAC
@@ -72,8 +72,8 @@ fn makes(children: &[ChildPlan], kind: &str, name: &str) -> bool {
     })
 }
 
-/// The template of the role that the binding `child` gives, where the custom resource chooses that: neither is it written
-/// out, nor is it a role that the same operator makes.
+/// Returns the template of the role that the binding `child` grants, if the custom resource chooses it: it is neither
+/// literal nor a role that the same operator creates.
 pub(in crate::plan) fn chosen_role<'a>(
     child: &'a ChildPlan,
     children: &[ChildPlan],
@@ -110,7 +110,7 @@ fn rule_of(rights: &mut Rights, places: &Places, rule: &Node) {
     }
 }
 
-/// What is under a key of an object; of a patched one, what the patch has there.
+/// Returns the value under a key of an object; of a patched object, the value in the patch.
 fn part<'a>(tree: &'a Tree, key: &str) -> Option<Part<'a>> {
     match tree {
         Tree::Fixed(node) => node.get(key).map(Part::Fixed),
@@ -126,14 +126,14 @@ fn part<'a>(tree: &'a Tree, key: &str) -> Option<Part<'a>> {
     }
 }
 
-/// A part of a tree: with expressions, or without any.
+/// A part of a tree, with or without expressions.
 #[derive(Clone, Copy)]
 enum Part<'a> {
     Fixed(&'a Node),
     Tree(&'a Tree),
 }
 
-/// The items of a list that have no expression in them.
+/// Returns the items of a list that contain no expressions.
 fn fixed_items<'a>(tree: &'a Tree, key: &str) -> Vec<&'a Node> {
     match part(tree, key) {
         Some(Part::Fixed(node)) => node.as_list().unwrap_or_default().iter().collect(),
@@ -148,7 +148,7 @@ fn fixed_items<'a>(tree: &'a Tree, key: &str) -> Vec<&'a Node> {
     }
 }
 
-/// The text under a key, or the template for it.
+/// Returns the text under a key, or its template.
 fn source<'a>(part: Part<'a>, key: &str) -> Option<&'a str> {
     let text = match part {
         Part::Fixed(node) => node.get(key)?.as_str()?,

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{api::names, plan::Plan};
 
-/// Manifests for the runtime and for `plans`, to apply in order: Namespaces, `ServiceAccount`, the Roles for leader election and
-/// for claims, then for the install role and for each Katalog a `ClusterRole`, and a `Role` for each namespace that it fixes;
-/// each role with its binding to the service account. The runtime runs the Katalogs of `namespaces`; without any, of all.
+/// Returns manifests for the runtime and for `plans`, to apply in order: Namespaces, `ServiceAccount`, the Roles for leader
+/// election and for claims, then for the install role and for each Katalog a `ClusterRole`, and a `Role` for each namespace
+/// that it fixes; each role with its binding to the service account. The runtime runs the Katalogs of `namespaces`; if
+/// empty, all.
 pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value> {
     let mut manifests = vec![
         json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }),
@@ -33,7 +34,7 @@ pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value>
     manifests
 }
 
-/// The roles of that name, where there are rules for them, and their bindings.
+/// Returns the roles with that name, if they have rules, and their bindings.
 fn grants(name: &str, permissions: &Permissions) -> Vec<Value> {
     let mut manifests = Vec::new();
     if !permissions.cluster.is_empty() {
@@ -45,8 +46,8 @@ fn grants(name: &str, permissions: &Permissions) -> Vec<Value> {
     manifests
 }
 
-/// Cluster roles for people, which are bound to nobody and added to no role of Kubernetes' own: who writes Katalogs and Motifs,
-/// and who reads them. Both kinds go together, since a Motif is a part of each Katalog that imports it.
+/// Returns cluster roles for users, without bindings and without aggregation to built-in roles: one to write Katalogs and
+/// Motifs, and one to read them. Both kinds are in each role, since a Motif is a part of each Katalog that imports it.
 pub fn roles_for_people() -> Vec<Value> {
     let role = |name: &str, verbs: &[&str], description: &str| {
         json!({
@@ -80,7 +81,7 @@ pub fn roles_for_people() -> Vec<Value> {
     ]
 }
 
-/// The name of the roles with what a Katalog needs: `orkestra:<namespace>:<name>`.
+/// Returns the name of the roles with a Katalog's permissions: `orkestra:<namespace>:<name>`.
 pub fn role_name(plan: &Plan) -> String {
     format!(
         "{SERVICE_ACCOUNT}:{}:{}",
@@ -88,7 +89,7 @@ pub fn role_name(plan: &Plan) -> String {
     )
 }
 
-/// A role of that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.
+/// Returns a role with that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.
 fn grant(namespace: Option<&str>, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
     const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
     let mut metadata = json!({ "name": name });

@@ -1,4 +1,4 @@
-//! Rights being gathered, and the rules that they become.
+//! Collects permissions and merges them into rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct PolicyRule {
     pub resources: Vec<String>,
     /// Verbs, sorted.
     pub verbs: Vec<String>,
-    /// The objects that it is about, sorted; none is all.
+    /// The names of the objects, sorted; empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resource_names: Vec<String>,
 }
@@ -26,16 +26,16 @@ pub struct PolicyRule {
 /// The rules that a Katalog needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// In all namespaces, and outside of them; sorted.
+    /// In all namespaces, and for cluster-scoped objects; sorted.
     pub cluster: Vec<PolicyRule>,
-    /// In single namespaces, where the Katalog fixes them; sorted.
+    /// In single namespaces, if the Katalog fixes them; sorted.
     pub namespaces: BTreeMap<Box<str>, Vec<PolicyRule>>,
 }
 
-/// A right's namespace, group, resource and names of objects.
+/// Namespace, group, resource and object names of a permission.
 type About = (Option<Box<str>>, String, String, Vec<String>);
 
-/// Rights being gathered: verbs by what they are about.
+/// Collected permissions: verbs by object.
 #[derive(Default)]
 pub(super) struct Rights(BTreeMap<About, BTreeSet<String>>);
 
@@ -55,7 +55,7 @@ impl Rights {
         self.add_named(places, group, &resource.into(), &[], verbs);
     }
 
-    /// Adds rights on some objects only; without names, on all.
+    /// Adds permissions on named objects only; without names, on all.
     pub(super) fn add_named<'a>(
         &mut self,
         places: &Places,
@@ -78,8 +78,8 @@ impl Rights {
         }
     }
 
-    /// Rules for all namespaces and for single ones, one for each group and set of verbs, sorted. What is granted everywhere
-    /// is not granted again.
+    /// Returns rules for all namespaces and for single ones, one for each group and set of verbs, sorted. Permissions
+    /// granted everywhere are not repeated.
     pub(super) fn into_permissions(self) -> Permissions {
         type Merged = BTreeMap<(String, Vec<String>, Vec<String>), Vec<String>>;
         let everywhere = self.0.clone();
@@ -116,7 +116,7 @@ impl Rights {
         permissions
     }
 
-    /// One rule for each group and set of verbs, sorted.
+    /// Returns one rule for each group and set of verbs, sorted.
     pub(super) fn into_rules(self) -> Vec<PolicyRule> {
         self.into_permissions().cluster
     }

@@ -1,4 +1,4 @@
-//! What templates read of children and that only `enrich` adds.
+//! Reads of children's data that only `enrich` adds.
 
 use super::{Gathered, Place, Unreadable, children::Known, offset_of};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Gathered {
-    /// Tells of what is read of children and that nothing adds to them.
+    /// Reports reads of children's data that nothing adds.
     pub(super) fn addition(
         &mut self,
         kind: &GroupKind,
@@ -30,7 +30,7 @@ impl Gathered {
                 self.added_key(kind, key, read, place, known);
             }
             Some(_) => {}
-            // What is read of each child in a loop is written somewhere in the text.
+            // The keys read in a loop over children appear somewhere in the text.
             None => {
                 let keys = ADDITIONS.iter().filter(|addition| addition.is_of(kind));
                 let written = keys.filter(|addition| offset_of(source, addition.key).is_some());

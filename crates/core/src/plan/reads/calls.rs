@@ -1,4 +1,4 @@
-//! What is read below `.external`.
+//! Reads below `.external`.
 
 use super::{EXTERNAL, Gathered, INPUTS, Place};
 use crate::{
@@ -7,21 +7,21 @@ use crate::{
     value::Step,
 };
 
-/// In which order calls are made, as it is told.
+/// The order of calls, for messages.
 const ORDER: &str = "calls are made in the order of `preReconcile`, `enqueueGate`, `reconcileGate`, `mutation`, `validation` \
                      and the blocks, and none when a resource goes";
 
-/// The calls that one import, or the Katalog, makes.
+/// The calls of one import, or of the Katalog.
 #[derive(Clone, Copy)]
 pub(super) struct Calls<'a> {
     pub(super) plan: &'a OperatorPlan,
     pub(super) import: Option<usize>,
-    /// How many of the plan's are made.
+    /// The number of the plan's calls made so far.
     pub(super) made: usize,
 }
 
 impl<'a> Calls<'a> {
-    /// The names, each with whether the call is made.
+    /// Returns the names, each with whether the call is made.
     fn names(self) -> impl Iterator<Item = (&'a str, bool)> {
         let calls = self.plan.calls.iter().enumerate();
         let here = calls.filter(move |(_, call)| call.import == self.import);
@@ -30,7 +30,7 @@ impl<'a> Calls<'a> {
 }
 
 impl Gathered {
-    /// The answers to the calls that are declared beside what reads.
+    /// Checks a read of a response: its call must be declared in the same document.
     pub(super) fn call(&mut self, below: &[Step], place: Place<'_>, calls: Calls<'_>) {
         let Some(Step::Field(name)) = below.first() else {
             return;
@@ -56,7 +56,7 @@ impl Gathered {
         self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
-    /// What is given for an input is evaluated where that is read: then the calls that it depends on are made.
+    /// A value given for an input is evaluated where the input is read: the calls that it depends on must be made by then.
     pub(super) fn calls_of_input(
         &mut self,
         (import, name): (&ImportPlan, &str),

@@ -8,7 +8,7 @@ use crate::{
     value::{Key, Step},
 };
 
-/// What stands under each name below `.children`.
+/// Returns the kind and number of each name below `.children`.
 pub(crate) fn names(
     children: &[ChildPlan],
     observe: &ObservePlan,
@@ -16,20 +16,20 @@ pub(crate) fn names(
     Known::of(children, observe)
 }
 
-/// The names below `.children` that the declared kinds have.
+/// The names below `.children` of the declared kinds.
 pub(super) struct Known {
     pub(super) names: BTreeMap<String, (GroupKind, Number)>,
     /// The entries of `cross`, in order.
     pub(super) cross: Vec<Key>,
     /// The entries of `observe.events`, by name.
     pub(super) events: Vec<Key>,
-    /// What is added to children.
+    /// The additions to children.
     pub(super) enrich: Vec<EnrichTarget>,
-    /// Whether there are no others.
+    /// True if there are no other children.
     pub(super) all: bool,
-    /// Whether templates read what `normalize` changed.
+    /// True if templates read the changes made by `normalize`.
     pub(super) audits: bool,
-    /// Kinds of which the operator creates none.
+    /// Readable kinds that the operator does not create.
     watched: BTreeSet<GroupKind>,
 }
 
@@ -50,7 +50,7 @@ impl Known {
         }
     }
 
-    /// Of two kinds that share a name Kubernetes' own has it, else the one that is declared first.
+    /// If two kinds share a name, the built-in one has it, else the one declared first.
     fn of(children: &[ChildPlan], observe: &ObservePlan) -> BTreeMap<String, (GroupKind, Number)> {
         let mut known = BTreeMap::new();
         let made = || children.iter().map(|child| child.kind.clone());
@@ -76,7 +76,7 @@ impl Known {
         known
     }
 
-    /// Whether what stands below `.cross` starts with the name of an entry, or with none.
+    /// True if the path below `.cross` starts with the name of an entry, or is empty.
     pub(super) fn has_cross(&self, below: &[Step]) -> bool {
         match below.first() {
             Some(Step::Field(name)) => self.cross.contains(name),
@@ -85,18 +85,18 @@ impl Known {
         }
     }
 
-    /// The kinds that the operator creates.
+    /// Returns the kinds that the operator creates.
     pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
         let all = self.names.values().map(|(kind, _)| kind);
         all.filter(|kind| !self.is_watched(kind))
     }
 
-    /// Whether the operator reads objects of that kind and creates none.
+    /// True if the operator reads objects of that kind but does not create them.
     pub(super) fn is_watched(&self, kind: &GroupKind) -> bool {
         self.watched.contains(kind)
     }
 
-    /// The names as they are preferred, for messages.
+    /// Returns the preferred names, for messages.
     pub(super) fn listed(&self) -> String {
         let singulars = self
             .names

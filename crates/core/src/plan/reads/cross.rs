@@ -1,4 +1,4 @@
-//! What is read below `.cross`.
+//! Reads below `.cross`.
 
 use super::{Around, CR_ROOTS, CROSS, EXTERNAL, Gathered, Known, Place, without_covered};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     value::{Path, Step},
 };
 
-/// What there is below `.cross.<as>`: the resource, and what is known about it.
+/// Fields below `.cross.<as>`: the resource and the facts about it.
 const ROOTS: [&str; 8] = {
     let [api_version, kind, metadata, spec, status] = CR_ROOTS;
     [
@@ -28,7 +28,7 @@ const ROOTS: [&str; 8] = {
 const CHILDREN: &str = "children";
 
 impl Gathered {
-    /// What chooses a resource: it reads the custom resource, and entries that are declared before its own.
+    /// Checks a selector of a resource: it may read the custom resource and earlier entries.
     pub(super) fn choice(&mut self, leaf: &Leaf, around: Around<'_>) {
         let place = Place {
             field: &leaf.path,
@@ -47,7 +47,7 @@ impl Gathered {
                         Some(hint.to_owned()),
                     );
                 }
-                // Whether it is one of those above was checked where it was compiled.
+                // Compilation already checked that the entry is declared earlier.
                 Some(Step::Field(root))
                     if &**root == CROSS && !around.known.has_cross(&path.steps()[1..]) => {}
                 _ => self.add(path, place, around),
@@ -55,7 +55,7 @@ impl Gathered {
         }
     }
 
-    /// `.cross` as a whole.
+    /// Handles `.cross` as a whole.
     pub(super) fn all_cross(&mut self, known: &Known) {
         for name in &known.cross {
             self.cross
@@ -105,7 +105,7 @@ impl Gathered {
         self.unreadable(Code::UnknownCross, place, &read, message, Some(hint));
     }
 
-    /// Tells the entries what is read of them.
+    /// Sets the reads of the entries.
     pub(crate) fn tell_cross(&mut self, entries: &mut [CrossPlan]) {
         for entry in entries {
             let read = self.cross.remove(&entry.name).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Gathered {
                     .any(|fact| starts_with(path, fact))
             };
             let of_resource = read.into_iter().filter(|path| !is_fact(path));
-            // The resource as a whole is its known parts: nothing else can be kept of it.
+            // The whole resource counts as its known parts: nothing else can be kept of it.
             let of_resource = of_resource.flat_map(|path| {
                 if path.is_empty() {
                     CR_ROOTS

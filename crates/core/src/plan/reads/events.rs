@@ -1,4 +1,4 @@
-//! What is read below `.events`.
+//! Reads below `.events`.
 
 use super::{EVENTS, Gathered, Known, Place, without_covered};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Gathered {
-    /// `.events` as a whole.
+    /// Handles `.events` as a whole.
     pub(super) fn all_events(&mut self, known: &Known) {
         for name in &known.events {
             let read = self.events.entry(name.clone()).or_default();
@@ -48,7 +48,7 @@ impl Gathered {
         self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
-    /// Tells the entries what is read of them.
+    /// Sets the reads of the entries.
     pub(crate) fn tell_events(&mut self, entries: &mut [EventPlan]) {
         for entry in entries {
             let read = self.events.remove(&entry.name).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Roots of templates elsewhere, and what to read instead.
+//! Roots of other template languages, and their replacements.
 
-/// Names of the root elsewhere, and what to read here.
+/// Root names elsewhere, and their replacement here.
 const ROOTS: &[(&[&str], &str)] = &[
     // Helm.
     (
@@ -39,7 +39,7 @@ const ROOTS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What to read instead of the root `name` of another template language.
+/// Returns the replacement for the root `name` of another template language.
 pub(super) fn instead(name: &str) -> Option<&'static str> {
     let found = ROOTS.iter().find(|(names, _)| names.contains(&name));
     found.map(|(_, instead)| *instead)

@@ -1,14 +1,14 @@
-//! The message of a rule that declares none, made from what the rule asks.
+//! The default message of a rule, derived from its condition.
 
 use crate::{
     api::{GateCondition, GateOperator, scalar::Texts},
     plan::conditions::relations,
 };
 
-/// The sentence for `condition`, such as `must be at least 3`, which follows what the rule is called. That is the field itself
-/// unless `names_field`, which puts the field into the sentence: `spec.depth must be at least 3`.
+/// Returns the sentence for `condition`, such as `must be at least 3`, to follow the label of the rule. The label is the
+/// field itself, unless `names_field`, which adds the field to the sentence: `spec.depth must be at least 3`.
 ///
-/// Templates in the field and in what it is compared with stay templates: they are rendered when the rule is not kept.
+/// Templates in the field and in the compared value stay templates: they are rendered when the rule fails.
 pub(super) fn of(condition: &GateCondition, names_field: bool) -> String {
     let field = condition.field.as_deref().map(str::trim);
     let Some(field) = field.filter(|field| !field.is_empty()) else {

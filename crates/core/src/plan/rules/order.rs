@@ -1,4 +1,4 @@
-//! What comes before rules, and what after: calls, and the gates of a pass.
+//! The order of rules, calls and the gates of a pass.
 
 use super::Target;
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     value::{Path, Step},
 };
 
-/// The calls of the rules of the entry at `at`, and of the Motifs that it imports.
+/// Returns the calls of the rules of the entry at `at`, and of the Motifs that it imports.
 pub(crate) fn calls<'a>(
     at: &At<'a>,
     entry: &'a CrdEntry,
@@ -57,7 +57,7 @@ fn of_rules<'a>(
     declared.into_iter()
 }
 
-/// Whether the rules that complete wait for answers to calls.
+/// True if mutation waits for responses to calls.
 pub(crate) fn are_late(plan: &OperatorPlan) -> bool {
     let mut are_late = plan.calls.iter().any(|call| call.stage == Stage::Mutation);
     plan.rules.visit_mutation(&mut |expression, place| {
@@ -78,7 +78,7 @@ pub(crate) fn each_read(expression: Expression<'_>, look: &mut dyn FnMut(&Path))
 }
 
 impl OperatorPlan {
-    /// Whether what `import` reads at `path` depends on answers to calls, itself or by an input.
+    /// True if the read of `import` at `path` depends on responses to calls, directly or by an input.
     fn reads_answers(&self, import: Option<usize>, path: &Path) -> bool {
         let field = |at: usize| match path.steps().get(at) {
             Some(Step::Field(name)) => Some(&**name),
@@ -86,7 +86,7 @@ impl OperatorPlan {
         };
         match (field(0), field(1)) {
             (Some(EXTERNAL), _) => true,
-            // The whole of what templates read.
+            // The root of all data.
             (None, _) => self.calls_until(Stage::Mutation) > 0,
             (Some("inputs"), name) => {
                 let import = import.and_then(|import| self.imports.get(import));
@@ -103,7 +103,7 @@ impl OperatorPlan {
         }
     }
 
-    /// A field at or around `path`, or below it, that rules complete late.
+    /// Returns a field at, above or below `path` that rules complete late.
     pub(crate) fn completed_late(&self, path: &Path) -> bool {
         let mut rules = self.rules.mutation.iter();
         self.rules.late

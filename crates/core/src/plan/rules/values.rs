@@ -1,4 +1,4 @@
-//! The fields that rules set, and what their values become.
+//! The fields that rules set, and the types of their values.
 
 use std::collections::BTreeMap;
 
@@ -15,23 +15,23 @@ use crate::{
     value::{Key, Node, Path, Step},
 };
 
-/// What rules may set something in.
+/// The roots that rules may change.
 pub(super) const ROOTS: [&[&str]; 3] = [
     &["spec"],
     &["metadata", "labels"],
     &["metadata", "annotations"],
 ];
 
-/// The path of one of [`ROOTS`].
+/// Returns the path of one of [`ROOTS`].
 pub(super) fn root(names: &[&str]) -> Path {
     let step = |name: &&str| Step::Field(Key::from(*name));
     names.iter().map(step).collect()
 }
 
-/// Whether rules may set what stands at `path`: a field of the spec, a label or an annotation.
+/// Checks that rules may set the field at `path`: a field of the spec, a label or an annotation.
 ///
 /// # Errors
-/// Why not, and the mend where there is one.
+/// The reason, and the fix if there is one.
 pub(crate) fn target_of(path: &Path) -> Result<(), (String, Option<String>)> {
     let is_spec = path.starts_with(&root(ROOTS[0]));
     let is_meta = ROOTS[1..]
@@ -60,9 +60,9 @@ pub(crate) fn target_of(path: &Path) -> Result<(), (String, Option<String>)> {
     Err((message, hint))
 }
 
-/// The field at `at`, as a rule of `mutation` names it.
+/// Compiles the field at `at`, as named by a rule of `mutation`.
 pub(super) fn target(at: &At<'_>, text: &str, version: Option<&CrdVersion>) -> Option<Target> {
-    at.text(); // Reads that turn out wrong are reported here.
+    at.text(); // Invalid reads are reported here.
     if text.contains("{{") {
         return at.leaf(text, Coerce::OptionalText).map(Target::Rendered);
     }
@@ -90,7 +90,7 @@ pub(super) fn target(at: &At<'_>, text: &str, version: Option<&CrdVersion>) -> O
     Some(Target::Path(path))
 }
 
-/// What the value of a rule becomes: what it says itself, else what the definition asks for.
+/// Returns the type of a rule's value: the declared one, else that of the definition.
 pub(super) fn coerce(
     declared: Option<ValueType>,
     target: Option<&Target>,
@@ -119,10 +119,10 @@ fn of_schema(path: &Path, version: Option<&CrdVersion>) -> Coerce {
     }
 }
 
-/// The value at `at`; a literal must fit.
+/// Compiles the value at `at`; a literal must fit the type.
 pub(super) fn value(at: &At<'_>, scalar: &Scalar, coerce: Coerce) -> Option<Leaf> {
     let mut leaf = at.scalar_leaf(scalar)?;
-    // A number or a boolean that is written as one stays one.
+    // A number or a boolean that is not written as text keeps its type.
     let plain = coerce == Coerce::Native && scalar.as_str().is_none();
     leaf.coerce = if plain { Coerce::Auto } else { coerce };
     fits(at, &leaf);
@@ -137,7 +137,7 @@ fn fits(at: &At<'_>, leaf: &Leaf) {
     }
 }
 
-/// Whether the definition has a field at `path`; told where it has not.
+/// True if the definition has a field at `path`; reports it otherwise.
 fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
     let Some(version) = version.filter(|_| path.starts_with(&root(ROOTS[0]))) else {
         return true;
@@ -158,17 +158,17 @@ fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
     false
 }
 
-/// What `normalize` declares, at the entry and in its box.
+/// The declared `normalize` of the entry and of its operatorBox.
 pub(super) struct Forms {
     /// The fields, sorted.
     pub(super) fields: Box<[Normalized]>,
-    /// Whether they are written to the custom resource.
+    /// True if they are written to the custom resource.
     pub(super) persist: bool,
-    /// Whether templates read what changed.
+    /// True if templates read the changes.
     pub(super) audit: bool,
 }
 
-/// What is declared at the entry and in its box.
+/// Compiles the `normalize` of the entry and of its operatorBox.
 pub(super) fn normalize<'a>(
     declared: impl Iterator<Item = (At<'a>, &'a Normalize)>,
     version: Option<&CrdVersion>,
@@ -271,7 +271,7 @@ fn field(
     })
 }
 
-/// Paths are relative to `spec`; one that says so once more means the same, unless the spec has such a field.
+/// Paths are relative to `spec`; a leading `spec` is removed, unless the spec has such a field.
 fn without_root(path: &Path, version: Option<&CrdVersion>) -> Path {
     let says_root = path.steps().len() > 1 && path.starts_with(&root(ROOTS[0]));
     let has_field = version

@@ -1,4 +1,4 @@
-//! Values of Secrets in what everybody reads: the status, Events, logs, names, and the custom resource itself.
+//! Values of Secrets in places with a wide audience: the status, Events, logs, names, and the custom resource itself.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::{
 
 const HINT: &str = "name the Secret instead, as in `{{ .children.secret.metadata.name }}`, or only test the value, with `if` or `when`";
 
-/// Refuses templates that put a Secret's value into the status, Events, names or the custom resource. `at` is any place of
+/// Refuses templates that put a Secret's value into the status, Events, names or the custom resource. `at` is any place in
 /// the Katalog.
 pub(in crate::plan) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let taint = Taint::of(plan);
@@ -51,10 +51,10 @@ pub(in crate::plan) fn check(at: &At<'_>, plan: &OperatorPlan) {
     });
 }
 
-/// Which values are secret.
+/// The secret values of an operator.
 struct Taint<'a> {
     plan: &'a OperatorPlan,
-    /// Kinds of children that hold values of Secrets: Secrets, and what is made of them.
+    /// Kinds of children that contain values of Secrets: Secrets, and children made from them.
     kinds: BTreeSet<GroupKind>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Taint<'a> {
         if children.any(|child| child.kind.group_kind() == secret) {
             taint.kinds.insert(secret);
         }
-        // What is made of what is made of Secrets holds their values too.
+        // Transitive: children made from such children contain the values too.
         for _ in 0..plan.children.len() {
             let made = plan.children.iter().find(|child| {
                 !taint.kinds.contains(&child.kind.group_kind()) && taint.is_made_of(child)
@@ -80,14 +80,14 @@ impl<'a> Taint<'a> {
         taint
     }
 
-    /// Whether there is anything secret at all.
+    /// True if there are secret values at all.
     fn exists(&self) -> bool {
         !self.kinds.is_empty()
             || self.is_own()
             || self.plan.cross.iter().any(|entry| is_secret(&entry.target))
     }
 
-    /// Whether the custom resource is a Secret itself.
+    /// True if the custom resource is a Secret itself.
     fn is_own(&self) -> bool {
         self.plan.resource.group_kind() == GroupKind::parse("Secret")
     }
@@ -101,7 +101,7 @@ impl<'a> Taint<'a> {
         shows
     }
 
-    /// Whether a secret value may be in what a template of `import` gives, for an element of `each`.
+    /// True if the result of a template of `import` may contain a secret value, for an element of `each`.
     fn shows(&self, import: Option<usize>, each: Option<&ForEach>, template: &Template) -> bool {
         let flows = template.flows();
         flows.iter().any(|flow| self.is_told(import, each, flow))
@@ -158,7 +158,7 @@ impl<'a> Taint<'a> {
         names.any(|alias| {
             let below = match alias.number {
                 Number::Singular => rest,
-                // The names of the objects lie between.
+                // The path has the name of the object in between.
                 Number::Plural => rest.get(1..).unwrap_or_default(),
             };
             alias.name == *name && self.kinds.contains(&alias.kind) && is_content(below)
@@ -170,8 +170,8 @@ fn is_secret(target: &CrossTarget) -> bool {
     matches!(target, CrossTarget::Own(_, kind) if kind.group_kind() == GroupKind::parse("Secret"))
 }
 
-/// Whether a path below an object may hold what is secret about it. Annotations may hold all of the object, as `kubectl
-/// apply` writes it there.
+/// True if a path below an object may hold its secret content. Annotations may hold the whole object, since `kubectl apply`
+/// writes it there.
 fn is_content(path: &[Option<Key>]) -> bool {
     let step = |at: usize| path.get(at).and_then(|step| step.as_deref());
     match (step(0), step(1)) {

@@ -1,4 +1,4 @@
-//! Conditions that wait for a value of the status which nothing writes.
+//! Conditions that wait for a status value that nothing writes.
 
 use crate::{
     diagnostics::{Code, nearest},
@@ -7,8 +7,8 @@ use crate::{
     value::{Path, Step},
 };
 
-/// Warns of conditions that ask for a text of a status field for which only other texts are declared. `at` is any place of
-/// the Katalog.
+/// Warns about conditions that compare a status field with a text that is never declared for it. `at` is any place in the
+/// Katalog.
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     plan.visit(&mut |expression, _| {
         if let Expression::Condition(condition) = expression {
@@ -46,8 +46,7 @@ fn one(at: &At<'_>, plan: &OperatorPlan, condition: &Condition) {
     }
 }
 
-/// The texts that are declared for a path of the status; none where it is not declared, or what is written is not known
-/// before a pass.
+/// Returns the declared texts for a path of the status; `None` if it is not declared, or the text is known only in a pass.
 fn written<'p>(plan: &'p OperatorPlan, path: &Path) -> Option<Vec<&'p str>> {
     let (Step::Field(root), below) = path.steps().split_first()? else {
         return None;

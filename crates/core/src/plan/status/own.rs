@@ -1,4 +1,4 @@
-//! `status.conditions`: conditions of one's own.
+//! `status.conditions`: user-defined conditions.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     resources::scope::At,
 };
 
-/// Types that Orkestra writes.
+/// Condition types that Orkestra writes.
 const RESERVED: [&str; 4] = [
     ours::READY,
     ours::RECONCILING,
@@ -24,7 +24,7 @@ const LONGEST_TYPE: usize = 316;
 /// Longest reason, in bytes. Source: the same.
 const LONGEST_REASON: usize = 1024;
 
-/// Compiles the list at `at`; what is wrong is reported and left out.
+/// Compiles the list at `at`; invalid conditions are reported and left out.
 pub(super) fn compile(at: &At<'_>, declared: &[StatusCondition]) -> Box<[OwnCondition]> {
     let mut seen = BTreeSet::new();
     let mut compiled = Vec::new();
@@ -115,7 +115,7 @@ fn check_type(at: &At<'_>, name: &str) -> bool {
     is_legal
 }
 
-/// What a text says of a condition, in any case; nothing at all is unknown.
+/// Parses the status of a condition, ignoring case; empty text is unknown.
 pub(crate) fn read_status(text: &str) -> Option<ConditionStatus> {
     if text.is_empty() {
         return Some(ConditionStatus::Unknown);
@@ -124,7 +124,7 @@ pub(crate) fn read_status(text: &str) -> Option<ConditionStatus> {
     all.find(|status| status.as_str().eq_ignore_ascii_case(text))
 }
 
-/// Whether a text may be the reason of a condition. Source: Kubernetes, `metav1.Condition`.
+/// True if a text is a valid reason of a condition. Source: Kubernetes, `metav1.Condition`.
 pub(crate) fn is_reason(text: &str) -> bool {
     let last = text.chars().last();
     text.len() <= LONGEST_REASON

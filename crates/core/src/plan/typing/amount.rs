@@ -1,4 +1,4 @@
-//! Amounts of resources that are written out: the API server answers a text that is none as if the fault were its own.
+//! Checks literal quantities: the API server answers an invalid quantity like an internal error.
 //!
 //! Source: Kubernetes, "Resource units in Kubernetes"; k8s.io/apimachinery, `resource.ParseQuantity`.
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Typing<'_, '_> {
-    /// Reports a text that is not an amount of a resource.
+    /// Reports a text that is not a quantity.
     pub(super) fn amount(&self, path: &str, node: &Node, offset: usize) {
         if let Some((message, hint)) = explain(node) {
             let found = problem(Code::WrongValue, offset, message);
@@ -19,13 +19,13 @@ impl Typing<'_, '_> {
     }
 }
 
-/// What is wrong with a literal as an amount, and what was probably meant.
+/// Returns why a literal is not a quantity, and a suggestion.
 pub(crate) fn explain_amount(text: &str) -> Option<(String, Option<String>)> {
     explain(&Node::from(text))
 }
 
-/// What is wrong with a value as an amount, and what was probably meant. None where it is one, or is left out for being
-/// empty. One that is too large is one to the API server, which cuts it off.
+/// Returns why a value is not a quantity, and a suggestion; `None` if it is valid, or left out because it is empty. A
+/// quantity that is too large is valid to the API server, which caps it.
 pub(super) fn explain(node: &Node) -> Option<(String, Option<String>)> {
     let text = node.to_text();
     let text = text.trim();
@@ -40,7 +40,7 @@ pub(super) fn explain(node: &Node) -> Option<(String, Option<String>)> {
     Some((message, meant(text)))
 }
 
-/// The amounts that a text with the suffixes of other programs may mean: `5GB`, `512mb`, `1 Gi`.
+/// Suggests quantities for a text with the suffixes of other programs: `5GB`, `512mb`, `1 Gi`.
 fn meant(text: &str) -> Option<String> {
     let (number, suffix) = text.split_at(text.find(|one: char| one.is_ascii_alphabetic())?);
     let mut letters = suffix.trim().chars();

@@ -1,4 +1,4 @@
-//! What conditions ask, against what is known of the data.
+//! Checks conditions against the known types of the data.
 
 use super::{Typing, problem};
 use crate::{
@@ -85,7 +85,7 @@ impl<'s> Typing<'_, 's> {
         inference.gives
     }
 
-    /// The values of a list: each of them may be one that the left side never is.
+    /// Checks the values of a list: each may be one that the left side never has.
     fn members(&self, operand: &Operand, left: &Type<'s>, members: &Members) {
         for leaf in members.leaves() {
             let given = self.rendered(leaf);
@@ -103,7 +103,7 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    /// Tells of a left side that is never a number.
+    /// Reports a left side that is never a number.
     fn never_a_number(&self, condition: &Condition, operand: &Operand, left: &Type<'s>) {
         let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT | Kinds::BLANK;
         let words = left.schema().and_then(|schema| schema.words());
@@ -118,7 +118,7 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    /// Checks a right side that takes a number.
+    /// Checks a right side that must be a number.
     fn number(&self, leaf: &Leaf) {
         let given = self.rendered(leaf);
         if leaf.template.literal().is_some() {
@@ -134,7 +134,7 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    /// What lies at a plain path.
+    /// Returns the type at a plain path.
     pub(super) fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
         let mut given = self.root().clone();
         for step in path.steps() {
@@ -186,7 +186,7 @@ fn named(operand: &Operand) -> String {
     }
 }
 
-/// What values read as when they are compared. A number of either kind may equal one of the other.
+/// Returns the kinds of text that values are compared as. A number of either kind may equal one of the other.
 fn compared(may: Kinds) -> Kinds {
     let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT;
     let text = may.as_text();

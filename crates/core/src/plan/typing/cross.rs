@@ -1,4 +1,4 @@
-//! What is known of custom resources of other operators.
+//! Types of other operators' custom resources.
 
 use super::{Known, of_root};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     value::Node,
 };
 
-/// What is known below `.cross`.
+/// Returns the type of `.cross`.
 pub(super) fn of_entries<'s>(known: Known<'s>, entries: &[CrossPlan]) -> Type<'s> {
     let entries = entries
         .iter()

@@ -1,4 +1,4 @@
-//! What the element of a list or map is.
+//! Types of the elements of a list or map.
 
 use super::{Typing, problem};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<'s> Typing<'_, 's> {
-    /// What the templates of an entry read that is made for each element.
+    /// Returns the template root of an entry that is expanded for each element.
     pub(super) fn element(&self, each: &ForEach) -> Type<'s> {
         let field = format!("{}.field", each.path);
         let list = self.path(&each.field).unwrap_or_else(|found| {

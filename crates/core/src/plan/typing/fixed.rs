@@ -1,4 +1,4 @@
-//! Values that are written out, against a schema.
+//! Checks literal values against a schema.
 
 use super::{amount, shortened, tree::Place};
 use crate::{
@@ -71,7 +71,7 @@ pub(super) fn check(node: &Node, schema: Schema<'_>, place: &Place<'_>) {
     }
 }
 
-/// The value as a message shows it.
+/// Formats a value for a message.
 fn shown(node: &Node) -> String {
     match node {
         Node::List(_) => "a list".to_owned(),

@@ -1,4 +1,4 @@
-//! What the inputs of imports are.
+//! Types of the inputs of imports.
 
 use super::{Typing, made_by};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl<'s> Typing<'_, 's> {
-    /// Checks what imports give, and finds out what is read inside of their Motifs.
+    /// Checks the values given by imports, and determines the template roots inside of their Motifs.
     pub(super) fn imports(&mut self, imports: &[ImportPlan]) {
         for import in imports {
             let inputs: Vec<(String, Type<'s>)> = (import.inputs.iter())
@@ -32,7 +32,7 @@ impl<'s> Typing<'_, 's> {
         self.import.set(None);
         let default = default.as_ref().map(|tree| self.value(tree, *coerce));
         match (given, default) {
-            // What is given may turn out to be nothing.
+            // The given value may render to nothing.
             (Some(given), Some(default)) => given.or(default),
             (Some(value), None) | (None, Some(value)) => value,
             (None, None) => Type::any(),

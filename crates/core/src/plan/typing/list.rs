@@ -1,25 +1,25 @@
-//! The list of all expressions and their types: what `ork validate --types` prints.
+//! The list of all expressions and their types, printed by `ork validate --types`.
 
 use crate::{diagnostics::FieldPath, document, resources::scope::At, template::TypedExpression};
 
 /// An expression of a Katalog and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// The file, where that is not the Katalog's own: a Motif's.
+    /// The file, if it is not the Katalog's own: a Motif's.
     pub file: Option<Box<str>>,
-    /// The field whose template has it.
+    /// The field that contains it.
     pub path: FieldPath,
-    /// Where it starts in the field's text, in bytes.
+    /// Its start in the field's text, in bytes.
     pub text_offset: usize,
-    /// Its line in the file, from 1; [`Typed::locate`] finds it.
+    /// Its line in the file, from 1; set by [`Typed::locate`].
     pub line: Option<u32>,
     /// Its column in characters, from 1.
     pub column: Option<u32>,
     /// Its text: `.spec.replicas | default 3`.
     pub source: String,
-    /// Its type, in words: `integer`, `list of text`, `one of dev, prod`, `anything`.
+    /// The name of its type: `integer`, `list of text`, `one of dev, prod`, `anything`.
     pub type_name: String,
-    /// What the field takes, where the expression is all of its text.
+    /// The type of the field, if the expression is its whole text.
     pub wanted: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Typed {
         typed
     }
 
-    /// Sets line and column by the Katalog's tree, unless it is in another file: then they are set already.
+    /// Sets line and column from the Katalog's tree, unless it is in another file: then they are set already.
     pub fn locate(&mut self, tree: &document::Tree) {
         if self.file.is_some() {
             return;

@@ -1,11 +1,11 @@
-//! What an operator's templates read and give, against the schemas that are known.
+//! Checks the reads and results of an operator's templates against the known schemas.
 //!
 //! ```text
 //!  definitions, built-in kinds ──► root: .metadata .spec .status .children ──► types of expressions
-//!                             └──► what the fields of a child take ────────────┴──► problems, a list of types
+//!                             └──► types of the fields of a child ─────────────┴──► problems, a list of types
 //! ```
 //!
-//! Of what no schema tells nothing is said: a Katalog without definitions compiles as it would without this.
+//! Without a schema, nothing is checked: a Katalog without definitions compiles as it would without this module.
 
 mod amount;
 mod conditions;
@@ -43,18 +43,18 @@ use crate::{
     value::{Node, Step},
 };
 
-/// The schemas that are known.
+/// The known schemas.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'s> {
-    /// Of definitions.
+    /// Custom resource definitions.
     pub(crate) schemas: &'s Schemas,
-    /// Of Kubernetes' own kinds.
+    /// Built-in kinds.
     pub(crate) built_in: &'s BuiltIn,
 }
 
 impl<'s> Known<'s> {
-    /// The schema of whole objects of a kind.
-    fn kind(&self, kind: &ResourceType) -> Option<Schema<'s>> {
+    /// Returns the schema of whole objects of a kind.
+    pub(crate) fn kind(&self, kind: &ResourceType) -> Option<Schema<'s>> {
         match self.schemas.kind(&kind.group_kind()) {
             Some(shape) => {
                 let schema = &shape.version(&kind.version)?.schema;
@@ -69,23 +69,23 @@ impl<'s> Known<'s> {
 pub(crate) struct Typing<'a, 's> {
     known: Known<'s>,
     at: At<'a>,
-    /// The custom resource, where its schema is known.
+    /// The custom resource, if its schema is known.
     resource: Option<Schema<'s>>,
-    /// What templates read.
+    /// The type of the template root.
     root: Type<'s>,
-    /// The same inside of the Motif of each import, with its inputs.
+    /// The root inside of the Motif of each import, with its inputs.
     inside: Vec<Type<'s>>,
-    /// The import that is looked at.
+    /// The current import.
     import: Cell<Option<usize>>,
-    /// The same as `root` for the element that is looked at, where an entry is made for each of a list.
+    /// The root for the current element, if the entry is expanded for a list.
     element: Option<Type<'s>>,
-    /// What was told: leaves stand in several places of a child.
+    /// Reported problems: leaves may occur several times in a child.
     told: RefCell<HashSet<(Box<str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
 impl<'a, 's> Typing<'a, 's> {
-    /// The checks of the operator at `at`, whose `resource` may not be known.
+    /// Creates the checks of the operator at `at`, whose `resource` may be unknown.
     pub(crate) fn new(
         at: &At<'a>,
         known: Known<'s>,
@@ -94,9 +94,10 @@ impl<'a, 's> Typing<'a, 's> {
         listed: Option<&'a RefCell<Vec<Typed>>>,
     ) -> Self {
         let schema = resource.and_then(|resource| known.kind(resource));
-        let mut names: Vec<(String, Type<'s>)> = reads::CR_ROOTS
-            .iter()
-            .map(|root| ((*root).to_owned(), of_root(schema, root, known.built_in)))
+        let others = plan.roots.iter().map(|root| &**root);
+        let roots = reads::CR_ROOTS.into_iter().chain(others);
+        let mut names: Vec<(String, Type<'s>)> = roots
+            .map(|root| (root.to_owned(), of_root(schema, root, known.built_in)))
             .collect();
         names.push(("children".to_owned(), of_children(known, plan)));
         names.push((
@@ -107,7 +108,7 @@ impl<'a, 's> Typing<'a, 's> {
         if plan.rules.audit {
             names.push((reads::CHANGES.to_owned(), Type::any()));
         }
-        // What rules make is there in memory, whatever the definition has.
+        // Fields set by rules are present in memory, whether the definition has them or not.
         let made = plan.rules.made();
         let root = made.fold(Type::of_names(names), |root, path| {
             let field = |step: &Step| match step {
@@ -133,8 +134,7 @@ impl<'a, 's> Typing<'a, 's> {
         }
     }
 
-    /// Checks everything that the operator renders and asks. Leaves of objects that are written out get what their
-    /// field takes.
+    /// Checks everything that the operator renders and compares. Leaves of manifests get the type of their field.
     pub(crate) fn check(&mut self, plan: &mut OperatorPlan) {
         self.root = self
             .root
@@ -164,7 +164,7 @@ impl<'a, 's> Typing<'a, 's> {
         for gate in plan.hold.gates() {
             self.gate(gate);
         }
-        if let Some(requeue) = &plan.requeue {
+        for requeue in &plan.requeue {
             self.leaf(&requeue.after, None);
             self.gate(&requeue.gate);
         }
@@ -224,7 +224,7 @@ impl<'a, 's> Typing<'a, 's> {
         self.element = None;
     }
 
-    /// What says which objects an entry means; what follows is looked at where the entry stands.
+    /// Checks the names of an entry's objects, and selects its scope for the following checks.
     fn names(&mut self, child: &ChildPlan) {
         self.import.set(child.import);
         self.element = None;
@@ -235,7 +235,7 @@ impl<'a, 's> Typing<'a, 's> {
         }
     }
 
-    /// What is read where the look is at the moment.
+    /// Returns the template root in the current scope.
     fn root(&self) -> &Type<'s> {
         let inside = self.import.get().and_then(|import| self.inside.get(import));
         let around = inside.unwrap_or(&self.root);
@@ -266,7 +266,7 @@ impl<'a, 's> Typing<'a, 's> {
         }
     }
 
-    /// Checks a leaf, and what it gives against what takes it: a field of the schema, or of no known one.
+    /// Checks a leaf, and its result against the field: one of the schema, or an unknown one.
     fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>) {
         let inference = leaf.template.infer(self.root(), self.listed.is_some());
         self.report(&leaf.path, &inference);
@@ -283,14 +283,14 @@ impl<'a, 's> Typing<'a, 's> {
         if leaf.template.literal().is_none() {
             self.fit(&leaf.path, &inference.gives, &target);
         } else if let Some(words) = target.words() {
-            // Whether a literal is of the right type, whoever made the leaf has told.
+            // The compiler of the leaf already checked the type of a literal.
             for Constant { node, at } in inference.gives.constants() {
                 self.word(&leaf.path, node, words, *at as usize);
             }
         }
     }
 
-    /// Tells what is wrong inside of a template, once.
+    /// Reports the problems inside of a template, once.
     fn report(&self, path: &str, inference: &Inference<'s>) {
         for (severity, found) in &inference.findings {
             self.tell(path, *severity, found.clone());
@@ -304,7 +304,7 @@ impl<'a, 's> Typing<'a, 's> {
         }
     }
 
-    /// Tells what does not fit what takes it.
+    /// Reports a result that does not fit the field.
     fn fit(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
         let takes = target.takes();
         if gives.may != Kinds::NONE && !gives.may.meets(takes) && gives.constants().is_empty() {
@@ -348,7 +348,7 @@ impl<'a, 's> Typing<'a, 's> {
         self.doubtful(path, gives, target);
     }
 
-    /// Tells that a word is none of those that a schema lists.
+    /// Reports a word that is not in the enum of a schema.
     fn word(&self, path: &str, node: &Node, words: &[Node], offset: usize) {
         let text = node.to_text();
         let text = text.trim();
@@ -364,7 +364,8 @@ impl<'a, 's> Typing<'a, 's> {
         self.tell(path, Severity::Error, TemplateError { hint, ..found });
     }
 
-    /// Text of a field that could be declared as what is needed: it may spell a number today, and a word tomorrow.
+    /// Warns about a text field that could be declared with the needed type: its value may be a number now and a word
+    /// later.
     fn doubtful(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
         let is_plain = |schema: Schema<'s>| {
             schema.kinds() == Kinds::TEXT && !schema.is_of_map() && schema.words().is_none()
@@ -415,7 +416,7 @@ fn problem(code: Code, offset: usize, message: String) -> TemplateError {
     }
 }
 
-/// The beginning of a text.
+/// Truncates a text.
 fn shortened(text: &str) -> String {
     const MOST: usize = 40;
     if text.chars().count() <= MOST {
@@ -424,7 +425,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(MOST).chain(['…']).collect()
 }
 
-/// What is known of a root of the custom resource.
+/// Returns the type of a root of the custom resource.
 fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) -> Type<'s> {
     let below = match schema {
         Some(schema) => schema.field(root),
@@ -441,7 +442,7 @@ fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) ->
     }
 }
 
-/// What is known below `.external`, where `import` reads.
+/// Returns the type of `.external` in `import`.
 fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
     let answer = || {
         let texts = ["status", "body", "error", "called"];
@@ -451,7 +452,7 @@ fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
     Type::of_names(here.map(|call| (call.name.to_string(), answer())))
 }
 
-/// What is known below `.children`.
+/// Returns the type of `.children`.
 fn of_children<'s>(known: Known<'s>, plan: &OperatorPlan) -> Type<'s> {
     let children = &plan.children;
     let object = |kind: &GroupKind| {

@@ -1,4 +1,4 @@
-//! What is known of objects and Events that lead to passes.
+//! Types of objects and Events that trigger passes.
 
 use super::{Known, Typing};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     schema::Type,
 };
 
-/// What is known below `.events`.
+/// Returns the type of `.events`.
 pub(super) fn of_events<'s>(known: Known<'s>, plan: &OperatorPlan) -> Type<'s> {
     let event = of_kind(known, &event_kind());
     let names = plan.observe.events.iter();
@@ -21,7 +21,7 @@ fn of_kind<'s>(known: Known<'s>, kind: &ResourceType) -> Type<'s> {
 }
 
 impl Typing<'_, '_> {
-    /// Checks how custom resources are found: the templates read what is watched.
+    /// Checks the templates that find custom resources: they read the watched object.
     pub(super) fn keys(&mut self, plan: &ObservePlan) {
         for watch in &plan.watches {
             self.key(&watch.key, &watch.kind);

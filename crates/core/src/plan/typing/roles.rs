@@ -1,4 +1,4 @@
-//! Roles that bindings give and that the custom resource chooses.
+//! Roles of bindings that the custom resource chooses.
 
 use super::{Typing, problem};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Typing<'_, '_> {
-    /// Notes which roles bindings may give whose custom resource chooses one: the words that its definition lists.
+    /// Records the roles that bindings may grant if the custom resource chooses one: the enum in its definition.
     pub(super) fn roles(&mut self, children: &mut [ChildPlan]) {
         for at in 0..children.len() {
             let Some(leaf) = rbac::chosen_role(&children[at], children) else {
@@ -34,7 +34,7 @@ impl Typing<'_, '_> {
     }
 }
 
-/// The right to give a role cannot be derived.
+/// Returns the error that the permission to bind a role cannot be derived.
 fn unknown_role() -> TemplateError {
     let message = "which role this gives is known only with the custom resource, so the right to `bind` it is not among the derived ones";
     let hint = "read one field whose schema lists the roles as an `enum`, or grant `bind` on them to Orkestra yourself";

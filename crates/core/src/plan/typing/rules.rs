@@ -1,4 +1,4 @@
-//! What rules set and say, against what is known of the custom resource.
+//! Checks the values and messages of rules against the known custom resource.
 
 use super::{Schema, Typing};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl<'s> Typing<'_, 's> {
-    /// Checks what is normalized, completed and asked.
+    /// Checks `normalize`, `mutation` and `validation`.
     pub(super) fn rules(&self, rules: &RulesPlan) {
         self.import.set(None);
         for one in &rules.normalize {
@@ -34,7 +34,7 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    /// What the custom resource's schema says of a path.
+    /// Returns the custom resource's schema at a path.
     fn at_path(&self, path: &Path) -> Option<Schema<'s>> {
         match self.resource?.at_path(path) {
             Below::Schema(schema) => Some(schema),

@@ -1,4 +1,4 @@
-//! What takes the value of a template: a field, by its coercion and its schema.
+//! The field that takes the value of a template, by its coercion and its schema.
 
 use crate::{
     plan::Coerce,
@@ -6,7 +6,7 @@ use crate::{
     value::Node,
 };
 
-/// What takes a value.
+/// A field that takes a value.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'s> {
     pub(super) coerce: Coerce,
@@ -14,7 +14,7 @@ pub(super) struct Target<'s> {
 }
 
 impl<'s> Target<'s> {
-    /// The kinds of values that it can make something of.
+    /// Returns the kinds of values that it accepts.
     pub(super) fn takes(&self) -> Kinds {
         match (self.coerce, self.schema) {
             (Coerce::Native | Coerce::Auto, schema) => {
@@ -24,7 +24,7 @@ impl<'s> Target<'s> {
         }
     }
 
-    /// A word as the field gets it.
+    /// Returns a word as coerced for the field.
     pub(super) fn spelled(&self, word: &Node) -> Node {
         let made = match self.coerce {
             Coerce::Word(_) => self.coerce.apply(word.clone()).ok().flatten(),
@@ -37,7 +37,7 @@ impl<'s> Target<'s> {
         self.schema?.words()
     }
 
-    /// In words: `an integer`.
+    /// Describes it in words: `an integer`.
     pub(super) fn describe(&self) -> String {
         match self.coerce {
             Coerce::Int => "an integer".to_owned(),
@@ -66,7 +66,7 @@ impl<'s> Target<'s> {
     }
 }
 
-/// The kinds of values that a coercion makes.
+/// Returns the kinds of values that a coercion produces.
 pub(super) fn made_by(coerce: Coerce) -> Kinds {
     let mut made = Kinds::NONE;
     for (_, sample) in Kinds::samples() {

@@ -1,4 +1,4 @@
-//! The trees of children against the schemas of their kinds.
+//! Checks the trees of children against the schemas of their kinds.
 
 use super::{Typing, fixed, whole_lists};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     value::Key,
 };
 
-/// Parts of an object that shorthand takes as they are, under the same name.
+/// Parts of an object that shorthand passes through under the same name.
 const TAKEN: [&str; 6] = [
     "behavior",
     "egress",
@@ -18,21 +18,21 @@ const TAKEN: [&str; 6] = [
     "volumeMounts",
     "volumes",
 ];
-/// The list of which shorthand makes the first item, and takes the others as they are.
+/// The list in which shorthand generates the first item and passes the others through.
 const TAKEN_BEHIND_FIRST: &str = "containers";
 
-/// A place in an object that is made.
+/// A place in a generated object.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
-    /// Where it is declared; of shorthand, the entry.
+    /// The path of its declaration; for shorthand, of the entry.
     pub(super) at: At<'a>,
     /// The path in the object, for messages.
     pub(super) path: String,
-    /// Whether the object is written out, so that its fields are the user's.
+    /// True if the object is a manifest, so that its fields are the user's.
     pub(super) is_written: bool,
-    /// Where the items behind the first are declared, of a list whose first item is made.
+    /// The path of the declared items after the first, in a list whose first item is generated.
     behind_first: Option<At<'a>>,
-    /// Whether it is merged into another object: a part of one.
+    /// True if it is a patch, which is merged into another object.
     pub(super) is_patch: bool,
     /// Its kind, for messages.
     pub(super) kind: Key,
@@ -83,10 +83,10 @@ impl Place<'_> {
         }
     }
 
-    /// Tells that the kind has no such field.
+    /// Reports a field that the kind does not have.
     pub(super) fn unknown_field(&self, key: &str, schema: Schema<'_>) {
         if key.contains("{{") || (self.is_patch && key.starts_with('$')) {
-            return; // Told already: a key is no template. Of a patch, they are no fields.
+            return; // Already reported: a key is not a template. In a patch, these are not fields.
         }
         let at = if self.is_written {
             self.at.key(key)
@@ -100,13 +100,13 @@ impl Place<'_> {
         }
     }
 
-    /// Tells which fields are missing here, of those that must be there.
+    /// Reports required fields that are missing.
     pub(super) fn missing(&self, schema: Schema<'_>, has: impl Fn(&str) -> bool) {
         if !self.is_written || self.is_patch {
             return;
         }
         for name in schema.required() {
-            // A pass puts in what every object has.
+            // A pass adds the fields that every object has.
             let is_ours = self.path.is_empty() && name == "metadata";
             if !is_ours && !has(name) {
                 let path = self.field(name).path;
@@ -205,7 +205,7 @@ fn described(below: Below<'_>) -> Option<Schema<'_>> {
     }
 }
 
-/// What an expression's value becomes in a field that is written out.
+/// Returns the coercion of an expression in a field of a manifest.
 fn taking(schema: Schema<'_>) -> Coerce {
     match schema.kinds_of_type() {
         Kinds::INT => Coerce::Int,

@@ -1,4 +1,4 @@
-//! Lists that are owned whole, of those that an object may leave empty.
+//! Finds lists that are owned as a whole and may be empty.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ impl Walk {
                     self.field(key, schema, |walk, schema| walk.tree(below, schema));
                 }
             }
-            // A list without items is left out, but an item may hold an empty one.
+            // A list without items is left out, but an item may contain an empty one.
             Tree::List(items) => {
                 for item in items {
                     self.item(schema, |walk, schema| walk.tree(item, schema));
@@ -65,14 +65,14 @@ impl Walk {
         }
     }
 
-    /// A value that is not known before it is rendered.
+    /// Handles a value that is known only when rendered.
     fn anything(&mut self, schema: Schema<'_>) {
         for path in schema.whole_lists() {
             self.find(&path);
         }
     }
 
-    /// Here is one, or below.
+    /// Adds the path of a list at or below the current one.
     fn find(&mut self, below: &[&str]) {
         let below = below.iter().copied().map(Key::from);
         let path = Path::of_fields(self.at.iter().cloned().chain(below));
@@ -87,7 +87,8 @@ impl Walk {
         }
     }
 
-    /// Goes into an item. Of a list that is owned whole nobody owns a part: an empty list inside stands for it.
+    /// Visits an item. Parts of a list that is owned as a whole have no owner of their own: an empty list inside adds the
+    /// outer list.
     fn item(&mut self, schema: Schema<'_>, go_on: impl FnOnce(&mut Self, Schema<'_>)) {
         let Below::Schema(below) = schema.item() else {
             return;

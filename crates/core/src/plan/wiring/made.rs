@@ -1,4 +1,4 @@
-//! What an operator declares that other children refer to by name.
+//! The children of an operator that others refer to by name.
 
 use super::{names, uses::Use};
 use crate::{
@@ -9,11 +9,11 @@ use crate::{
     value::Node,
 };
 
-/// Longest list of keys that a hint names.
+/// Maximum number of keys in a hint.
 const KEYS_NAMED: usize = 8;
-/// The keys of a Secret with a certificate.
+/// The keys of a certificate Secret.
 const TLS_KEYS: [&str; 3] = ["ca.crt", "tls.crt", "tls.key"];
-/// Kinds that are easily taken for each other.
+/// Kinds that are often confused.
 const CONFUSED: [(&str, &str); 4] = [
     ("Secret", "ConfigMap"),
     ("ConfigMap", "Secret"),
@@ -21,14 +21,14 @@ const CONFUSED: [(&str, &str); 4] = [
     ("ClusterRole", "Role"),
 ];
 
-/// The children of an operator that can be referred to.
+/// The children of an operator that others can refer to.
 pub(super) struct Made<'a>(Vec<One<'a>>);
 
 struct One<'a> {
     kind: &'a str,
     /// Normalised.
     name: String,
-    /// The keys of its data, where they are all known.
+    /// The keys of its data, if all are known.
     keys: Option<Vec<&'a str>>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Made<'a> {
         for block in blocks {
             let lifecycle = block.lifecycle;
             let others = entries(lifecycle).into_iter().map(|(_, entry)| entry);
-            // Whose keys are known, too.
+            // The keys of these are known too.
             for entry in others.filter(|entry| entry.row().kind != "ConfigMap") {
                 let name = entry.row().name(entry.common()).unwrap_or_default();
                 all.push(One::new(entry.row().kind, name, None));
@@ -71,7 +71,7 @@ impl<'a> Made<'a> {
         Self(all)
     }
 
-    /// Reports a use of something that is declared under nearly that name, or without that key.
+    /// Reports a use of a declared object with a misspelled name, or without that key.
     pub(super) fn check(&self, used: &Use<'_>) {
         if used.optional || used.name.is_empty() {
             return;
@@ -88,7 +88,7 @@ impl<'a> Made<'a> {
         if key.contains("{{") {
             return;
         }
-        // Of children that exclude each other, either may have it.
+        // Children that exclude each other count together: any may have it.
         let Some(known) = found
             .map(|one| one.keys.as_ref())
             .collect::<Option<Vec<_>>>()
@@ -136,7 +136,7 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// The only child of a kind, where its name is this one with an ending, as default names have.
+    /// Returns the only child of a kind, if its name is this one with a suffix, as default names have.
     fn without_ending<'s>(&'s self, kind: &'s str, name: &str) -> Option<&'s One<'a>> {
         let mut all = self.of_kind(kind);
         let only = all.next()?;

@@ -1,11 +1,11 @@
-//! Names as a Katalog writes them, compared as text.
+//! Compares names as text in the Katalog.
 
 use crate::{diagnostics::nearest, value::Node};
 
 /// Shorter parts of names differ on purpose: `db` and `dc`, `v1` and `v2`.
 const SHORTEST: usize = 4;
 
-/// A text with one spelling for equal templates: `{{.metadata.name}}-x` is `{{ .metadata.name }}-x`.
+/// Normalizes the spelling of templates in a text: `{{.metadata.name}}-x` is `{{ .metadata.name }}-x`.
 pub(super) fn normalised(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.trim();
@@ -26,7 +26,7 @@ pub(super) fn normalised(text: &str) -> String {
     out
 }
 
-/// Whether one of two normalised names is the other with a slip: one part between hyphens is misspelt.
+/// True if two normalised names differ by a misspelling in one part between hyphens.
 pub(super) fn is_slip(one: &str, other: &str) -> bool {
     let (left, right) = (parts(one), parts(other));
     if left.len() != right.len() {
@@ -42,7 +42,7 @@ pub(super) fn is_slip(one: &str, other: &str) -> bool {
     is_word(a) && is_word(b) && nearest(a, [*b]).is_some()
 }
 
-/// The parts of a name between hyphens, outside of templates.
+/// Returns the parts of a name between hyphens, outside of templates.
 fn parts(name: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_i32);
     for (at, c) in name.char_indices() {
@@ -60,7 +60,7 @@ fn parts(name: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a map anywhere in `node` has the key `field`.
+/// True if a map anywhere in `node` has the key `field`.
 pub(super) fn mentions(node: &Node, field: &str) -> bool {
     match node {
         Node::Map(entries) => entries

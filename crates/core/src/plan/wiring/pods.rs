@@ -1,4 +1,4 @@
-//! What belongs together inside of a pod, and selectors of pods.
+//! Checks references within a pod, and pod selectors.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::{
     value::Node,
 };
 
-/// The name of a volume of a `StatefulSet` that has none.
+/// The default name of a volume of a `StatefulSet`.
 const CLAIM: &str = "data";
-/// Longest list of volumes that a hint names.
+/// Maximum number of volumes in a hint.
 const VOLUMES_NAMED: usize = 8;
 /// Kinds of `custom` entries that may have any pods.
 const POD_KINDS: [&str; 7] = [
@@ -46,7 +46,7 @@ pub(super) fn check_mounts(workload: &Workload<'_>) {
     }
 }
 
-/// The names of the volumes; nothing where one cannot be told.
+/// Returns the names of the volumes; `None` if one is unknown.
 fn volumes(workload: &Workload<'_>) -> Option<Vec<String>> {
     let own = workload.pod.volumes.iter();
     let own = own.map(|volume| Some(names::normalised(volume.get("name")?.as_str()?)));
@@ -94,7 +94,7 @@ pub(super) fn check_selectors(
     blocks: &[Declared<'_>],
     workloads: &[Workload<'_>],
 ) {
-    // Objects of kinds that Kubernetes does not have may create any pods.
+    // Objects of kinds outside Kubernetes may create any pods.
     let has_pods = |entry: &Custom| {
         let group = entry
             .api_version
@@ -137,7 +137,7 @@ pub(super) fn check_selectors(
 }
 
 fn selects_nothing(selector: &BTreeMap<String, Text>, workloads: &[Workload<'_>]) -> bool {
-    // Kubernetes and Orkestra put labels of their own onto pods.
+    // Kubernetes and Orkestra set their own labels on pods.
     if selector.keys().any(|key| key.contains('/')) {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Ports of containers, and what leads to them: Services, Ingresses, probes.
+//! Checks container ports and their references: Services, Ingresses, probes.
 
 use super::{Workload, literal, names, uses::items};
 use crate::{
@@ -12,16 +12,16 @@ use crate::{
     value::Node,
 };
 
-/// What the name of a Service may add to that of its workload.
+/// Suffixes that the name of a Service may add to that of its workload.
 const ENDINGS: [&str; 4] = ["", "-svc", "-lb", "-headless"];
-/// Ports below this one are what clients ask for; containers without privileges listen on higher ones.
+/// Clients use ports below this one; containers without privileges listen on higher ones.
 const PRIVILEGED: u16 = 1024;
 
 /// The ports of a pod, as far as the entry declares them.
 struct Listening<'a> {
     numbers: Vec<u16>,
     names: Vec<&'a str>,
-    /// Whether there may be more: a port is a template, or the patch has ports.
+    /// True if there may be more: a port is a template, or the patch has ports.
     is_open: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'a> Listening<'a> {
         if let Some(port) = workload.serving.and_then(|serving| serving.port.as_ref()) {
             listening.add(number(port));
         }
-        // Kubernetes counts the ports of init containers that go on running.
+        // Kubernetes includes the ports of init containers that keep running.
         for container in workload
             .pod
             .containers
@@ -65,7 +65,7 @@ impl<'a> Listening<'a> {
     }
 }
 
-/// Reports Services whose ports lead to no port of the pods that they select by default.
+/// Reports Services whose ports match no port of the pods that they select by default.
 pub(super) fn check_services(block: &Declared<'_>, workloads: &[Workload<'_>]) {
     let reachable: Vec<&Workload<'_>> = workloads
         .iter()
@@ -101,14 +101,14 @@ pub(super) fn check_services(block: &Declared<'_>, workloads: &[Workload<'_>]) {
             let target = target_port
                 .as_ref()
                 .map(|port| (at.field("targetPort"), port));
-            // Several Services ports may lead to ports of a container that it does not declare.
+            // With several ports, a Service may target container ports that are not declared.
             let port = (service.ports.len() == 1).then(|| (at.field("port"), port));
             check_target(port, target, &listening);
         }
     }
 }
 
-/// The workloads of the name of the Service, else the only one.
+/// Returns the workloads with the name of the Service, else the only one.
 fn selected<'w, 'a>(name: &str, reachable: &[&'w Workload<'a>]) -> Vec<&'w Workload<'a>> {
     let is_named = |workload: &&&Workload<'_>| {
         let ending = name.strip_prefix(&*workload.name);
@@ -126,7 +126,7 @@ fn selected<'w, 'a>(name: &str, reachable: &[&'w Workload<'a>]) -> Vec<&'w Workl
     }
 }
 
-/// Where a port is declared.
+/// A declared port and its path.
 type Port<'p, 'a> = Option<(At<'a>, &'p Scalar)>;
 
 fn check_target(port: Port<'_, '_>, target: Port<'_, '_>, listening: &[Listening<'_>]) {
@@ -181,7 +181,7 @@ fn no_name(at: &At<'_>, text: &str, names: &[&str], numbers: &[u16]) {
     at.warn_hint(Code::PortMismatch, message, hint);
 }
 
-/// Reports a port that is one that is declared with a slip: two digits swapped, one too many or one too few.
+/// Reports a port that is a misspelling of a declared one: two digits swapped, one too many or one too few.
 fn check_slip(at: &At<'_>, port: u16, declared: &[u16]) {
     if declared.contains(&port) {
         return;
@@ -196,7 +196,7 @@ fn check_slip(at: &At<'_>, port: u16, declared: &[u16]) {
     }
 }
 
-/// Whether the digits of one are those of the other with two neighbours swapped, or with one more.
+/// True if the digits of one are those of the other with two neighbours swapped, or with one more.
 fn is_slip(one: u16, other: u16) -> bool {
     let (one, other) = (one.to_string(), other.to_string());
     let (long, short) = if one.len() >= other.len() {
@@ -215,7 +215,7 @@ fn is_slip(one: u16, other: u16) -> bool {
             && long.as_bytes()[a] == short.as_bytes()[b]
             && long.as_bytes()[b] == short.as_bytes()[a]);
     }
-    // A digit in front makes another port of the same family: 443 and 8443, 8080 and 18080.
+    // An extra leading digit makes another port of the same family: 443 and 8443, 8080 and 18080.
     let without = |at: usize| format!("{}{}", &long[..at], &long[at + 1..]);
     long.len() == short.len() + 1 && (1..long.len()).any(|at| without(at) == *short)
 }
@@ -271,7 +271,7 @@ pub(super) fn check_probes(workload: &Workload<'_>) {
     }
 }
 
-/// Reports Ingresses that lead to a port that the declared Service does not have.
+/// Reports Ingresses with a port that the declared Service does not have.
 pub(super) fn check_ingresses(block: &Declared<'_>, blocks: &[Declared<'_>]) {
     for (index, ingress) in block.lifecycle.ingresses.iter().enumerate() {
         let name = names::normalised(&ingress.service_name);
@@ -318,7 +318,7 @@ fn check_service_port(at: &At<'_>, text: &str, service: &Service) {
         format!("it has `{}`", all.join("`, `"))
     };
     match text.parse::<u16>() {
-        // The port may be the workload's.
+        // The port may be inherited from the workload.
         Ok(_) if numbers.is_empty() => {}
         Ok(port) if !numbers.contains(&port) => {
             let message = format!("the Service has no port {port}");

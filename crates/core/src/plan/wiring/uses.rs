@@ -1,4 +1,4 @@
-//! What children refer to by name.
+//! Names that children refer to.
 
 use crate::{
     api::children::{
@@ -9,16 +9,16 @@ use crate::{
     value::Node,
 };
 
-/// A reference to an object, and perhaps to a key of its data.
+/// A reference to an object, and optionally to a key of its data.
 pub(super) struct Use<'a> {
-    /// Where the name stands.
+    /// The path of the name.
     pub(super) at: At<'a>,
     pub(super) kind: &'a str,
-    /// The name, as the Katalog has it.
+    /// The name, as declared.
     pub(super) name: &'a str,
-    /// The key, and where it stands.
+    /// The key and its path.
     pub(super) key: Option<(At<'a>, &'a str)>,
-    /// Whether the object or the key may be missing.
+    /// True if the object or the key may be missing.
     pub(super) optional: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Use<'a> {
     }
 }
 
-/// What a block's children without pods refer to.
+/// Visits the references of a block's children without pods.
 pub(super) fn visit<'a>(block: &Declared<'a>, visit: Visit<'_, 'a>) {
     let lifecycle = block.lifecycle;
     for (index, ingress) in lifecycle.ingresses.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn visit<'a>(block: &Declared<'a>, visit: Visit<'_, 'a>) {
     }
 }
 
-/// What a pod refers to.
+/// Visits the references of a pod.
 pub(super) fn visit_pod<'a>(at: &At<'a>, pod: &'a PodParts, visit: Visit<'_, 'a>) {
     if let Some(env) = &pod.env {
         self::env(&at.field("env"), env, visit);
@@ -205,7 +205,7 @@ fn name_ref<'a>(at: &At<'a>, kind: &'a str, reference: &'a NameRef, visit: Visit
     });
 }
 
-/// A container as in a Pod.
+/// Visits the references of a container in Pod format.
 fn container<'a>(at: &At<'a>, node: &'a Node, visit: Visit<'_, 'a>) {
     for (index, variable) in items(node, "env") {
         if let Some(from) = variable.get("valueFrom") {
@@ -243,7 +243,7 @@ fn volume<'a>(at: &At<'a>, node: &'a Node, visit: Visit<'_, 'a>) {
     }
 }
 
-/// The object that the map `field` of `node` names under `name`, with its `key` or the keys of its `items`.
+/// Visits the object that the map `field` of `node` names under `name`, with its `key` or the keys of its `items`.
 fn object<'a>(
     at: &At<'a>,
     node: &'a Node,
@@ -280,7 +280,7 @@ fn object<'a>(
     }
 }
 
-/// The items of a list in a map, each with its place; none where there is no list.
+/// Returns the items of a list in a map, each with its index; empty without a list.
 pub(super) fn items<'a>(
     node: &'a Node,
     field: &str,

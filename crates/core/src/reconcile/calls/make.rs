@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 
 use super::{
-    Piece, Request,
+    Request,
     seen::{NO_ANSWER, failed, not_called, told},
 };
 use crate::{
-    plan::{CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Stage, Token},
+    plan::{
+        CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Piece, Stage, Token,
+    },
     reconcile::{
         children::children_data,
         inputs::Inputs,
@@ -21,12 +23,12 @@ use crate::{
     value::{Key, Map, Node, Path, Step as PathStep},
 };
 
-/// Puts the answers to the calls of a stage into the sources. A call that nobody answers, as in a preview, hides what reads
-/// its answer, and nothing else.
+/// Adds the answers to the calls of a stage to the sources. A call without an answer, as in a preview, makes only fields that
+/// read its answer unavailable.
 ///
 /// # Errors
-/// What must be known first: the next call. Or the pass, which does nothing, where a call fails and must not; those after it
-/// are not made.
+/// The next call, which must be answered first; or the pass, which does nothing, if a call fails that must not. Later calls
+/// are not made then.
 pub(in crate::reconcile) fn make(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -52,7 +54,7 @@ pub(in crate::reconcile) fn make(
                 hide(sources, call, NO_ANSWER.into());
                 continue;
             }
-            // What it sends depends on the answer to another call.
+            // Its request depends on the answer to another call.
             Err(error) if error.reason == Reason::Unavailable && is_unanswered(sources) => {
                 hide(sources, call, error.message.into());
                 continue;
@@ -71,15 +73,15 @@ pub(in crate::reconcile) fn make(
     Ok(())
 }
 
-/// How far a call is.
+/// The state of a call.
 enum Asked {
-    /// It is not made: its gate, or that of its block, is closed, or it is the admission's.
+    /// It is not made: its gate, or that of its block, is closed, or it belongs to admission.
     Nothing,
     /// This must be known first.
     Read(Read),
-    /// What templates see of it, and whether it is no use to call again.
+    /// The answer as templates see it, and whether a retry is pointless.
     Answered(Node, bool),
-    /// Nobody answers it, and the declaration does not say that its failure is no matter.
+    /// It has no answer, and the declaration does not tolerate its failure.
     Unanswered,
 }
 
@@ -90,7 +92,7 @@ fn hide(sources: &mut Sources, call: &CallPlan, why: Box<str>) {
     sources.unavailable.push((path, why));
 }
 
-/// Whether an answer is unavailable.
+/// True if any answer is unavailable.
 fn is_unanswered(sources: &Sources) -> bool {
     let mut paths = sources.unavailable.iter().map(|(path, _)| path);
     paths.any(
@@ -98,7 +100,7 @@ fn is_unanswered(sources: &Sources) -> bool {
     )
 }
 
-/// The failure of the pass, where the call failed and must not.
+/// Returns the failure of the pass, if the call failed and must not.
 fn failure(call: &CallPlan, seen: &Node, permanent: bool) -> Option<Failure> {
     let error = seen.get("error").and_then(Node::as_str).unwrap_or_default();
     (!error.is_empty() && !call.continue_on_error).then(|| Failure {
@@ -191,7 +193,7 @@ fn request(
     })
 }
 
-/// The token of a call, or why there is none yet.
+/// The token of a call, or why it is not available yet.
 enum Shown {
     Token(Box<[Piece]>),
     Missing(Asked),
@@ -234,7 +236,7 @@ fn token(
     })
 }
 
-/// The text under a key of a Secret.
+/// Returns the text under a key of a Secret.
 fn value(secret: &Node, key: &str) -> Option<String> {
     use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
     let encoded = secret.get("data")?.get(key)?.as_str()?;

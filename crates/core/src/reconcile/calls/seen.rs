@@ -1,4 +1,4 @@
-//! What templates see of an answer.
+//! Answers as templates see them.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use crate::{
     value::{Key, Map, Node},
 };
 
-/// Keys of `.external.<name>` that an answer cannot take the place of.
+/// Keys of `.external.<name>` that fields of an answer cannot override.
 const OWN: [&str; 5] = ["status", "body", "error", "called", "json"];
-/// Why templates cannot read the answer to a call that nobody answers.
+/// Why templates cannot read the answer to a call that has none.
 pub(super) const NO_ANSWER: &str = "no answer is given for this call";
 
-/// What a pass is told of a call: what templates see, and whether it is no use to call again.
+/// Returns the answer for a pass: the answer as templates see it, and whether a retry is pointless.
 pub fn answered(answer: &Answer) -> sources::Answer {
     let permanent = answer.error.as_ref().is_some_and(|error| error.permanent);
     let told = Node::object([("seen", seen(answer)), ("permanent", Node::Bool(permanent))]);
     sources::Answer::Ready(Arc::new(told))
 }
 
-/// The answer that somebody says a call has, in a map of `status` (200 where it is left out), `body` (text, or what becomes
-/// JSON) and `error`.
+/// Returns the answer that a user gives for a call, in a map of `status` (200 by default), `body` (text, or a value that
+/// becomes JSON) and `error`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem of the given answer.
 pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
     let Node::Map(fields) = given else {
         return Err("an answer is a map of `status`, `body` and `error`".to_owned());
@@ -63,7 +63,7 @@ pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
     })
 }
 
-/// `.external.<name>` of a call that was made.
+/// Returns `.external.<name>` for a call that was made.
 fn seen(answer: &Answer) -> Node {
     let status = answer.status.map(|status| status.to_string());
     let error = answer.error.as_ref().map(|error| &*error.message);
@@ -90,7 +90,7 @@ fn seen(answer: &Answer) -> Node {
     Node::Map(seen)
 }
 
-/// `.external.<name>` of a call that was not made.
+/// Returns `.external.<name>` for a call that was not made.
 pub(super) fn not_called() -> Node {
     let mut seen = Map::default();
     put(&mut seen, ["", "", "", "false"]);
@@ -103,7 +103,7 @@ fn put(seen: &mut Map, texts: [&str; 4]) {
     }
 }
 
-/// What a pass was told of a call: what templates see, and whether it is no use to call again.
+/// Reads the answer for a pass: the answer as templates see it, and whether a retry is pointless.
 pub(super) fn told(answer: &sources::Answer) -> (Node, bool) {
     match answer {
         sources::Answer::Ready(told) => {
@@ -119,7 +119,7 @@ pub(super) fn told(answer: &sources::Answer) -> (Node, bool) {
     }
 }
 
-/// `.external.<name>` of a call that came to nothing.
+/// Returns `.external.<name>` for a failed call.
 pub(super) fn failed(why: &str) -> Node {
     seen(&Answer {
         error: Some(Trouble {

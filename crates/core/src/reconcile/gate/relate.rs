@@ -14,10 +14,10 @@ use crate::{
     value::Node,
 };
 
-/// What cannot be compared: why. The test does not hold for that.
+/// Why values cannot be compared. The test does not hold then.
 struct Doubt(String);
 
-/// Why a test is not answered.
+/// Why a test has no result.
 enum Unanswered {
     Failed(RenderError),
     Doubtful(String),
@@ -36,7 +36,7 @@ impl From<Doubt> for Unanswered {
 }
 
 impl Renderer<'_, '_> {
-    /// Whether a test holds. What cannot be compared is told, and does not.
+    /// True if a test holds. Values that cannot be compared are reported, and it does not hold.
     pub(super) fn test(
         &mut self,
         condition: &Condition,
@@ -119,7 +119,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    /// Whether no other custom resource has the text; true of none.
+    /// True if no other custom resource has the text, or the condition has no path.
     fn is_unique(&self, condition: &Condition) -> Result<bool, RenderError> {
         let Some(path) = condition.unique() else {
             return Ok(true);
@@ -134,7 +134,7 @@ impl Renderer<'_, '_> {
             })
     }
 
-    /// The values of a list, trimmed.
+    /// Returns the values of a list, trimmed.
     fn members(&mut self, members: &Members) -> Result<Vec<String>, RenderError> {
         match members {
             Members::Each(leaves) => leaves.iter().map(|leaf| self.text(leaf)).collect(),
@@ -156,7 +156,7 @@ impl Renderer<'_, '_> {
     }
 }
 
-/// The left side, as messages name it. Its value may be secret.
+/// Names the left side for messages. Its value may be secret.
 fn left(condition: &Condition) -> String {
     match condition.operand() {
         Some(Operand::Path(path)) => format!("`{path}`"),
@@ -165,7 +165,7 @@ fn left(condition: &Condition) -> String {
     }
 }
 
-/// The number that a text is; nothing at all is 0.
+/// Parses a number; empty text is 0.
 fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
     if let Ok(whole) = text.parse::<i128>() {
         return Ok(Number::Int(whole));
@@ -174,7 +174,7 @@ fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
         .ok_or_else(|| Doubt(format!("{} is no number", name())))
 }
 
-/// Whether two texts are the same, as values of a type.
+/// True if two texts are equal as values of a type.
 fn equal(of: ValueType, left: &str, right: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
     let side = || "the right side".to_owned();
     match of {
@@ -210,7 +210,7 @@ fn flag(text: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
 }
 
 impl Order {
-    /// Whether that is how one number stands to another.
+    /// True if the order matches.
     fn holds(self, found: Option<Ordering>) -> bool {
         found.is_some_and(match self {
             Order::Greater => Ordering::is_gt,

@@ -1,4 +1,4 @@
-//! Sets of field paths, as `managedFields` write them.
+//! Sets of field paths, as in `managedFields`.
 
 use super::super::identity::Uid;
 use crate::value::{Key, Map, Node};
@@ -6,10 +6,10 @@ use crate::value::{Key, Map, Node};
 /// A set of field paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fields {
-    /// Whether the path that leads here is in the set itself.
+    /// Whether the path to this node is in the set itself.
     itself: bool,
-    /// Whether it is a map or list that somebody else owns a part of, so that it is not atomic: an empty one that was
-    /// applied. The path in the set then stands for no part of it.
+    /// Whether it is a map or list of which another manager owns a part, so that it is not atomic: an empty one that was
+    /// applied. The path in the set then covers no part of it.
     hollow: bool,
     below: Box<[(Element, Fields)]>,
 }
@@ -23,13 +23,13 @@ pub(in crate::reconcile) enum Element {
     Index(u64),
 }
 
-/// What is an object's own among the values that list items are keyed by. It is replaced in the trees, so that the
-/// children of a thousand custom resources share one.
+/// An object's own values among the keys of list items. They are replaced in the trees, so that the children of a thousand
+/// custom resources share one.
 #[derive(Clone, Copy, Debug)]
 pub struct Own<'a> {
-    /// The object's name: containers are often called like their Deployment.
+    /// The object's name: containers often have the name of their Deployment.
     pub name: &'a str,
-    /// uid of the object's owner, which owner references are keyed by.
+    /// The uid of the object's owner, the key of owner references.
     pub owner: Option<&'a Uid>,
 }
 
@@ -39,7 +39,7 @@ impl Own<'_> {
     }
 }
 
-/// A key's or a set's value.
+/// The value of a key or a set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::reconcile) enum Scalar {
     OwnName,
@@ -66,12 +66,12 @@ impl Scalar {
     }
 }
 
-/// One step from an object's root to a leaf, as a rendered object has it.
+/// One step from an object's root to a leaf, in a rendered object.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
-    /// A map's field.
+    /// A field of a map.
     Field(&'a Key),
-    /// A list's item: its position and its content.
+    /// An item of a list: its position and its content.
     Item(usize, &'a Node),
 }
 
@@ -86,7 +86,7 @@ impl Fields {
             } else if let Some(element) = Element::read(name, own) {
                 let others: Vec<&Node> = others.iter().filter_map(|set| set.get(name)).collect();
                 let mut fields = Self::read(child, own, &others);
-                // A leaf of the set is written as an empty map: it stands for its own path.
+                // A leaf of the set is written as an empty map: it represents its own path.
                 if fields.below.is_empty() {
                     fields.itself = true;
                     fields.hollow = others.iter().any(|set| has_below(set));
@@ -101,8 +101,8 @@ impl Fields {
         }
     }
 
-    /// Whether the leaf that `trail` leads to is in the set: it is an owned path, or it lies below an owned path that has
-    /// nothing below it in the set (an atomic list or map). An empty list or map that was applied owns nothing below it.
+    /// True if the leaf at `trail` is in the set: it is an owned path, or it is below an owned path that has nothing below it
+    /// in the set (an atomic list or map). An empty list or map that was applied owns nothing below it.
     pub fn covers(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
         let Some((step, rest)) = trail.split_first() else {
             return self.itself;
@@ -115,7 +115,7 @@ impl Fields {
             .any(|(element, fields)| element.matches(*step, own) && fields.covers(rest, own))
     }
 
-    /// Whether what `trail` leads to is in the set, or anything below it.
+    /// True if the path at `trail` is in the set, or anything below it.
     pub(super) fn touches(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
         match trail.split_first() {
             None => self.itself || !self.below.is_empty(),
@@ -137,7 +137,7 @@ impl Fields {
     }
 }
 
-/// Whether a set, as it is written, has a path below the one that leads to it.
+/// True if a set, as written, has a path below its root.
 fn has_below(set: &Node) -> bool {
     let mut names = set.as_map().into_iter().flat_map(Map::keys);
     names.any(|name| &**name != ".")
@@ -165,14 +165,15 @@ impl Element {
         }
     }
 
-    /// A rendered item matches by the keys that it has: the server adds defaults such as `protocol: TCP` to the others.
+    /// True if a rendered item matches, by the keys that it has: the server adds defaults such as `protocol: TCP` for the
+    /// others.
     pub(in crate::reconcile) fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
         match (self, step) {
             (Self::Field(field), Step::Field(key)) => field == key,
             (Self::Item(keys), Step::Item(_, item)) => {
                 keys.iter().all(|(key, value)| match item.get(key) {
                     Some(rendered) => value.is(rendered, own),
-                    // The one default of a key among Kubernetes' own kinds: 53/TCP is not 53/UDP.
+                    // The only key with a default among Kubernetes' own kinds: 53/TCP is not 53/UDP.
                     None if &**key == "protocol" => value.is(&Node::from("TCP"), own),
                     None => true,
                 })

@@ -1,7 +1,7 @@
-//! Values of the spec in one form: in memory for the pass, and, where nobody else holds them, on the resource itself.
+//! Normalizes values of the spec: in memory for the pass, and, if no other manager holds them, on the resource itself.
 //!
-//! What is written must be what the next pass wants, or one write would lead to another. So everything is evaluated once
-//! more over the resource as it would be stored; where that gives anything else, nothing is stored.
+//! The stored value must be the value that the next pass wants, or one write would lead to another. So everything is
+//! evaluated once more over the resource as it would be stored; if that gives another value, nothing is stored.
 
 use super::{Rules, is_same, listed};
 use crate::{
@@ -10,19 +10,19 @@ use crate::{
     value::{Node, Path, set},
 };
 
-/// What became of `normalize`.
+/// The result of `normalize`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Normalization {
-    /// The JSON merge patch of `spec` that stores what differs; none where nothing is to be written.
+    /// The JSON merge patch of `spec` that stores the differences; none if nothing has to be written.
     pub patch: Option<Node>,
-    /// The fields that it writes.
+    /// The fields that the patch writes.
     pub stored: Vec<Path>,
     /// The fields that are normalized in memory only, and why.
     pub held: Vec<(Path, Box<str>)>,
 }
 
 impl Normalization {
-    /// Nothing is written after all: what would have been is held in memory.
+    /// Cancels the write: its fields are normalized in memory only.
     pub fn withhold(&mut self, why: &str) {
         self.patch = None;
         let stored = std::mem::take(&mut self.stored);
@@ -31,12 +31,12 @@ impl Normalization {
         self.held.sort();
     }
 
-    /// Whether all of the resource's own fields are in their form.
+    /// True if all fields of the resource are stored in normalized form.
     pub fn is_stored(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// What a condition says.
+    /// Returns the message for a condition.
     pub fn message(&self) -> String {
         if self.is_stored() {
             return "the resource holds each normalized field in its form".to_owned();
@@ -55,12 +55,12 @@ impl Normalization {
     }
 }
 
-/// A custom resource with its values in one form.
+/// A custom resource with normalized values.
 pub(super) struct Formed {
     pub(super) cr: Node,
     pub(super) changes: Vec<(Path, Node)>,
     pub(super) told: Option<Normalization>,
-    /// What templates read of the changes, where they do.
+    /// The changes as templates read them, if they do.
     pub(super) audit: Node,
 }
 
@@ -70,10 +70,10 @@ const UNKNOWN: &str = "the definition has no such field";
 const UNSTABLE: &str = "the stored value would be normalized to another one";
 
 impl Rules<'_> {
-    /// Normalizes `raw`, of which `holds` tells who else writes it.
+    /// Normalizes `raw`; `holds` lists other writers of its fields.
     ///
     /// # Errors
-    /// The first value's that cannot be rendered.
+    /// The error of the first value that cannot be rendered.
     pub(super) fn normalize(
         &self,
         raw: &Node,
@@ -131,7 +131,7 @@ impl Rules<'_> {
         Ok(formed)
     }
 
-    /// The values over `cr`; none where a field stays as it is.
+    /// Returns the values over `cr`; none for a field that stays as it is.
     fn values(
         &self,
         cr: &Node,
@@ -143,7 +143,7 @@ impl Rules<'_> {
     }
 }
 
-/// Whether a value is another one than `cr` has. A field that is not there is not made empty.
+/// True if a value differs from that of `cr`. A missing field is not set to an empty value.
 fn differs(cr: &Node, one: &Normalized, value: &Node) -> bool {
     match cr.at(&one.path) {
         Some(there) if *there != Node::Null => !is_same(there, value),
@@ -151,7 +151,7 @@ fn differs(cr: &Node, one: &Normalized, value: &Node) -> bool {
     }
 }
 
-/// What `audit` says of a change; nothing where the text stays the same.
+/// Returns the entry of `audit` for a change; none if the text stays the same.
 fn change(raw: &Node, one: &Normalized, value: &Node) -> Option<Node> {
     let from = raw.at(&one.path).cloned().unwrap_or_default();
     if from.to_text() == value.to_text() {
@@ -175,7 +175,7 @@ fn says_something(value: &Node) -> bool {
     }
 }
 
-/// Whether the values over what would be stored are those over what is stored now.
+/// True if the values over the resource as it would be stored equal those over the current one.
 fn agrees(
     raw: &Node,
     normalize: &[Normalized],
@@ -186,7 +186,7 @@ fn agrees(
     pairs.all(|(one, pair)| match pair {
         (Some(a), Some(b)) => is_same(a, b),
         (None, None) => true,
-        // What says nothing over one of them leaves the field as it is.
+        // A missing value on either side leaves the field as it is.
         (Some(a), None) | (None, Some(a)) => !differs(raw, one, a),
     })
 }

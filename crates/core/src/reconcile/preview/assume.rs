@@ -1,4 +1,4 @@
-//! What an API server would have put into objects that come from files, and takes out of what is shown.
+//! Adds the fields that an API server would set to objects from files, and removes them from the output.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,12 +18,12 @@ use crate::{
     value::{Node, hash, hash_text},
 };
 
-/// uid of what has none.
+/// The uid of objects without one.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
-/// Namespace of what names none. Source: kubectl.
+/// The namespace of objects without one. Source: kubectl.
 pub(in crate::reconcile) const NAMESPACE: &str = "default";
 
-/// The group and kind of an object.
+/// Returns the group and kind of an object.
 pub(in crate::reconcile) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
     let text = |field: &'static str| {
         object
@@ -41,7 +41,7 @@ pub(in crate::reconcile) fn kind(object: &Node) -> Result<GroupKind, Malformed> 
     })
 }
 
-/// Completes a custom resource; true where it had no uid.
+/// Completes a custom resource; true if it had no uid.
 pub(in crate::reconcile) fn custom_resource(
     cr: &mut Node,
     namespaced: bool,
@@ -55,7 +55,7 @@ pub(in crate::reconcile) fn custom_resource(
     !had_uid
 }
 
-/// Takes out again what [`custom_resource`] put in.
+/// Removes the fields that [`custom_resource`] added.
 pub(super) fn forget(cr: &mut Node, had_no_uid: bool) {
     if had_no_uid {
         for field in ["uid", "resourceVersion", "generation", "creationTimestamp"] {
@@ -64,18 +64,19 @@ pub(super) fn forget(cr: &mut Node, had_no_uid: bool) {
     }
 }
 
-/// Who owns an object that is given as a child.
+/// The owner of an object that is given as a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The custom resource, as an owner reference, a label or an annotation says.
+    /// The custom resource, according to an owner reference, a label or an annotation.
     This,
     /// Another object.
     Other,
-    /// Nothing says who: it may be a child written by hand, or an object that the custom resource only reads.
+    /// Unknown: it may be a child written by hand, or an object that the custom resource only reads.
     Unknown,
 }
 
-/// Who owns an object, for a custom resource of the kind of `plan`. One without a uid is recognized by kind and name.
+/// Returns the owner of an object, for a custom resource of the kind of `plan`. A resource without a uid is recognized by
+/// kind and name.
 pub(super) fn owner(object: &Node, plan: &OperatorPlan, cr: &CrRecord, had_no_uid: bool) -> Owner {
     let judge = |is_this| if is_this { Owner::This } else { Owner::Other };
     let (own, key) = (plan.resource.group_kind(), &cr.id.key);
@@ -108,8 +109,8 @@ fn is_true(node: &Node, field: &str) -> bool {
     node.get(field).and_then(Node::as_bool) == Some(true)
 }
 
-/// A child with what an API server and the operator add to it; with `is_own`, the proof that it is the custom resource's. One
-/// that does not say when it was created was then.
+/// Returns a child with the fields that an API server and the operator add; with `is_own`, including the proof that it
+/// belongs to the custom resource. A missing creation time becomes `created`.
 pub(super) fn child(
     mut object: Node,
     plan: &OperatorPlan,
@@ -138,7 +139,7 @@ pub(super) fn child(
         names::ANNOTATION_CHILD,
         mark,
     );
-    // kubectl does not show who wrote what: values count as ours, so that a certificate is not taken for somebody's.
+    // kubectl hides managed fields: values count as ours, so that a certificate does not count as foreign.
     if !has(&object, "managedFields") {
         let entry = Node::object([
             ("manager", Node::from(plan.field_manager())),
@@ -155,7 +156,7 @@ pub(super) fn child(
     Ok(object)
 }
 
-/// What a pass finds when it asks: the objects that are given, and a certificate that is none.
+/// Answers the reads of a pass: from the given objects, and with a placeholder certificate.
 pub(in crate::reconcile) fn answer(
     read: &Read,
     objects: &[Node],
@@ -179,7 +180,7 @@ pub(in crate::reconcile) fn answer(
             Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
         }
         Read::Call(request) => called(request, calls),
-        // It is alone.
+        // It is the only custom resource.
         Read::Same(..)
         | Read::Cross(_)
         | Read::Operator(_)
@@ -189,7 +190,7 @@ pub(in crate::reconcile) fn answer(
     }
 }
 
-/// The answer that a call is assumed to have.
+/// Returns the assumed answer to a call.
 fn called(request: &calls::Request, given: &BTreeMap<String, Node>) -> Answer {
     match given
         .get(&*request.name)
@@ -201,7 +202,8 @@ fn called(request: &calls::Request, given: &BTreeMap<String, Node>) -> Answer {
     }
 }
 
-/// Takes out of a rendered object what a uid is part of, if the uid is made up: a collector would delete the object for it.
+/// Removes fields that contain the uid from a rendered object, if the uid is made up: the garbage collector would delete the
+/// object for it.
 pub(super) fn unmark(object: &mut Node, had_no_uid: bool) {
     if !had_no_uid {
         return;
@@ -220,7 +222,7 @@ pub(super) fn unmark(object: &mut Node, had_no_uid: bool) {
     );
 }
 
-/// The random bytes of the custom resource: always the same.
+/// Returns the random source of the custom resource: always the same.
 pub(in crate::reconcile) fn entropy(plan: &OperatorPlan, key: &ObjectKey) -> Entropy {
     let text = hash_text(&format!("{}\n{key}", plan.resource.group_kind()));
     let mut seed = [0; 32];

@@ -1,4 +1,4 @@
-//! Custom resources of other operators, out of files.
+//! Custom resources of other operators, from files.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     value::{Node, project},
 };
 
-/// What is given for a read: of an entry of the same Katalog an object of its kind, of another one's any.
+/// Returns the given object for a read: for an entry of the same Katalog an object of its kind, for another Katalog's any.
 pub(in crate::reconcile) fn answer(
     plan: &OperatorPlan,
     read: &CrossRead,

@@ -1,4 +1,4 @@
-//! Why a declared child is not among the objects.
+//! Explains why a declared child is not among the objects.
 
 use std::fmt;
 
@@ -17,33 +17,33 @@ use crate::{
     template::Budget,
 };
 
-/// A declared child that is not made, and why.
+/// A declared child that is not created, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its kind.
     pub kind: String,
-    /// Where it stands in the Katalog.
+    /// Its path in the Katalog.
     pub at: String,
-    /// Why it is not made.
+    /// Why it is not created.
     pub why: Why,
 }
 
-/// Why a child is not made.
+/// Why a child is not created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The condition that stands there, below the child, does not hold.
+    /// The condition at that path, relative to the child, does not hold.
     Gate(String),
-    /// The list there has no element that makes one.
+    /// No element of that list creates one.
     NoElement(String),
-    /// It is made once, and it was.
+    /// It is created once, and already was.
     Made,
-    /// One of its namespaces, which renders to nothing.
+    /// Its namespace renders to nothing.
     Nowhere,
-    /// It could not be rendered; a failure tells more.
+    /// It could not be rendered; see the failures.
     Failed,
-    /// It depends on something that cannot be read: what that is, and why.
+    /// It depends on data that cannot be read: which, and why.
     Unavailable(String),
-    /// Nothing is made for the custom resource; a failure tells why.
+    /// Nothing is created for the custom resource; see the failures.
     Refused,
     /// The custom resource is held back by `preReconcile`.
     Held,
@@ -64,14 +64,14 @@ impl fmt::Display for Why {
     }
 }
 
-/// `Job at spec.crds.site.operatorBox.onCreate.jobs[0]: it is made once, and was`.
+/// Formats `Job at spec.crds.site.operatorBox.onCreate.jobs[0]: it is made once, and was`.
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}: {}", self.kind, self.at, self.why)
     }
 }
 
-/// What `cycle` does not make of what `plan` declares, in the plan's order.
+/// Returns the children that `plan` declares and `cycle` does not create, in the plan's order.
 pub(super) fn left_out(
     plan: &OperatorPlan,
     observed: &Observed,
@@ -126,7 +126,7 @@ pub(super) fn left_out(
         .collect()
 }
 
-/// Why a child is not made, where the pass could not decide on it.
+/// Returns why a child is not created, if the pass could not decide on it.
 fn failed(cycle: &Cycle, child: &ChildPlan) -> Option<Why> {
     let is_below = |at: &str| {
         let rest = at.strip_prefix(&*child.path);
@@ -173,7 +173,8 @@ fn why(renderer: &mut Renderer<'_, '_>, plan: &OperatorPlan, child: &ChildPlan) 
     }
 }
 
-/// The condition that keeps a gate closed, named from the child where it stands below it. `None` for an open gate.
+/// Returns the condition that keeps a gate closed, with its path relative to the child if it is below it. `None` for an open
+/// gate.
 fn shut(renderer: &mut Renderer<'_, '_>, gate: &Gate, child: &ChildPlan) -> Option<Why> {
     let closed = |condition: &Condition| {
         let path = &*condition.path;

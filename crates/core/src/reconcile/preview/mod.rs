@@ -1,12 +1,12 @@
-//! A pass without a cluster: what would become of a custom resource, from what is assumed of the world.
+//! A pass without a cluster: its results for a custom resource, from assumed inputs.
 //!
 //! ```text
 //!  custom resource, live children ── assume ──► Observed ── step ──► Cycle ──► objects, and why others are left out
-//!                                                  │ with what was made            │
+//!                                                  │ with the created objects      │
 //!                                                  └──────────── status ◄──────────┘
 //! ```
 //!
-//! It is the same pass: only the world is another.
+//! It is the same pass, with another environment.
 
 pub(in crate::reconcile) mod assume;
 pub(in crate::reconcile) mod cross;
@@ -38,60 +38,60 @@ use crate::{
     value::{Map, Node, set},
 };
 
-/// Makes another object of one.
+/// Converts an object into another one.
 pub type Change = fn(&Node) -> Node;
 
-/// What is taken for the world.
+/// The assumed environment.
 #[derive(Clone, Debug)]
 pub struct Assumed<'a> {
     /// The custom resource, with `apiVersion`, `kind` and `metadata.name`.
     pub cr: Node,
-    /// Objects that exist: children of the custom resource, and objects that it reads. Those that an owner reference, a label
-    /// or an annotation of ours gives to the custom resource are its children, and so are those without such a mark that have
-    /// the kind and the name of a declared child.
+    /// Existing objects: children of the custom resource, and objects that it reads. Its children are those that an owner
+    /// reference, a label or an annotation of ours assigns to it, and those without such metadata that have the kind and the
+    /// name of a declared child.
     pub children: &'a [Node],
     /// Custom resources of other operators.
     pub cross: &'a [Node],
-    /// Its definition's version; without it nothing is defaulted and its status takes anything.
+    /// The version of its CRD; without it no defaults are set and its status accepts anything.
     pub version: Option<&'a CrdVersion>,
     /// Answers to calls, by the call's name; a call without one fails.
     pub calls: &'a BTreeMap<String, Node>,
-    /// Kinds of which it is known whether they live in namespaces, beyond what the plan knows; others are taken to.
+    /// Whether kinds are namespaced, in addition to what the plan knows; other kinds are assumed to be.
     pub scopes: &'a BTreeMap<GroupKind, bool>,
-    /// The moment.
+    /// The present time.
     pub now: Timestamp,
-    /// How templates of the status find an object that the pass makes; unchanged without it. It tells what depends on what.
+    /// Converts created objects for the templates of the status; none leaves them unchanged. It reveals which fields depend
+    /// on which objects.
     pub seen_as: Option<Change>,
 }
 
-/// What a pass would come to.
+/// The result of a pass.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The custom resource as the pass sees it: with defaults, normalized and completed, and with the status that the pass
     /// would write.
     pub cr: Node,
-    /// The objects that would be applied or made, whole, in the order of their creation.
+    /// The objects that would be applied or created, in full, in the order of their creation.
     pub objects: Vec<Node>,
-    /// What is declared and not among them, with the reason.
+    /// Declared objects that are not among them, with the reason.
     pub left_out: Vec<LeftOut>,
     /// Live children that would be deleted.
     pub deleted: Vec<ChildKey>,
-    /// What could not be decided.
+    /// Decisions that failed.
     pub failures: Vec<Failure>,
-    /// Kinds that were taken to live in namespaces because nothing tells.
+    /// Kinds that were assumed to be namespaced because that is unknown.
     pub guessed: Vec<GroupKind>,
-    /// Objects that the pass asked for and that are not among those given; it took them for absent.
+    /// Objects that the pass read and that are not among the given ones; it treated them as absent.
     pub asked: BTreeSet<ChildKey>,
 }
 
-/// Runs one pass over what is assumed.
+/// Runs one pass over the assumed inputs.
 ///
-/// Equal input gives equal output: random notes draw from a seed that the custom resource's kind, namespace and name
-/// make. Where it has no uid, what a uid is part of is left out of the objects: owner references, the owner's label, the
-/// hash.
+/// Equal input gives equal output: random notes draw from a seed derived from the custom resource's kind, namespace and name.
+/// If it has no uid, fields that contain the uid are omitted from the objects: owner references, the owner's label, the hash.
 ///
 /// # Errors
-/// [`Malformed`] when the custom resource or a child has no name, kind or version.
+/// [`Malformed`] if the custom resource or a child has no name, kind or version.
 pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Malformed> {
     let (scopes, guessed) = scopes(plan, assumed.scopes);
     let namespaced = plan.resource.namespaced.unwrap_or(true);
@@ -172,7 +172,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     })
 }
 
-/// The objects that are given, sorted, and the keys of those that nothing says the owner of.
+/// Returns the given objects, sorted, and the keys of those without a known owner.
 fn children(
     plan: &OperatorPlan,
     given: &[Node],
@@ -194,7 +194,7 @@ fn children(
     Ok((children, unmarked))
 }
 
-/// The names that entries declare, whether their gates are open or not.
+/// Returns the names that entries declare, with open or closed gates.
 fn declared(plan: &OperatorPlan, observed: &Observed, cycle: &Cycle) -> DeclaredOrder {
     let setting = Setting::of(plan, observed);
     DeclaredOrder::of(plan, observed, setting.frame(&cycle.sources))
@@ -203,7 +203,7 @@ fn declared(plan: &OperatorPlan, observed: &Observed, cycle: &Cycle) -> Declared
 /// Children, custom resources of other operators, and answers to calls.
 type Given<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
 
-/// The pass; what it asks for beyond what is assumed is not there.
+/// Runs the pass; objects it reads beyond the assumed ones are absent.
 fn decide(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,
@@ -214,7 +214,7 @@ fn decide(
     loop {
         match step(plan, scopes, observed, now, entropy) {
             Step::Done(cycle) => return *cycle,
-            // Each of them is new, so this ends.
+            // Each read is new, so this ends.
             Step::Need(reads) => {
                 let answer = |read| {
                     let answer = match &read {
@@ -232,7 +232,7 @@ fn decide(
     }
 }
 
-/// The scopes of the declared kinds, and those that had to be guessed.
+/// Returns the scopes of the declared kinds, and the kinds whose scope was guessed.
 pub(in crate::reconcile) fn scopes(
     plan: &OperatorPlan,
     known: &BTreeMap<GroupKind, bool>,
@@ -266,7 +266,7 @@ fn observe(plan: &OperatorPlan, object: &Node) -> Result<ObservedChild, Malforme
     })
 }
 
-/// What stands once the cycle is executed, and what was done: everything works at once, and nothing gets ready.
+/// Returns the state after the cycle, and what was done: all writes succeed immediately, and no object becomes ready.
 fn done(
     plan: &OperatorPlan,
     before: &Observed,

@@ -1,4 +1,4 @@
-//! The custom resources that are reconciled.
+//! The reconciled custom resources.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     Subject,
-    stored::{key_of, next_generation, texts, uid, with_text},
+    stored::{key_of, next_generation, uid, with_text},
 };
 use crate::{
     api::names,
@@ -24,17 +24,19 @@ use crate::{
     value::{Node, Path},
 };
 
-/// A subject, and what is remembered of it.
+/// A subject, and its state.
 pub(super) struct Actor<'a> {
     pub(super) plan: &'a OperatorPlan,
     pub(super) scopes: BTreeMap<GroupKind, bool>,
     pub(super) facts: CrdFacts,
-    /// What its records keep.
+    /// The paths that its records keep.
     paths: Vec<Path>,
     pub(super) entropy: Entropy,
     pub(super) cr: Node,
-    /// Whether its own operator has normalized what its user wrote.
+    /// Whether its own operator has normalized the user's input.
     pub(super) is_normalized: bool,
+    /// Whether it was deleted, and nothing holds it any more.
+    pub(super) is_gone: bool,
 }
 
 impl<'a> Actor<'a> {
@@ -58,6 +60,7 @@ impl<'a> Actor<'a> {
             plan,
             cr,
             is_normalized: false,
+            is_gone: false,
         })
     }
 
@@ -65,7 +68,7 @@ impl<'a> Actor<'a> {
         CrRecord::read(&self.cr, &self.paths).map(Arc::new)
     }
 
-    /// Applies a merge patch, as a user does.
+    /// Applies a merge patch as a user does.
     pub(super) fn change(&mut self, patch: &Node) {
         let before = self.cr.get("spec").cloned();
         merge(&mut self.cr, patch);
@@ -73,6 +76,44 @@ impl<'a> Actor<'a> {
             next_generation(&mut self.cr);
         }
         self.is_normalized = false;
+    }
+
+    /// Requests its deletion at a moment, as a user does.
+    pub(super) fn request_deletion(&mut self, now: Timestamp) {
+        let moment = Node::from(now.to_string());
+        if !self.is_deleting() {
+            set_in(&mut self.cr, &["metadata"], "deletionTimestamp", moment);
+            next_generation(&mut self.cr);
+        }
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        let metadata = self.cr.get("metadata");
+        metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+    }
+
+    /// Takes the operator's finalizers off; whether any was there.
+    pub(super) fn release(&mut self) -> bool {
+        let finalizers = |cr: &Node| cr.get("metadata")?.get("finalizers").cloned();
+        let Some(Node::List(list)) = finalizers(&self.cr) else {
+            return false;
+        };
+        let others = &self.plan.other_finalizers;
+        let is_own = |one: &Node| {
+            let name = one.as_str().unwrap_or_default();
+            name == names::FINALIZER || others.iter().any(|other| **other == *name)
+        };
+        let left: Vec<Node> = list.iter().filter(|one| !is_own(one)).cloned().collect();
+        let is_changed = left.len() < list.len();
+        set_in(&mut self.cr, &["metadata"], "finalizers", Node::from(left));
+        is_changed
+    }
+
+    /// Whether nothing holds it.
+    pub(super) fn is_free(&self) -> bool {
+        let metadata = self.cr.get("metadata");
+        let finalizers = metadata.and_then(|metadata| metadata.get("finalizers")?.as_list());
+        finalizers.is_none_or(<[Node]>::is_empty)
     }
 
     /// Puts finalizers, labels and the inventory on the resource; whether anything was missing.
@@ -89,10 +130,11 @@ impl<'a> Actor<'a> {
                 set_in(&mut self.cr, &["metadata"], "finalizers", list);
             }
         }
-        let labels = labels.iter().map(|(key, text)| (&**key, &**text));
-        let labels = texts(labels.chain([(names::LABEL_MANAGED, "true")]));
-        for (key, text) in labels.iter() {
-            set_in(&mut self.cr, &["metadata", "labels"], key, text.clone());
+        let worn = labels
+            .iter()
+            .map(|(key, text)| (key.field(), key.key(), &**text));
+        for (field, key, text) in worn.chain([("labels", names::LABEL_MANAGED, "true")]) {
+            set_in(&mut self.cr, &["metadata", field], key, text.into());
         }
         let text = inventory.text();
         if !text.is_empty() {
@@ -108,7 +150,7 @@ impl<'a> Actor<'a> {
     }
 }
 
-/// Adds what the API server would have: the namespace, a uid of its own, and the rest.
+/// Adds the fields that the API server would set: the namespace, a unique uid, and the rest.
 pub(super) fn complete(
     object: &mut Node,
     namespaced: bool,

@@ -1,13 +1,10 @@
-//! Rules compared with operations, and expected values with those that were seen.
+//! Compares rules with operations, and expected values with actual ones.
 
 use super::{Op, Verb};
 use crate::{
     api::simulate::{OpRule, OpVerb},
-    value::Node,
+    value::{MASK, Node},
 };
-
-/// Stands for what is not shown.
-const MASK: &str = "***";
 
 pub(super) fn words(rule: &OpRule) -> String {
     let verb = match rule.verb {
@@ -52,8 +49,8 @@ pub(super) fn matches(rule: &OpRule, cycle: usize, op: &Op) -> bool {
         && is(&rule.namespace, op.object.namespace.as_deref())
 }
 
-/// Whether a rule's `resource` means what an operation was done to: the plural, with its group or without, and the status
-/// subresource alone or with the rest.
+/// True if a rule's `resource` matches the object of an operation: the plural, with or without its group, and the status
+/// subresource only or as well.
 fn is_resource(wanted: &str, op: &Op) -> bool {
     let (wanted, is_status) = match wanted.strip_suffix("/status") {
         Some(wanted) => (wanted, true),
@@ -67,7 +64,7 @@ fn is_resource(wanted: &str, op: &Op) -> bool {
 }
 
 /// Adds what differs: of maps the expected fields count, of lists all items.
-pub(super) fn compare(
+pub(crate) fn compare(
     expected: &Node,
     seen: &Node,
     at: &str,
@@ -100,7 +97,7 @@ pub(super) fn compare(
     }
 }
 
-/// Whether two values are one, however they are written: `2` and `"2"`.
+/// True if two values are equal in any notation: `2` and `"2"`.
 fn is_same(expected: &Node, seen: &Node) -> bool {
     let is_scalar = |node: &Node| !matches!(node, Node::Map(_) | Node::List(_) | Node::Null);
     expected == seen

@@ -1,4 +1,4 @@
-//! What was expected, and what was seen.
+//! Compares expectations with the results.
 
 use super::{
     Op, Run,
@@ -11,29 +11,28 @@ use crate::{
     value::{Node, Path},
 };
 
-/// Most lines of what was seen that one check shows.
+/// The maximum number of result lines that one check shows.
 const MOST_LINES: usize = 40;
 
 /// One expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Where it is in the document.
+    /// Its path in the document.
     pub path: FieldPath,
-    /// What is expected: `create deployments web in cycle 1`.
+    /// The expectation: `create deployments web in cycle 1`.
     pub what: String,
-    /// What was expected (`-`) and what was seen (`+`, and a space for what surrounds it), a line each; nothing where it
-    /// was met.
+    /// The expected (`-`) and the actual result (`+`, and a space for context), one line each; empty if it was met.
     pub diff: Vec<String>,
 }
 
 impl Check {
-    /// Whether it was met.
+    /// True if it was met.
     pub fn is_met(&self) -> bool {
         self.diff.is_empty()
     }
 }
 
-/// Compares what is expected at `path` of some subjects with a run; `plans` are those of all subjects.
+/// Compares the expectations at `path` for some subjects with a run; `plans` are those of all subjects.
 pub fn check(
     run: &Run,
     expected: &Expectations,
@@ -81,7 +80,7 @@ impl<'a> Judge<'a> {
         });
     }
 
-    /// What was done, with its cycle, from 1.
+    /// Returns the operations, each with its cycle, from 1.
     fn ops(&self) -> impl Iterator<Item = (usize, &'a Op)> + use<'a> {
         let (run, subjects) = (self.run, self.subjects);
         let cycles = run.cycles.iter().zip(1..);
@@ -179,7 +178,7 @@ impl<'a> Judge<'a> {
         self.add(path, format!("no {}", words(rule)), diff);
     }
 
-    /// The subjects' resources as they are in the end, each with its plan.
+    /// Returns the final states of the subjects' resources, each with its plan.
     fn resources(&self) -> Vec<(&'a Node, &'a OperatorPlan)> {
         let known =
             |index: &usize| Some((self.run.resources.get(*index)?, *self.plans.get(*index)?));
@@ -300,7 +299,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// At most so many lines, and how many there are beyond.
+/// Returns at most [`MOST_LINES`] lines, and the number of the rest.
 fn lines(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut all: Vec<String> = all.collect();
     let more = all.len().saturating_sub(MOST_LINES);

@@ -1,23 +1,24 @@
-//! Passes over a world in memory: what `ork simulate` runs.
+//! Passes over a simulated cluster in memory, for `ork simulate`.
 //!
 //! ```text
 //!  Setup ──► World ── cycle 1..n: for each subject  observe ── step ── execute ── status ──► ops, failures
 //!              ▲                                                  │
 //!              └── outcomes of workloads, changes of users ◄──────┘   at the end of each cycle
-//!  Run ── expect ──► Checks: what was expected, and what was seen
+//!  Run ── expect ──► Checks: expected and actual results
 //! ```
 //!
 //! The pass is the operators' own; only what surrounds it is modelled. An object that is applied becomes exactly what is
 //! rendered, with the fields that every API server adds (uid, generation, creation time). Not modelled: other field
 //! managers and their conflicts, defaulting and validation of children, admission of children, garbage collection, controllers beyond
-//! [`Outcome`], `enrich`, Events, autoscalers, `dependsOn`, and deletion of custom resources.
+//! [`Outcome`], `enrich`, Events, autoscalers and `dependsOn`. Of a custom resource that is gone, the children go at once.
 //!
-//! Equal setups give equal runs: time is that of the setup, and random notes draw from a seed that the custom resource's
-//! kind, namespace and name make.
+//! Equal setups give equal runs: the setup provides the time, and random notes draw from a seed derived from the custom
+//! resource's kind, namespace and name.
 
 mod actor;
 mod compare;
 mod expect;
+mod leave;
 mod outcome;
 mod stored;
 mod world;
@@ -27,6 +28,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
+pub(crate) use compare::compare;
 pub use expect::{Check, check};
 pub use world::plural;
 
@@ -37,23 +39,23 @@ use crate::{
     value::Node,
 };
 
-/// A custom resource that is reconciled.
+/// A custom resource to reconcile.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     /// Its operator.
     pub plan: &'a OperatorPlan,
-    /// Its definition's version; without it nothing is defaulted and its status takes anything.
+    /// The version of its CRD; without it no defaults are set and its status accepts anything.
     pub version: Option<&'a CrdVersion>,
-    /// Kinds of which definitions say whether they live in namespaces, beyond what the plan knows.
+    /// Whether kinds are namespaced, from their CRDs, in addition to what the plan knows.
     pub scopes: BTreeMap<GroupKind, bool>,
     /// The object, with `apiVersion`, `kind` and `metadata.name`.
     pub cr: Node,
 }
 
-/// A world, and what happens in it.
+/// A simulated cluster, and the events in it.
 #[derive(Clone, Debug)]
 pub struct Setup<'a> {
-    /// The custom resources that are reconciled, in this order.
+    /// The custom resources to reconcile, in this order.
     pub subjects: Vec<Subject<'a>>,
     /// Other objects that exist from the start.
     pub objects: Vec<Node>,
@@ -61,19 +63,19 @@ pub struct Setup<'a> {
     pub calls: BTreeMap<String, Node>,
     /// Whether calls without an answer get an empty one; else they fail.
     pub skips_calls: bool,
-    /// What becomes of workloads.
+    /// The outcomes of workloads.
     pub outcomes: &'a [Outcome],
-    /// What users change, each with the position of its subject.
+    /// The changes by users, each with the index of its subject.
     pub changes: Vec<(usize, &'a Change)>,
-    /// How many cycles run.
+    /// The number of cycles.
     pub cycles: u32,
-    /// The moment of the first cycle.
+    /// The time of the first cycle.
     pub now: Timestamp,
     /// The time between two cycles.
     pub interval: Duration,
 }
 
-/// What was done to an object.
+/// The verb of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     /// A child was created.
@@ -87,7 +89,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// As documents write it.
+    /// Returns the word in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -101,21 +103,21 @@ impl Verb {
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Position of the subject whose pass did it.
+    /// The index of the subject whose pass did it.
     pub subject: usize,
-    /// What was done.
+    /// The verb.
     pub verb: Verb,
     /// The plural of the kind.
     pub resource: String,
     /// The API group, empty for the core group.
     pub group: String,
-    /// Whether it was done to the status subresource.
+    /// Whether it applies to the status subresource.
     pub is_status: bool,
     /// Namespace and name.
     pub object: ObjectKey,
 }
 
-/// `create deployments.apps shop/web`, `patch websites.demo.example/status shop/web`.
+/// Formats `create deployments.apps shop/web`, `patch websites.demo.example/status shop/web`.
 impl std::fmt::Display for Op {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.verb.name(), self.resource)?;
@@ -129,42 +131,42 @@ impl std::fmt::Display for Op {
     }
 }
 
-/// Something that failed in a cycle.
+/// A failure in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Position of the subject.
+    /// The index of the subject.
     pub subject: usize,
     /// The reason, as in conditions.
     pub reason: &'static str,
-    /// Where: an object, or a place in the Katalog.
+    /// An object, or a path in the Katalog.
     pub at: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
-/// What one cycle came to.
+/// The result of one cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cycle {
-    /// What was done, in order.
+    /// The operations, in order.
     pub ops: Vec<Op>,
-    /// What failed.
+    /// The failures.
     pub faults: Vec<Fault>,
     /// Subjects that `preReconcile` held back.
     pub held: Vec<usize>,
-    /// What happened at its end: `Deployment.apps shop/web is ready`.
+    /// The outcomes at its end: `Deployment.apps shop/web is ready`.
     pub outcomes: Vec<String>,
 }
 
 /// An object after the last cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Left {
-    /// Which one.
+    /// Its key.
     pub key: ChildKey,
     /// The whole object.
     pub object: Node,
-    /// Whether it is ready, as kstatus judges it.
+    /// Whether it is ready by the rules of kstatus.
     pub is_ready: bool,
-    /// Position of the subject that it belongs to, where it is a child.
+    /// The index of the subject that owns it, if it is a child.
     pub subject: Option<usize>,
 }
 
@@ -173,14 +175,15 @@ pub struct Left {
 pub struct Run {
     /// The cycles, from the first.
     pub cycles: Vec<Cycle>,
-    /// The custom resources after the last cycle, one a subject.
+    /// The custom resources after the last cycle, one per subject.
     pub resources: Vec<Node>,
     /// All other objects after the last cycle, sorted.
     pub objects: Vec<Left>,
 }
 
 impl Run {
-    /// The first cycle that does nothing for any of `subjects` and after which nothing is done for them, from 1.
+    /// Returns the first cycle, from 1, in which nothing is done for any of `subjects`, and after which nothing is done for
+    /// them.
     pub fn steady_at(&self, subjects: &[usize]) -> Option<u32> {
         let is_busy = |cycle: &Cycle| (cycle.ops.iter()).any(|op| subjects.contains(&op.subject));
         let last = self.cycles.iter().rposition(is_busy);
@@ -192,7 +195,7 @@ impl Run {
 /// Runs a simulation.
 ///
 /// # Errors
-/// [`Malformed`] when an object has no name, kind or version.
+/// [`Malformed`] if an object has no name, kind or version.
 pub fn simulate(setup: Setup<'_>) -> Result<Run, Malformed> {
     let (cycles, interval) = (setup.cycles, setup.interval);
     let mut world = world::World::new(setup)?;

@@ -1,4 +1,4 @@
-//! What becomes of objects: the statuses that Kubernetes' controllers would write.
+//! The outcomes of objects: the statuses that Kubernetes' controllers would write.
 
 use super::{super::preview::merge, stored::Stored};
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     value::{Key, Node},
 };
 
-/// Address of load balancers. Source: RFC 5737, addresses for documentation.
+/// The address of load balancers. Source: RFC 5737, addresses for documentation.
 const ADDRESS: &str = "192.0.2.1";
 
-/// Lets happen what happens to an object at the end of a cycle: what came of it, in a word.
+/// Applies the outcome of an object at the end of a cycle; returns it as a word.
 pub(super) fn happen(
     key: &ChildKey,
     stored: &mut Stored,
@@ -43,7 +43,7 @@ pub(super) fn happen(
             happened = happened.or(Some("has another status"));
         }
     }
-    // What a rule makes of it later has not come yet.
+    // An outcome that a rule schedules later has not happened yet.
     if happened.is_none() && is_written {
         let is_later = meant
             .iter()
@@ -61,7 +61,7 @@ pub(super) fn happen(
     happened
 }
 
-/// Sets the status that says so. Kinds that are ready as they are have none.
+/// Sets the status for a result. Kinds that are ready immediately have none.
 fn come(
     key: &ChildKey,
     stored: &mut Stored,
@@ -92,7 +92,7 @@ fn come(
             let balancer = Node::object([("ingress", Node::from(addresses))]);
             Node::object([("loadBalancer", balancer)])
         }
-        // Kinds that Kubernetes itself has need no controller; of others it is not known, unless a rule says so.
+        // Kinds of Kubernetes itself need no controller here; for others the status is unknown, unless a rule sets it.
         _ if result == OutcomeResult::Ready && object.get("status").is_none() => return None,
         _ => {
             let ready = if result == OutcomeResult::Ready {
@@ -138,7 +138,8 @@ fn conditions(all: &[(&str, &str, &str)], now: &str) -> Node {
     Node::from(all.iter().map(condition).collect::<Vec<_>>())
 }
 
-/// Source: Kubernetes, `DeploymentStatus`, `StatefulSetStatus`, `ReplicaSetStatus` and `DaemonSetStatus`.
+/// Returns the status of a workload. Source: Kubernetes, `DeploymentStatus`, `StatefulSetStatus`, `ReplicaSetStatus` and
+/// `DaemonSetStatus`.
 fn workload(key: &ChildKey, object: &Node, result: OutcomeResult, now: &str) -> Node {
     let generation = int(object, "metadata", "generation").unwrap_or(1);
     let all = int(object, "spec", "replicas").unwrap_or(1);
@@ -205,7 +206,7 @@ fn node(fields: Vec<(&str, Node)>) -> Node {
     )
 }
 
-/// Source: Kubernetes, `JobStatus`.
+/// Returns the status of a Job. Source: Kubernetes, `JobStatus`.
 fn job(object: &Node, result: OutcomeResult, now: &str) -> Node {
     let wanted = int(object, "spec", "completions").unwrap_or(1);
     let tries = int(object, "spec", "backoffLimit").unwrap_or(6) + 1;

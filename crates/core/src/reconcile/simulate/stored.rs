@@ -1,4 +1,4 @@
-//! Objects as the world keeps them.
+//! Objects in the simulated cluster.
 
 use jiff::Timestamp;
 
@@ -10,24 +10,24 @@ use super::super::{
 };
 use crate::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
-    value::{Key, Map, Node, hash_text},
+    value::{Key, Node, hash_text},
 };
 
 /// Fields of `metadata` that the API server writes.
 const SERVER: [&str; 4] = ["creationTimestamp", "generation", "managedFields", "uid"];
 
-/// An object of the world.
+/// An object in the simulated cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     pub(super) object: Node,
-    /// The cycle that wrote it last; 0 for what exists from the start.
+    /// The cycle that wrote it last; 0 for objects that exist from the start.
     pub(super) written: u32,
-    /// Position of the subject that made it.
+    /// The index of the subject that created it.
     pub(super) subject: Option<usize>,
 }
 
 impl Stored {
-    /// What a pass of `plan` keeps of it.
+    /// Returns its record for a pass of `plan`.
     pub(super) fn observe(
         &self,
         key: &ChildKey,
@@ -46,7 +46,7 @@ impl Stored {
         kstatus::readiness(kind, &self.object) == Readiness::Current
     }
 
-    /// What the API server makes of an object that is created.
+    /// Returns the object as the API server creates it.
     pub(super) fn created(
         object: &Node,
         key: &ChildKey,
@@ -67,7 +67,7 @@ impl Stored {
         object
     }
 
-    /// Replaces what is declared; what the API server and controllers wrote stays.
+    /// Replaces the declared fields; fields of the API server and of controllers stay.
     pub(super) fn update(&mut self, rendered: &Node, serial: u64) {
         let mut object = rendered.clone();
         for name in SERVER {
@@ -87,7 +87,7 @@ impl Stored {
     }
 }
 
-/// A uid that follows from a text.
+/// Derives a uid from a text.
 pub(super) fn uid(text: &str) -> String {
     let hash = hash_text(text);
     let digits: String = hash
@@ -99,13 +99,13 @@ pub(super) fn uid(text: &str) -> String {
     parts.join("-")
 }
 
-/// Sets the state of an object.
+/// Sets the resourceVersion of an object.
 pub(super) fn version(object: &mut Node, serial: u64) {
     let version = Node::from(serial.to_string());
     set_in(object, &["metadata"], "resourceVersion", version);
 }
 
-/// Counts another state of what is declared.
+/// Increments the generation.
 pub(super) fn next_generation(object: &mut Node) {
     let before = object
         .get("metadata")
@@ -114,7 +114,8 @@ pub(super) fn next_generation(object: &mut Node) {
     set_in(object, &["metadata"], "generation", Node::Int(next));
 }
 
-/// The managed fields of what one manager wrote: passes look only whether it did, and whether data are its own.
+/// Returns the managed fields of objects that one manager wrote: passes check only whether it did, and whether the data are
+/// its own.
 fn written_by(manager: &str) -> Node {
     let entry = Node::object([
         ("manager", Node::from(manager)),
@@ -124,7 +125,7 @@ fn written_by(manager: &str) -> Node {
     Node::List([entry].into())
 }
 
-/// The key of an object.
+/// Returns the key of an object.
 pub(super) fn key_of(object: &Node) -> Result<ChildKey, Malformed> {
     let text = |name| object.get("metadata")?.get(name)?.as_str();
     Ok(ChildKey {
@@ -136,16 +137,10 @@ pub(super) fn key_of(object: &Node) -> Result<ChildKey, Malformed> {
     })
 }
 
-/// The list with this text among it; none where it is there already.
+/// Returns the list with this text added; none if it is already there.
 pub(super) fn with_text(list: Option<&Node>, text: &str) -> Option<Node> {
     let items = list.and_then(Node::as_list).unwrap_or_default();
     let is_there = items.iter().any(|item| item.as_str() == Some(text));
     let more = items.iter().cloned().chain([Node::from(text)]);
     (!is_there).then(|| Node::from(more.collect::<Vec<_>>()))
-}
-
-/// A map of texts.
-pub(super) fn texts<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>) -> Map {
-    let node = |(key, text)| (Key::from(key), Node::from(text));
-    pairs.map(node).collect()
 }

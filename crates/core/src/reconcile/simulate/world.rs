@@ -1,4 +1,4 @@
-//! The world of a simulation: what a pass sees of it, and what a pass does to it.
+//! The simulated cluster: how passes see it, and how they change it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,16 +33,16 @@ use crate::{
 /// Why a call without an answer fails.
 const NOT_MADE: &str = "calls are not made here, and no answer is given";
 
-/// Why a value that was stored is not stored again.
+/// Why a stored value is not stored again: it changed without a change of the resource.
 const RESTLESS: &str = "it would become another value each time";
 
-/// The world.
+/// The simulated cluster.
 pub(super) struct World<'a> {
     setup: Setup<'a>,
     pub(super) actors: Vec<Actor<'a>>,
     pub(super) objects: BTreeMap<ChildKey, Stored>,
     pub(super) now: Timestamp,
-    /// States that were written so far.
+    /// The number of writes so far, used as the resourceVersion.
     pub(super) serial: u64,
 }
 
@@ -73,7 +73,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// A pass of each subject, and what happens afterwards.
+    /// Runs a pass of each subject, and then the outcomes.
     pub(super) fn cycle(&mut self, number: u32) -> Result<Cycle, Malformed> {
         let mut cycle = Cycle::default();
         for index in 0..self.actors.len() {
@@ -89,22 +89,28 @@ impl<'a> World<'a> {
         }
         let due = self.setup.changes.iter();
         for (index, change) in due.filter(|(_, change)| change.after == number) {
-            if let Some(actor) = self.actors.get_mut(*index) {
-                actor.change(&change.patch);
-                let key = key_of(&actor.cr)?;
+            let Some(actor) = self.actors.get_mut(*index).filter(|actor| !actor.is_gone) else {
+                continue;
+            };
+            let key = key_of(&actor.cr)?;
+            if let Some(patch) = &change.patch {
+                actor.change(patch);
                 cycle.outcomes.push(format!("{key} is changed by its user"));
+            } else {
+                actor.request_deletion(self.now);
+                cycle.outcomes.push(format!("{key} is deleted by its user"));
             }
         }
         Ok(cycle)
     }
 
-    /// Time passes.
+    /// Advances the time.
     pub(super) fn wait(&mut self, interval: Duration) {
         let then = self.now.checked_add(interval);
         self.now = then.unwrap_or(self.now);
     }
 
-    /// What is left in the end.
+    /// Collects the final state.
     pub(super) fn finish(self, run: &mut Run) {
         for (key, stored) in self.objects {
             run.objects.push(Left {
@@ -117,8 +123,14 @@ impl<'a> World<'a> {
         run.resources = self.actors.into_iter().map(|actor| actor.cr).collect();
     }
 
-    /// One pass over a subject, as the runtime does it: decide, mark the resource, write the children, report.
+    /// Runs one pass over a subject, as the runtime does: decide, update the resource's metadata, write the children, report.
     fn pass(&mut self, index: usize, number: u32, told: &mut Cycle) -> Result<(), Malformed> {
+        if self.actors[index].is_gone {
+            return Ok(());
+        }
+        if self.actors[index].is_deleting() {
+            return self.leave(index, number, told);
+        }
         let mut observed = self.observe(index)?;
         let mut cycle = self.decide(index, &mut observed);
         if cycle.held_back.is_some() {
@@ -164,7 +176,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Stores what `normalize` makes of the resource, once for each change of its user.
+    /// Stores the normalized fields of the resource, once for each change by its user.
     fn normalize(
         &mut self,
         index: usize,
@@ -192,7 +204,7 @@ impl<'a> World<'a> {
     }
 
     /// Writes the status where it differs.
-    fn report(
+    pub(super) fn report(
         &mut self,
         index: usize,
         (observed, sources): (&Observed, &Sources),
@@ -213,7 +225,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn observe(&self, index: usize) -> Result<Observed, Malformed> {
+    pub(super) fn observe(&self, index: usize) -> Result<Observed, Malformed> {
         let actor = &self.actors[index];
         let cr = actor.record()?;
         let mut children = Vec::new();
@@ -234,7 +246,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// What stands after the writes; the resource's own fields as the pass saw them.
+    /// Returns the state after the writes; the resource's own fields as the pass saw them.
     fn after(&self, index: usize, seen: &Observed) -> Result<Observed, Malformed> {
         let mut after = self.observe(index)?;
         let mut cr = CrRecord::clone(&after.cr);
@@ -254,7 +266,7 @@ impl<'a> World<'a> {
                 &actor.entropy,
             ) {
                 Step::Done(cycle) => return *cycle,
-                // Each of them is new, so this ends.
+                // Each read is new, so this ends.
                 Step::Need(reads) => {
                     let answers = reads
                         .into_iter()
@@ -268,7 +280,7 @@ impl<'a> World<'a> {
     }
 
     /// What a pass finds when it asks.
-    fn answer(&self, index: usize, read: &Read) -> Answer {
+    pub(super) fn answer(&self, index: usize, read: &Read) -> Answer {
         let plan = self.actors[index].plan;
         match read {
             Read::Object(key) => match self.find(key) {
@@ -318,15 +330,15 @@ impl<'a> World<'a> {
         stored.or_else(|| crs.find(|cr| key_of(cr).is_ok_and(|found| found == *key)))
     }
 
-    /// All objects but the subject itself.
+    /// Returns all objects except the subject itself.
     fn others(&self, index: usize) -> impl Iterator<Item = &Node> {
         let actors = self.actors.iter().enumerate();
-        let crs = actors.filter(move |(other, _)| *other != index);
+        let crs = actors.filter(move |(other, actor)| *other != index && !actor.is_gone);
         let objects = self.objects.values().map(|stored| &stored.object);
         crs.map(|(_, actor)| &actor.cr).chain(objects)
     }
 
-    fn op_on_cr(&mut self, index: usize, is_status: bool) -> Result<Op, Malformed> {
+    pub(super) fn op_on_cr(&mut self, index: usize, is_status: bool) -> Result<Op, Malformed> {
         self.serial += 1;
         let actor = &mut self.actors[index];
         version(&mut actor.cr, self.serial);
@@ -342,7 +354,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The plural of a kind that a plan operates or makes.
+/// Returns the plural of a kind that a plan operates or creates.
 pub fn plural(plan: &OperatorPlan, kind: &GroupKind) -> String {
     let mut all = std::iter::once(&plan.resource).chain(plan.kinds());
     let known = all.find(|known| known.group_kind() == *kind);

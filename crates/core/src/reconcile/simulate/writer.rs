@@ -1,4 +1,4 @@
-//! What a pass does to the world.
+//! The writes of a pass to the simulated cluster.
 
 use super::{
     Op, Verb,
@@ -15,6 +15,7 @@ use crate::{
         step::{Deletion, Failure, Intent, Rendered, not_created},
         verdict::{Action, Done, Executed},
     },
+    value::Node,
 };
 
 /// Writes the children of one subject, in one pass.
@@ -56,7 +57,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Creates the child, or makes it what is rendered if it may change.
+    /// Creates the child, or replaces it with the rendered object if it may change.
     fn apply(
         &mut self,
         rendered: &Rendered,
@@ -109,7 +110,22 @@ impl Writer<'_, '_> {
         Ok(Ok(Action::Updated))
     }
 
-    fn delete(&mut self, deletion: &Deletion) -> Action {
+    /// Creates a Job of the end, which has no owner.
+    pub(super) fn create(&mut self, key: &ChildKey, object: &Node) {
+        self.world.serial += 1;
+        let plan = self.world.actors[self.index].plan;
+        let (serial, now) = (self.world.serial, self.world.now);
+        let object = Stored::created(object, key, (serial, now, &plan.field_manager()));
+        let stored = Stored {
+            object,
+            written: self.number,
+            subject: Some(self.index),
+        };
+        self.world.objects.insert(key.clone(), stored);
+        self.told(Verb::Create, key);
+    }
+
+    pub(super) fn delete(&mut self, deletion: &Deletion) -> Action {
         if self.world.objects.remove(&deletion.key).is_some() {
             self.told(Verb::Delete, &deletion.key);
         }

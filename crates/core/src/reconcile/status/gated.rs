@@ -1,4 +1,4 @@
-//! What a custom resource says that is held back by a gate.
+//! The status of a custom resource that a gate holds back.
 
 use super::{StatusPatch, own_condition, own_type, patch, write_conditions};
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
     value::{Map, Node},
 };
 
-/// The patch that makes the status say that a gate is closed; none where it says so already, or cannot.
+/// Returns the patch that makes the status report a closed gate; none if it already does, or cannot.
 ///
-/// `Ready` and the others stay as the last pass wrote them, since they are still true of what it did. Where no pass has seen
-/// the present spec, `Ready` is false: what that spec declares does not exist yet.
+/// `Ready` and the others stay as the last pass wrote them, since they still describe its result. If no pass has seen the
+/// current spec, `Ready` is false: the children that it declares do not exist yet.
 pub fn gated(
     plan: &OperatorPlan,
     facts: &CrdFacts,
@@ -53,13 +53,13 @@ pub fn gated(
     patch(facts, observed, &live, &wanted)
 }
 
-/// Whether a pass has seen the present spec, as far as the status can tell.
+/// True if a pass has seen the current spec, as far as the status shows.
 fn is_handled(facts: &CrdFacts, observed: &Observed, live: &Node, said: &[Condition]) -> bool {
     let Some(ready) = said.iter().find(|one| one.type_ == conditions::READY) else {
         return false;
     };
     let noted = live.get(GENERATION).and_then(Node::as_i64);
     let noted = noted.or(ready.observed_generation);
-    // Elsewhere the generation moves with every write.
+    // Without the subresource the generation changes with every write.
     !facts.has_status || noted.is_none_or(|noted| noted == observed.cr.generation)
 }

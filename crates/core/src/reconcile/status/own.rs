@@ -1,4 +1,4 @@
-//! Conditions of one's own, and what `Ready` waits for.
+//! Conditions that a Katalog declares, and what `Ready` waits for.
 
 use crate::{
     api::conditions::{Condition, ConditionStatus},
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// What a declared condition says; nothing where it stays as it is.
+/// Evaluates a declared condition; none if it stays as it is.
 pub(super) fn condition(
     renderer: &mut Renderer<'_, '_>,
     declared: &OwnCondition,
@@ -48,7 +48,7 @@ pub(super) fn condition(
     )))
 }
 
-/// The type as a reason, which has letters and digits only.
+/// Converts the type to a reason, which has only letters and digits.
 fn default_reason(name: &str, status: ConditionStatus) -> String {
     let word = name.rsplit('/').next().unwrap_or(name);
     let word: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -69,7 +69,7 @@ fn wrong(path: &str, source: &str, wanted: &str) -> RenderError {
     }
 }
 
-/// The first condition of the gate that does not hold, where there is one.
+/// Returns the path of the first condition of the gate that does not hold, if any.
 pub(in crate::reconcile) fn unmet(
     renderer: &mut Renderer<'_, '_>,
     gate: &Gate,

@@ -1,4 +1,4 @@
-//! Copies: a child takes over what it does not say itself from an object that somebody else made.
+//! Copies: a child takes the parts that it does not declare from an object of another owner.
 
 use super::{lasting::asked, object::check_name, pass::Pass};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Pass<'_, '_> {
-    /// Puts into `object`, the child `key`, what the object has that it is a copy of.
+    /// Adds to `object`, the child `key`, the parts of the object that it copies.
     pub(super) fn copy(
         &mut self,
         renderer: &mut Renderer<'_, '_>,
@@ -43,7 +43,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Which object that is.
+    /// Returns the key of the copied object.
     fn source(
         &self,
         renderer: &mut Renderer<'_, '_>,
@@ -91,7 +91,7 @@ impl Pass<'_, '_> {
         Ok(source)
     }
 
-    /// A name that must not be empty.
+    /// Renders a name that must not be empty.
     fn named(
         &self,
         renderer: &mut Renderer<'_, '_>,
@@ -105,7 +105,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What a `ConfigMap` is as a Secret.
+/// Converts a `ConfigMap` to a Secret.
 fn as_secret(map: &Node) -> Node {
     let entries = |part| {
         map.get(part)
@@ -122,7 +122,7 @@ fn as_secret(map: &Node) -> Node {
     Node::object([("data", Node::Map(data))])
 }
 
-/// Puts in the parts that the object does not have; of maps, the keys that it does not have.
+/// Adds the parts that the object does not have; of maps, the missing keys.
 fn merge(object: &mut Node, source: &Node, parts: &[Key]) {
     let Node::Map(object) = object else { return };
     for part in parts {

@@ -1,10 +1,10 @@
-//! Secrets that last: made when they are missing, made anew when they are due, and else left as they are.
+//! Lasting Secrets: created if missing, renewed when due, and otherwise left as they are.
 //!
 //! ```text
-//!  no record ──────────────────────────────► Create, with values of this moment
-//!  record ── generated-at + renewAfter ≤ now ► Apply, with values of this moment, in place
-//!         ── certificate for something else ─► Apply, the same
-//!         └─ else ───────────────────────────► Keep; the pass comes again when it is due
+//!  no record ──────────────────────────────► Create, with new values
+//!  record ── generated-at + renewAfter ≤ now ► Apply, with new values, in place
+//!         ── certificate for another subject ► Apply, the same
+//!         └─ else ───────────────────────────► Keep; the pass runs again when it is due
 //! ```
 
 use std::net::IpAddr;
@@ -26,11 +26,11 @@ use crate::{
     value::{Key, Node, hash},
 };
 
-/// Longest common name. Source: RFC 5280, `ub-common-name`.
+/// The maximum length of a common name. Source: RFC 5280, `ub-common-name`.
 const LONGEST_COMMON_NAME: usize = 64;
 
 impl Pass<'_, '_> {
-    /// Decides on a Secret that shall exist and last.
+    /// Decides on a lasting Secret.
     pub(super) fn lasting(
         &mut self,
         renderer: &mut Renderer<'_, '_>,
@@ -42,7 +42,7 @@ impl Pass<'_, '_> {
         let record = self.observed.child(&key).cloned();
         let is_due = match &record {
             None => true,
-            // Its end wakes this key.
+            // Its deletion queues this key.
             Some(record) if record.deleting => false,
             Some(record) => match self.is_due(renderer, record, declared, lasting) {
                 Ok(is_due) => is_due,
@@ -54,7 +54,7 @@ impl Pass<'_, '_> {
             return Ok(());
         }
         if let Some(after) = lasting.renew_after {
-            // What is made now is due again then.
+            // A value created now is due again then.
             self.frame.turns.at(later(self.now, after));
         }
         match self.render(renderer, &key, declared, index) {
@@ -79,7 +79,7 @@ impl Pass<'_, '_> {
         Err(failure)
     }
 
-    /// Whether the values are too old, or for something else than what is declared now.
+    /// True if the values are too old, or for another subject than the declared one.
     fn is_due(
         &self,
         renderer: &mut Renderer<'_, '_>,
@@ -88,7 +88,7 @@ impl Pass<'_, '_> {
         lasting: &LastingPlan,
     ) -> Result<bool, RenderError> {
         if let Some(after) = lasting.renew_after {
-            // An annotation that somebody took off or broke says nothing.
+            // An annotation that was removed or is invalid is ignored.
             let generated = annotation(record, ANNOTATION_GENERATED_AT)
                 .and_then(|text| text.parse().ok())
                 .or_else(|| record.created());
@@ -108,7 +108,7 @@ impl Pass<'_, '_> {
         Ok(is_other || !self.is_untouched(record))
     }
 
-    /// Whether the parts of the certificate are those that this operator wrote, or that somebody applies on purpose.
+    /// True if the parts of the certificate are those that this operator wrote, or that another manager applies on purpose.
     fn is_untouched(&self, record: &ChildRecord) -> bool {
         let own = Own {
             name: &record.id.key.name,
@@ -129,7 +129,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Puts in what the values of a Secret that lasts are made of and when, its certificate too.
+    /// Adds the generated values of a lasting Secret and their time, including its certificate.
     pub(super) fn generate(
         &mut self,
         renderer: &mut Renderer<'_, '_>,
@@ -151,7 +151,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// The parts of a certificate, as a Secret's data has them.
+    /// Returns the parts of a certificate, in the form of a Secret's data.
     fn issue(
         &mut self,
         key: &ChildKey,
@@ -189,21 +189,21 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What a certificate is for.
+/// The subject of a certificate.
 struct Names {
     common_name: Option<String>,
     hosts: Vec<String>,
 }
 
 impl CertificatePlan {
-    /// A field of it, for messages.
+    /// Returns the path of one of its fields, for messages.
     fn place(&self) -> &str {
         let mut leaves = self.common_name.iter().chain(&self.hosts);
         leaves.next().map_or("", |leaf| &leaf.path)
     }
 }
 
-/// What a certificate is for, now.
+/// Renders the current subject of a certificate.
 fn names(
     renderer: &mut Renderer<'_, '_>,
     certificate: &CertificatePlan,
@@ -226,7 +226,7 @@ fn names(
             hosts.push(host);
         }
     }
-    // Clients look at hosts only. Source: RFC 6125, section 6.4.4.
+    // Clients check only hosts. Source: RFC 6125, section 6.4.4.
     if hosts.is_empty() {
         hosts.extend(common_name.iter().filter(|name| is_host(name)).cloned());
     }
@@ -243,7 +243,7 @@ fn names(
     Ok(Names { common_name, hosts })
 }
 
-/// Tells certificates for one thing from those for another, in a Secret of that body.
+/// Returns a hash that distinguishes certificates by subject, in a Secret with that body.
 fn for_what(body: &Node, names: &Names, certificate: &CertificatePlan) -> String {
     let hosts: Vec<Node> = names.hosts.iter().map(|host| Node::from(&**host)).collect();
     let seconds = certificate.valid_for.as_secs();
@@ -269,12 +269,12 @@ fn check_host(leaf: &Leaf, host: &str) -> Result<(), RenderError> {
     if is_host(host) {
         return Ok(());
     }
-    // What it gives is not told: it may be made of a Secret.
+    // The rendered value is not reported: it may come from a Secret.
     let message = "this gives no host: it takes a name such as `web.example.org` or `*.example.org`, or an address";
     Err(failed(&leaf.path, Reason::InvalidName, message))
 }
 
-/// A name, a wildcard or an address.
+/// True for a name, a wildcard or an address.
 fn is_host(text: &str) -> bool {
     let name = text.strip_prefix("*.").unwrap_or(text).to_ascii_lowercase();
     text.parse::<IpAddr>().is_ok() || names::check_dns1123_subdomain(&name).is_ok()
@@ -288,7 +288,7 @@ fn failed(path: &str, reason: Reason, message: impl Into<String>) -> RenderError
     }
 }
 
-/// Stands where an answer is needed that was asked for; the pass is called again with it.
+/// A placeholder error for a requested answer; the pass is called again with it.
 pub(super) fn asked(path: &str) -> RenderError {
     failed(path, Reason::Unavailable, "it is asked for")
 }
@@ -302,12 +302,12 @@ fn annotation<'a>(record: &'a ChildRecord, name: &str) -> Option<&'a str> {
         .as_str()
 }
 
-/// Annotations have whole seconds, so what is compared with them has.
+/// Truncates to whole seconds, as in annotations.
 fn seconds(moment: Timestamp) -> Timestamp {
     Timestamp::from_second(moment.as_second()).unwrap_or(moment)
 }
 
-/// That long after a moment; the end of time where there is none.
+/// Adds a duration to a moment; the end of time on overflow.
 fn later(moment: Timestamp, by: std::time::Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     moment.checked_add(by).unwrap_or(Timestamp::MAX)

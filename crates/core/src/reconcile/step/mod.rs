@@ -1,12 +1,12 @@
-//! One pass: what is wanted for a custom resource, decided from what was observed.
+//! One pass: decides the wanted state of a custom resource's children from what was observed.
 //!
 //! ```text
-//!  Observed ── Sources::of ──► what is missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
+//!  Observed ── Sources::of ──► reads are missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
 //!                  │
-//!               `pass`    gates of the blocks, then child by child: which shall be, stay or go
-//!               `object`  a child's name, and the child as it shall be: `lasting`, `copies` and `rolling` add to it what is
-//!                         asked for while it is rendered, and the pass is called again: Step::Need
-//!               `rest`    what nobody declares any more goes; what is remembered: Step::Done(Cycle)
+//!               `pass`    gates of the blocks, then child by child: which to create, keep or delete
+//!               `object`  a child's name, and its wanted state: `lasting`, `copies` and `rolling` add data that
+//!                         they request during rendering, and the pass is called again: Step::Need
+//!               `rest`    undeclared children are deleted; the inventory for the next pass: Step::Done(Cycle)
 //! ```
 
 mod copies;
@@ -24,7 +24,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use self::pass::Pass;
-pub(crate) use self::rolling::mark_of;
 pub use self::targets::not_created;
 pub(super) use self::{
     object::{Place, key_of},
@@ -50,9 +49,9 @@ use crate::{
     value::Node,
 };
 
-/// The kinds that are served at the moment.
+/// The currently served kinds.
 pub trait Scopes {
-    /// Whether objects of that kind live in namespaces. None where it is not served.
+    /// Whether objects of that kind are namespaced. None if it is not served.
     fn is_namespaced(&self, kind: &GroupKind) -> Option<bool>;
 }
 
@@ -62,47 +61,47 @@ impl Scopes for BTreeMap<GroupKind, bool> {
     }
 }
 
-/// How far a pass came with what it was told.
+/// The result of a pass with the answers so far.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// It must know more: these are read, and it is called again with all answers so far.
+    /// It needs more: read these, and call it again with all answers so far.
     Need(Vec<Read>),
     /// It is decided.
     Done(Box<Cycle>),
 }
 
-/// What a pass decided.
+/// The decision of a pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cycle {
     /// An intent per child, in creation order; deletions last.
     pub intents: Vec<Intent>,
-    /// What could not be decided; the children concerned are left as they are.
+    /// Decisions that failed; the children concerned are left as they are.
     pub failures: Vec<Failure>,
     /// The inventory that must be on the custom resource before the first child is written.
     pub inventory: Inventory,
-    /// What the pass saw beside custom resource and children; the status is made from the same.
+    /// The data that the pass used beside custom resource and children; the status uses the same.
     pub sources: Sources,
-    /// The labels that the custom resource shall have.
+    /// The wanted labels of the custom resource.
     pub labels: Labels,
-    /// When another pass is due though nothing changes.
+    /// When another pass is due even if nothing changes.
     pub wake: Option<Timestamp>,
-    /// Why nothing is done, where the custom resource is held back: then nothing is written but its condition `Gated`.
+    /// Why nothing is done, if the custom resource is held back: then only its condition `Gated` is written.
     pub held_back: Option<Held>,
     /// The condition of that gate that does not hold.
     pub unmet: Option<Box<str>>,
-    /// How long after the pass another one follows, if it goes well.
+    /// The delay after which another pass follows a successful one.
     pub requeue: Option<Duration>,
     /// Children that were created once, are declared, and are gone.
     pub missing: Vec<ChildKey>,
-    /// What conditions could not compare; they do not hold for that, and nothing fails.
+    /// The comparisons that conditions could not make; such conditions do not hold, and nothing fails.
     pub doubts: Vec<Failure>,
-    /// What the inventory calls made before it is, which saves the first pass a write. What is not made in the end must be
-    /// taken out again before the pass is reported.
+    /// Children that the inventory lists as created before they are, which saves the first pass a write. Those that are not
+    /// created must be removed from it before the pass is reported.
     pub ahead: BTreeSet<ChildKey>,
 }
 
 impl Cycle {
-    /// Nothing is decided, and everything stays as it is: why.
+    /// Returns a cycle that decides nothing and keeps everything as it is, with the reason.
     pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
@@ -112,7 +111,7 @@ impl Cycle {
         }
     }
 
-    /// The pass is decided, with what it saw and what conditions said on the way.
+    /// Completes the decision of the pass, with its data and the side results of conditions.
     pub(super) fn over(mut self, sources: Sources) -> Step {
         self.wake = self.wake.into_iter().chain(sources.wake).min();
         self.doubts.extend(sources.doubts.iter().cloned());
@@ -127,45 +126,45 @@ impl From<Vec<Read>> for Step {
     }
 }
 
-/// What is wanted of one child.
+/// The intent for one child.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
-    /// It shall be exactly as rendered.
+    /// Apply it exactly as rendered.
     Apply(Box<Rendered>),
-    /// It shall be made once, if it does not exist.
+    /// Create it once, if it does not exist.
     Create(Box<Rendered>),
-    /// It stays as it is.
+    /// Keep it as it is.
     Keep(ChildKey),
-    /// It goes.
+    /// Delete it.
     Delete(Deletion),
 }
 
-/// A child that goes.
+/// A child to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// Which one.
+    /// Its key.
     pub key: ChildKey,
-    /// The uid that was seen: another object of the name is not meant.
+    /// The observed uid: another object of the same name is not deleted.
     pub uid: Uid,
 }
 
-/// A child as it shall be.
+/// A rendered child.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
-    /// Which one.
+    /// Its key.
     pub key: ChildKey,
-    /// Position of its declaration in [`OperatorPlan::children`].
+    /// The index of its declaration in [`OperatorPlan::children`].
     pub declared: usize,
     /// The whole object, with the `applied` annotation.
     pub object: Node,
     /// Hash of the object without that annotation.
     pub hash: String,
-    /// The Namespace that has to be a child of the same custom resource, or nothing is created in it.
+    /// The Namespace that has to be a child of the same custom resource; otherwise nothing is created in it.
     pub within: Option<ChildKey>,
 }
 
 impl Rendered {
-    /// What the object shall be, as its declaration says.
+    /// Returns the wanted state of the object, according to its declaration.
     pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> Wanted<'a> {
         Wanted {
             object: &self.object,
@@ -176,14 +175,14 @@ impl Rendered {
     }
 }
 
-/// Something about one child, or about the whole pass, that did not work out.
+/// A failure about one child, or about the whole pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The fixed name.
+    /// The reason.
     pub reason: Reason,
-    /// Which child, where its name is known; else where in the Katalog.
+    /// The child, if its name is known; else the path in the Katalog.
     pub at: String,
-    /// What is wrong, and the mend where there is one.
+    /// The problem, and the fix if there is one.
     pub message: String,
 }
 
@@ -197,9 +196,9 @@ impl From<RenderError> for Failure {
     }
 }
 
-/// Decides one pass over a custom resource that is not being deleted, or says what it must know first. `scopes` holds the
-/// kinds that are served, `now` is what templates take for the present time: the same for every call of a pass, and for its
-/// status. `entropy` is a source of the pass's own, from which the children that are made once draw.
+/// Decides one pass over a custom resource that is not being deleted, or returns the reads that it needs first. `scopes`
+/// holds the served kinds, `now` is the present time for templates: the same for every call of a pass, and for its status.
+/// `entropy` is the pass's own source, from which children that are created once draw.
 pub fn step(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,
@@ -217,7 +216,7 @@ pub fn step(
     }
 }
 
-/// No child is made, changed or deleted: the custom resource is not as it must be.
+/// Returns a cycle in which no child is created, changed or deleted: the custom resource is invalid.
 fn refused(
     plan: &OperatorPlan,
     (observed, sources): (&Observed, &Sources),
@@ -239,7 +238,7 @@ fn refused(
     }
 }
 
-/// The pass, or what it must know first.
+/// Returns the decision of the pass, or the reads that it needs first.
 fn decide(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,

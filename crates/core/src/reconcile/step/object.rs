@@ -1,4 +1,4 @@
-//! A child's name, and the child as it shall be.
+//! A child's name, and its wanted state.
 
 use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Pass<'_, '_> {
-    /// Which object a declaration means.
+    /// Returns the key of a declaration's object.
     pub(super) fn key(
         &self,
         renderer: &mut Renderer<'_, '_>,
@@ -27,14 +27,14 @@ impl Pass<'_, '_> {
         key_of(place, renderer, declared)
     }
 
-    /// Whether the declaration is one of several, of which this has no namespace to be in.
+    /// True if the declaration is one of several namespaces, and this one renders to nothing.
     pub(super) fn is_nowhere(renderer: &mut Renderer<'_, '_>, declared: &ChildPlan) -> bool {
         let leaf = declared.namespace.as_ref().filter(|_| declared.spread);
-        // What cannot be rendered is told with the name.
+        // A rendering error is reported with the name.
         leaf.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty()))
     }
 
-    /// The whole object of a declaration.
+    /// Renders the whole object of a declaration.
     pub(super) fn render(
         &mut self,
         renderer: &mut Renderer<'_, '_>,
@@ -67,8 +67,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// The object without what ownership adds; what is patched of a copy is patched of the whole of it. What is made once may
-    /// draw random bytes: each child its own, so that none depends on what else a pass makes.
+    /// Renders the object without ownership metadata; a patch of a copy applies to the whole copy. A child that is created
+    /// once may draw random bytes: each child its own, independent of other children in the pass.
     fn body(
         &mut self,
         renderer: &mut Renderer<'_, '_>,
@@ -78,7 +78,7 @@ impl Pass<'_, '_> {
         let entropy = declared.draws_once().then(|| {
             let mut purpose = format!("{} {key}", self.observed.cr.id.uid);
             if self.observed.child(key).is_some() {
-                // Made anew, of the same source: other bytes than before.
+                // Created again from the same source: other bytes than before.
                 purpose = format!("{purpose} {}", self.now);
             }
             self.entropy.fork(&purpose)
@@ -103,7 +103,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What says where a declaration's object lives.
+/// The context for the namespace of a declaration's object.
 #[derive(Clone, Copy)]
 pub(in crate::reconcile) struct Place<'a> {
     pub(in crate::reconcile) plan: &'a OperatorPlan,
@@ -111,7 +111,7 @@ pub(in crate::reconcile) struct Place<'a> {
     pub(in crate::reconcile) observed: &'a Observed,
 }
 
-/// Which object a declaration means.
+/// Returns the key of a declaration's object.
 pub(in crate::reconcile) fn key_of(
     place: Place<'_>,
     renderer: &mut Renderer<'_, '_>,
@@ -168,7 +168,7 @@ pub(in crate::reconcile) fn key_of(
     })
 }
 
-/// The declared namespace; none is the custom resource's own.
+/// Returns the declared namespace; none means the custom resource's own.
 fn namespace(
     plan: &OperatorPlan,
     renderer: &mut Renderer<'_, '_>,
@@ -185,7 +185,7 @@ fn namespace(
     Ok(Some(text.into()))
 }
 
-/// Whether a name that `leaf` gave, for `declared`, is legal. One that is made of a Secret is not told.
+/// Checks a name that `leaf` rendered for `declared`. A name that comes from a Secret is not reported.
 pub(super) fn check_name(
     plan: &OperatorPlan,
     declared: &ChildPlan,

@@ -1,4 +1,4 @@
-//! Which children shall be, one after the other.
+//! Decides which children should exist, one after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::{
     template::{Budget, Entropy},
 };
 
-/// A pass on its way.
+/// A pass in progress.
 pub(super) struct Pass<'a, 'd> {
     pub(super) plan: &'a OperatorPlan,
     pub(super) scopes: &'a dyn Scopes,
@@ -30,23 +30,23 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) around: &'a Around<'d>,
     pub(super) entropy: &'a Entropy,
     pub(super) now: Timestamp,
-    /// What must be known that is not.
+    /// Reads without an answer.
     pub(super) needs: Vec<Read>,
     /// Whether the gate of each block is open.
     pub(super) blocks: Vec<Result<bool, RenderError>>,
     /// Whether the gate of the box is open.
     pub(super) whole: Result<bool, RenderError>,
-    /// Children that shall exist or stay.
+    /// Children that should exist or stay.
     pub(super) wanted: BTreeSet<ChildKey>,
-    /// Those among them that a declaration with an open gate makes, and its place.
+    /// Those of them that a declaration with an open gate creates, with its index.
     pub(super) open: BTreeMap<ChildKey, usize>,
-    /// Children whose gate is closed and that go, unless another declaration wants the same one.
+    /// Children with a closed gate that are deleted, unless another declaration wants the same one.
     pub(super) closed: Vec<ChildKey>,
-    /// Kinds of which declarations spare what nobody declares any more: the live world says which elements there are.
+    /// Kinds whose undeclared children are kept: their elements come from live data.
     pub(super) spared: BTreeSet<GroupKind>,
-    /// Every name that a plain `onCreate` entry declares, open or not.
+    /// Every name that a plain `onCreate` entry declares, with an open or closed gate.
     pub(super) declared_once: BTreeSet<ChildKey>,
-    /// Whether every name is known; else nothing may be concluded to be superfluous.
+    /// Whether every name is known; else no child may be considered undeclared.
     pub(super) complete: bool,
     pub(super) cycle: Cycle,
 }
@@ -77,13 +77,13 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Whether a closed gate makes the child go.
+    /// True if a closed gate deletes the child.
     fn goes(&self, declared: &ChildPlan) -> bool {
         let box_keeps = self.whole == Ok(false) && self.plan.hold.on_false == Some(OnFalse::Keep);
         goes(declared) && !box_keeps
     }
 
-    /// What fails for several children for one cause, such as an input, is told once.
+    /// Adds a failure; one that several children share, such as a failed input, is reported once.
     pub(super) fn fail(&mut self, failure: Failure) {
         if !self.cycle.failures.contains(&failure) {
             self.cycle.failures.push(failure);
@@ -94,7 +94,7 @@ impl Pass<'_, '_> {
     pub(super) fn child(&mut self, index: usize) {
         let plan = self.plan;
         let declared = &plan.children[index];
-        // A child that uses up its budget leaves the others theirs.
+        // A child that exhausts its budget does not affect the budget of others.
         let mut budget = Budget::default();
         let around = self.around;
         let data = match around.of(declared.import) {
@@ -132,7 +132,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Which children a declaration has is not known.
+    /// Records that the children of a declaration are unknown.
     fn unknown(&mut self, failure: Failure) {
         self.complete = false;
         self.fail(failure);
@@ -154,7 +154,7 @@ impl Pass<'_, '_> {
         };
         let key = match key {
             Ok(key) => key,
-            // Nobody wants it, so it needs no name: what it was called before is not declared any more.
+            // It is not wanted, so it needs no name: its earlier name is no longer declared.
             Err(_) if open == Ok(false) => {
                 self.complete &= self.goes(declared);
                 return Ok(());
@@ -183,12 +183,12 @@ impl Pass<'_, '_> {
             return Ok(());
         }
         if let Some(other) = self.open.insert(key.clone(), index) {
-            // One entry may come to the same namespace twice.
+            // One entry may render the same namespace twice.
             let is_same = plan.children[other].path == declared.path;
             if declared.spread && declared.for_each.is_none() && is_same {
                 return Ok(());
             }
-            // Which name was meant is not known.
+            // The intended name is unknown.
             self.complete = false;
             return Err(Failure {
                 reason: Reason::DuplicateChild,
@@ -219,7 +219,7 @@ impl Pass<'_, '_> {
             self.keep(key);
             return Ok(());
         }
-        // A body that cannot be rendered says nothing of whether the object shall exist: it stays.
+        // A body that cannot be rendered does not decide whether the object should exist: it stays.
         let whole = match self.render(renderer, &key, declared, index) {
             Ok(whole) => Box::new(whole),
             Err(error) => {
@@ -237,7 +237,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// The child shall be as `intent` says.
+    /// Sets the intent for a child.
     pub(super) fn want(&mut self, key: ChildKey, intent: Intent) {
         self.cycle
             .intents
@@ -246,7 +246,7 @@ impl Pass<'_, '_> {
         self.cycle.intents.push(intent);
     }
 
-    /// What came of a read; none where it has to be asked for, which the pass does when each child is looked at.
+    /// Returns the answer to a read; none if it has to be requested, which the pass does after all children.
     pub(super) fn answer(&mut self, read: Read) -> Option<&Answer> {
         let observed = self.observed;
         let answer = observed.answers.get(&read);
@@ -256,7 +256,8 @@ impl Pass<'_, '_> {
         answer
     }
 
-    /// Made before: the inventory says so, or it exists and is ours (a crash came between the write and the inventory).
+    /// True if it was created before: the inventory lists it, or it exists and is ours (after a crash between the write and
+    /// the inventory).
     pub(super) fn is_made(&self, key: &ChildKey) -> bool {
         let remembered = self.observed.inventory.made.contains(key);
         (remembered && self.observed.reported != Some(false))
@@ -266,8 +267,8 @@ impl Pass<'_, '_> {
                 .is_some_and(|record| record.is_ours(&self.observed.cr.id.uid, &self.manager))
     }
 
-    /// Notes a child that was created once and is gone. It is not created again; nothing is missing where somebody else
-    /// created an object of that name, nor of kinds whose objects end and are cleaned up.
+    /// Records a child that was created once and is gone. It is not created again; it does not count as missing if another
+    /// client created an object of that name, or if objects of its kind end and are cleaned up.
     fn look_for(&mut self, key: &ChildKey) {
         let observed = self.observed;
         let ends = ["Job.batch", "Pod"]
@@ -289,7 +290,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Whether a closed gate makes the child go.
+/// True if a closed gate deletes the child.
 fn goes(declared: &ChildPlan) -> bool {
     declared.mode == Mode::Reconciled && declared.on_false == OnFalse::Delete
 }

@@ -1,4 +1,4 @@
-//! What goes because nobody declares it any more, and what the next pass must remember.
+//! Deletes undeclared children, and records the inventory for the next pass.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use crate::{
 };
 
 impl Pass<'_, '_> {
-    /// The pass's decision, once each declaration is decided on.
+    /// Completes the pass's decision after all declarations.
     pub(super) fn finish(mut self) -> Cycle {
         let uid = &self.observed.cr.id.uid;
         let closed: BTreeSet<&ChildKey> = self.closed.iter().collect();
-        // A name may have been rendered from children of a kind that cannot be looked at.
+        // A name may have been rendered from children of a kind that cannot be read.
         let conclusive = self.complete && self.observed.unseen.is_empty();
         for child in &self.observed.children {
             let kind = &child.key.kind;
@@ -49,7 +49,8 @@ impl Pass<'_, '_> {
         self.cycle
     }
 
-    /// Every declared kind, every kind that still has a child, every kind that cannot be looked at; and what was made once.
+    /// Returns the inventory: every declared kind, every kind that still has a child, every kind that cannot be read; and the
+    /// children created once.
     fn inventory(&self) -> Inventory {
         let before = &self.observed.inventory;
         let declared = self.plan.kinds().map(ResourceType::group_kind);
@@ -82,8 +83,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// What a custom resource of this name left behind and this one does not declare goes. What it declares is adopted when
-    /// it is applied.
+    /// Deletes the children that a previous custom resource of this name left and this one does not declare. Declared ones
+    /// are adopted when they are applied.
     fn orphans(&mut self) {
         if !self.complete {
             return;
@@ -101,7 +102,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Kinds that hold data: they are never deleted because nobody declares them any more.
+/// Kinds that hold data: they are never deleted only because they are no longer declared.
 fn is_kept_kind(kind: &GroupKind) -> bool {
     kind.group.is_empty()
         && matches!(

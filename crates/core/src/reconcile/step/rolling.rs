@@ -1,25 +1,29 @@
-//! Pods that roll when the configuration changes that they use: its hash stands on their template.
+//! Rolls pods when their configuration changes: its hash is on their template.
 
 use std::collections::BTreeMap;
 
 use super::{Intent, lasting::asked, pass::Pass};
 use crate::{
     api::names::ANNOTATION_CONFIG_HASH,
-    plan::{ChildKey, GroupKind, ObjectKey},
+    plan::{
+        ChildKey, GroupKind, ObjectKey,
+        kinds::{config_hash, pod_template},
+    },
     reconcile::{
         marks::set_in,
         reason::Reason,
         render::RenderError,
         sources::{Answer, Read},
     },
-    value::{Map, Node, Path, hash},
+    value::{Map, Node, hash},
 };
 
-/// What pods see of a Secret or a `ConfigMap`.
+/// The content of a Secret or a `ConfigMap` that pods see.
 const CONTENT: [&str; 2] = ["data", "binaryData"];
 
 impl Pass<'_, '_> {
-    /// Puts the hash of what the pods of `object`, the child `key`, use onto their template. `place` is for messages.
+    /// Adds the hash of the configuration that the pods of `object`, the child `key`, use to their template. `place` is for
+    /// messages.
     pub(super) fn roll(
         &mut self,
         object: &mut Node,
@@ -46,8 +50,8 @@ impl Pass<'_, '_> {
             return Err(asked(place));
         }
         if !all.is_empty() {
-            // Pods that roll could not start without it: those that run go on with what they have.
-            let kept = lacks.then(|| self.rolled_with(key, way)).flatten();
+            // New pods could not start without it: running pods keep their configuration.
+            let kept = lacks.then(|| self.rolled_with(key)).flatten();
             let mark = kept.unwrap_or_else(|| hash(&Node::Map(all)));
             let parents = [way, &["metadata", "annotations"]].concat();
             set_in(object, &parents, ANNOTATION_CONFIG_HASH, mark.into());
@@ -55,16 +59,16 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// The hash that stands on the pod template of the live workload.
-    fn rolled_with(&self, key: &ChildKey, way: &[&str]) -> Option<String> {
+    /// Returns the hash on the pod template of the live workload.
+    fn rolled_with(&self, key: &ChildKey) -> Option<String> {
         let record = self.observed.child(key)?;
-        let mark = record.view.at(&mark_path(way))?;
+        let mark = record.view.at(&config_hash(&key.kind.kind))?;
         mark.as_str().map(str::to_owned)
     }
 
-    /// The hash of what an object has; nothing while it is asked for.
+    /// Returns the hash of an object's content; none while it is requested.
     fn content(&mut self, used: &ChildKey, place: &str) -> Result<Option<String>, RenderError> {
-        // What this pass makes is what there will be.
+        // If this pass writes the object, its rendered content counts.
         let made = self.cycle.intents.iter().find_map(|intent| match intent {
             Intent::Apply(rendered) | Intent::Create(rendered) if rendered.key == *used => {
                 Some(content_hash(&rendered.object))
@@ -95,9 +99,9 @@ fn content_hash(object: &Node) -> String {
     hash(&Node::object(CONTENT.map(part)))
 }
 
-/// The way to the pod template.
+/// Returns the path of the pod template.
 fn template_of(object: &Node) -> &'static [&'static str] {
-    way_of(
+    pod_template(
         object
             .get("kind")
             .and_then(Node::as_str)
@@ -105,49 +109,31 @@ fn template_of(object: &Node) -> &'static [&'static str] {
     )
 }
 
-/// The way to the pod template of a kind of workload.
-fn way_of(kind: &str) -> &'static [&'static str] {
-    if kind == "CronJob" {
-        &["spec", "jobTemplate", "spec", "template"]
-    } else {
-        &["spec", "template"]
-    }
-}
-
-fn mark_path(way: &[&str]) -> Path {
-    let annotation = ["metadata", "annotations", ANNOTATION_CONFIG_HASH];
-    Path::of_fields(way.iter().copied().chain(annotation))
-}
-
-/// Where a workload of that kind has the hash of what its pods use.
-pub(crate) fn mark_of(kind: &str) -> Path {
-    mark_path(way_of(kind))
-}
-
 fn at<'a>(object: &'a Node, way: &[&str]) -> Option<&'a Node> {
     way.iter().try_fold(object, |node, step| node.get(step))
 }
 
-/// Where a source of variables, or of one variable, names what it takes.
+/// The fields by which a source of variables, or of one variable, names its object.
 const VARIABLES: [(&str, [&str; 2]); 4] = [
     ("Secret", ["secretRef", "name"]),
     ("ConfigMap", ["configMapRef", "name"]),
     ("Secret", ["secretKeyRef", "name"]),
     ("ConfigMap", ["configMapKeyRef", "name"]),
 ];
-/// Where one of several sources of a volume names what it takes.
+/// The fields by which one of several sources of a volume names its object.
 const SOURCES: [(&str, [&str; 2]); 2] = [
     ("Secret", ["secret", "name"]),
     ("ConfigMap", ["configMap", "name"]),
 ];
-/// Where a volume of a kind names a Secret: as what it is of, or as the credentials for it.
+/// The fields by which a volume names a Secret: as its content, or as its credentials.
 const VOLUMES: [&[&str]; 3] = [
     &["secretName"],
     &["secretRef", "name"],
     &["nodePublishSecretRef", "name"],
 ];
 
-/// The Secrets and `ConfigMaps` that a pod template of the workload `key` names, and whether its pods need them to start.
+/// Returns the Secrets and `ConfigMaps` that a pod template of the workload `key` names, and whether its pods need them to
+/// start.
 fn used(template: &Node, key: &ChildKey) -> BTreeMap<ChildKey, bool> {
     let mut used = BTreeMap::new();
     let mut add = |kind: &str, node: &Node, way: &[&str]| {
@@ -157,7 +143,7 @@ fn used(template: &Node, key: &ChildKey) -> BTreeMap<ChildKey, bool> {
         let source = at(node, parents);
         let name = source.and_then(|source| source.get(last)?.as_str());
         let optional = source.and_then(|source| source.get("optional")?.as_bool());
-        // Of what images are pulled with, none has to be there.
+        // Image pull secrets are always optional.
         let is_image = parents.is_empty() && *last == "name";
         let is_needed = optional != Some(true) && !is_image;
         if let Some(name) = name.filter(|name| !name.is_empty()) {

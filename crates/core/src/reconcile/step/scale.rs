@@ -1,4 +1,4 @@
-//! The number of pods of a workload that follows conditions.
+//! The replica count of a workload that scales by conditions.
 
 use super::pass::Pass;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Pass<'_, '_> {
-    /// Puts the number of pods into `object`, and when it changed last.
+    /// Sets the replica count in `object`, and the time of its last change.
     pub(super) fn scale(
         &self,
         renderer: &mut Renderer<'_, '_>,
@@ -54,7 +54,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// By how many the number changes; nothing where the conditions do not hold, or read what cannot be read now.
+/// Returns the change of the count; none if the conditions do not hold, or read data that is unavailable now.
 fn step(
     renderer: &mut Renderer<'_, '_>,
     step: Option<&ScaleStep>,

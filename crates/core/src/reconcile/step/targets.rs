@@ -1,9 +1,9 @@
-//! Target namespaces: whether a child may be created where its custom resource wants it.
+//! Target namespaces: whether a child may be created in the namespace that its custom resource requests.
 //!
 //! ```text
 //!  Reach::Fixed, the own namespace, `allowedTargets` has the name ──► yes
 //!  a label selector ──► the Namespace is read: its labels match ────► yes
-//!  Reach::Created ──► yes, if the Namespace turns out to be this custom resource's: the executor looks at what exists
+//!  Reach::Created ──► yes, if the Namespace turns out to be this custom resource's: the executor checks what exists
 //!  anything else ───► refused: nothing is written there
 //! ```
 
@@ -18,19 +18,19 @@ use crate::{
     value::{Key, Node},
 };
 
-/// What a child's namespace takes.
+/// The requirement of a child's namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::reconcile) enum Permit {
-    /// Nothing.
+    /// No requirement.
     Granted,
     /// The namespace has to be a child of the same custom resource.
     IfCreated(ChildKey),
-    /// This has to be read first.
+    /// This must be read first.
     Needs(Read),
 }
 
 impl Pass<'_, '_> {
-    /// The Namespace that has to be a child of the same custom resource for the child `key` to be created.
+    /// Returns the Namespace that has to be a child of the same custom resource for the child `key` to be created.
     pub(super) fn permit(
         &mut self,
         declared: &ChildPlan,
@@ -52,10 +52,10 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Whether `declared` may be created as `key`.
+/// Returns whether `declared` may be created as `key`.
 ///
 /// # Errors
-/// [`Reason::TargetRefused`] where it may not be, [`Reason::Unavailable`] where that cannot be found out.
+/// [`Reason::TargetRefused`] if it may not, [`Reason::Unavailable`] if that is unknown.
 pub(in crate::reconcile) fn permit(
     place: Place<'_>,
     answers: &Answers,
@@ -69,7 +69,7 @@ pub(in crate::reconcile) fn permit(
     let targets = &place.plan.targets;
     let is_free = declared.reach == Reach::Fixed
         || own == Some(&**namespace)
-        // Administrators write cluster-scoped custom resources: only what is declared counts.
+        // Administrators write cluster-scoped custom resources: only the declaration counts.
         || (own.is_none() && targets.is_empty())
         || targets.permits_name(namespace);
     if is_free {
@@ -102,7 +102,7 @@ pub(in crate::reconcile) fn permit(
     Err(failure(Reason::TargetRefused, not_permitted(namespace)))
 }
 
-/// Why nothing is created in a namespace that is neither permitted nor a child of the same custom resource.
+/// Explains why nothing is created in a namespace that is neither permitted nor a child of the same custom resource.
 pub fn not_created(namespace: &str) -> String {
     format!(
         "namespace `{namespace}` was not created for this resource, and `allowedTargets` does not permit it"

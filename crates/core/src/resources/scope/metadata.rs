@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl At<'_> {
-    /// The labels here, or a selector's.
+    /// Compiles the labels here, or a selector's.
     pub(crate) fn labels(&self, labels: &BTreeMap<String, Text>) -> Fields {
         for (key, value) in labels {
             self.key(key).metadata_key(key);
@@ -23,8 +23,8 @@ impl At<'_> {
         self.texts(labels, Coerce::Text)
     }
 
-    /// Whether the name here, which is trimmed once it is rendered, may be what `check` allows; what no value can mend
-    /// is reported.
+    /// True if the name here, which is trimmed after rendering, may be valid according to `check`; an error that no value
+    /// can fix is reported.
     pub(crate) fn legal_name(&self, name: &Template, check: Check) -> bool {
         self.legal(name, str::trim, check)
     }
@@ -48,7 +48,7 @@ impl At<'_> {
         false
     }
 
-    /// The annotations here.
+    /// Compiles the annotations here.
     pub(crate) fn annotations(&self, annotations: &BTreeMap<String, Text>) -> Fields {
         for key in annotations.keys() {
             self.key(key).metadata_key(key);
@@ -56,7 +56,7 @@ impl At<'_> {
         self.texts(annotations, Coerce::Text)
     }
 
-    /// Reports that the label or annotation here is ours.
+    /// Reports that the label or annotation here is reserved.
     pub(crate) fn reserved(&self) {
         let message = format!(
             "labels and annotations that start with `{}` are Orkestra's own",

@@ -1,4 +1,4 @@
-//! What is wrong with a Katalog, gathered while it is read.
+//! Collects the problems of a Katalog while it is compiled.
 
 use std::{
     cell::{Cell, RefCell},
@@ -12,36 +12,36 @@ use crate::{
     plan::Origin,
 };
 
-/// A document, none for the Katalog itself, and a path in it.
+/// A document, `None` for the Katalog itself, and a path in it.
 pub(super) type Location = (Option<Arc<Origin>>, FieldPath);
 
-/// What is wrong with a Katalog, gathered while it is read.
+/// The problems of a Katalog, collected while it is compiled.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: RefCell<Diagnostics>,
     errors: Cell<usize>,
-    /// The first problem that is not told, since there are too many.
+    /// The first problem beyond the limit.
     left_out: RefCell<Option<Diagnostic>>,
-    /// The places that plans name, by their text.
+    /// The places named in plans, by their text.
     places: RefCell<HashMap<Box<str>, Location>>,
-    /// What was told of places that are looked at more than once.
+    /// The problems reported for shared places.
     told: RefCell<HashSet<String>>,
 }
 
 impl Problems {
-    /// What was found, in the order it was found.
+    /// Returns the problems, in the order they were found.
     pub(crate) fn into_inner(self) -> Diagnostics {
         let mut found = self.found.into_inner();
         found.extend(self.left_out.into_inner().map(Diagnostic::left_out));
         found
     }
 
-    /// Whether further errors are not told.
+    /// True if further errors are not reported.
     pub(super) fn is_full(&self) -> bool {
         self.errors.get() >= MOST_PROBLEMS
     }
 
-    /// Takes in a problem, unless there are too many already.
+    /// Adds a problem, unless there are too many already.
     pub(super) fn add(&self, problem: Diagnostic) {
         let mut found = self.found.borrow_mut();
         let full = match problem.severity {
@@ -58,30 +58,30 @@ impl Problems {
         found.push(problem);
     }
 
-    /// Whether the same was not told of the same place before.
+    /// True if the same problem was not yet reported for the same place.
     pub(super) fn is_new(&self, problem: &Diagnostic) -> bool {
         let text = format!("{problem} {:?}", problem.text_offset);
         self.told.borrow_mut().insert(text)
     }
 
-    /// How many there are so far.
+    /// Returns the number of problems so far.
     pub(super) fn count(&self) -> usize {
         self.found.borrow().0.len()
     }
 
-    /// Makes warnings of all but the first `count`.
+    /// Turns all except the first `count` into warnings.
     pub(super) fn demote_from(&self, count: usize) {
         for problem in self.found.borrow_mut().0.iter_mut().skip(count) {
             problem.severity = Severity::Warning;
         }
     }
 
-    /// Remembers where the place is that plans name `text`.
+    /// Stores the location of the place that plans name `text`.
     pub(super) fn keep(&self, text: &str, location: Location) {
         self.places.borrow_mut().insert(text.into(), location);
     }
 
-    /// A place that was read before, by its [`At::text`].
+    /// Returns an earlier place, by its [`At::text`].
     pub(crate) fn place(&self, text: &str) -> At<'_> {
         let (origin, path) = self.places.borrow().get(text).cloned().unwrap_or_default();
         At {

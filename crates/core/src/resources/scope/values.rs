@@ -1,4 +1,4 @@
-//! What is read at a place: templates, leaves and trees.
+//! Compiles values: templates, leaves and trees.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl At<'_> {
-    /// Parses a template; nothing if it has errors, which are reported, or if nobody would be told of them.
+    /// Parses a template; `None` after an error, which is reported, or if errors are no longer reported.
     pub(crate) fn template(&self, text: &str) -> Option<Template> {
         if self.problems.is_full() {
             return None;
@@ -42,7 +42,7 @@ impl At<'_> {
         }
     }
 
-    /// A leaf for the text here, literal or not.
+    /// Returns a leaf for the text here, literal or not.
     pub(crate) fn leaf(&self, text: &str, coerce: Coerce) -> Option<Leaf> {
         Some(Leaf {
             template: self.template(text)?,
@@ -51,12 +51,12 @@ impl At<'_> {
         })
     }
 
-    /// A leaf for the scalar here, which the caller gives what it takes.
+    /// Returns a leaf for the scalar here; the caller sets its type.
     pub(crate) fn scalar_leaf(&self, scalar: &Scalar) -> Option<Leaf> {
         self.leaf(&scalar.to_string(), Coerce::Native)
     }
 
-    /// The value of the text here; nothing if it is left out or wrong, which is reported.
+    /// Returns the value of the text here; `None` if it is left out, or after an error, which is reported.
     pub(crate) fn value(&self, text: &str, coerce: Coerce) -> Option<Tree> {
         let leaf = self.leaf(text, coerce)?;
         match leaf.template.literal() {
@@ -65,7 +65,7 @@ impl At<'_> {
         }
     }
 
-    /// The value of the scalar here; nothing if it is left out or wrong, which is reported.
+    /// Returns the value of the scalar here; `None` if it is left out, or after an error, which is reported.
     pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
         match scalar.as_str() {
             Some(text) => self.value(text, coerce),
@@ -83,17 +83,17 @@ impl At<'_> {
         }
     }
 
-    /// The field `name`, a text, if it is declared.
+    /// Returns the text field `name`, if it is declared.
     pub(crate) fn text_field(&self, name: &str, text: Option<&Text>) -> Option<Tree> {
         self.field(name).value(text?, Coerce::OptionalText)
     }
 
-    /// The field `name`, a text that is not empty.
+    /// Returns the text field `name`, which must not be empty.
     pub(crate) fn required(&self, name: &str, text: &Text) -> Option<Tree> {
         self.field(name).required_here(text)
     }
 
-    /// The text here, which is not empty.
+    /// Returns the text here, which must not be empty.
     pub(crate) fn required_here(&self, text: &Text) -> Option<Tree> {
         if text.trim().is_empty() {
             self.error(Code::Empty, "this is empty");
@@ -101,7 +101,7 @@ impl At<'_> {
         self.value(text, Coerce::OptionalText)
     }
 
-    /// The field `name`, a scalar, if it is declared.
+    /// Returns the scalar field `name`, if it is declared.
     pub(crate) fn scalar_field(
         &self,
         name: &str,
@@ -111,7 +111,7 @@ impl At<'_> {
         self.field(name).scalar(scalar?, coerce)
     }
 
-    /// The field `name`, one of `words` in any case, or a template for it.
+    /// Returns the field `name`, one of `words` ignoring case, or a template for it.
     pub(crate) fn word_field(
         &self,
         name: &str,
@@ -121,7 +121,7 @@ impl At<'_> {
         self.field(name).word(text?, words)
     }
 
-    /// The text here, one of `words` in any case, or a template for it.
+    /// Returns the text here, one of `words` ignoring case, or a template for it.
     pub(crate) fn word(&self, text: &Text, words: &'static [&'static str]) -> Option<Tree> {
         let leaf = self.leaf(text, Coerce::Word(words))?;
         let Some(literal) = leaf.template.literal() else {
@@ -139,7 +139,7 @@ impl At<'_> {
         word.map(|word| Tree::Fixed(Node::from(*word)))
     }
 
-    /// A tree as a manifest has it: every text in it may be a template, which keeps the expression's own type.
+    /// Returns the tree of a manifest: every text in it may be a template, which keeps the expression's own type.
     pub(crate) fn manifest(&self, node: &Node) -> Option<Tree> {
         match node {
             Node::Str(text) => self.value(text, Coerce::Native),
@@ -162,7 +162,7 @@ impl At<'_> {
         }
     }
 
-    /// Refuses a key that is written as a template.
+    /// Refuses a key that is a template.
     pub(crate) fn literal_key(&self, key: &str) {
         if key.contains("{{") {
             self.error_hint(
@@ -173,7 +173,7 @@ impl At<'_> {
         }
     }
 
-    /// The texts by key here.
+    /// Returns the texts by key here.
     pub(crate) fn texts(&self, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Fields {
         let mut fields = Fields::default();
         for (key, text) in texts {

@@ -1,10 +1,10 @@
-//! The containers of a pod: what has a short form, and what of it becomes a field of the spec.
+//! The containers of a Pod: the fields with a short form, and those that become fields of the spec.
 
 use serde_json::{Map, Value, json};
 
 use super::{Context, camel, take};
 
-/// The fields of the container of `image`; what has no short form stays in `left`.
+/// Returns the fields of the container of `image`. Fields without a short form stay in `left`.
 pub(super) fn container(
     context: &mut Context,
     part: &[String],
@@ -53,7 +53,7 @@ pub(super) fn container(
     Some(())
 }
 
-/// The port of the container, and what refers to its number.
+/// Returns the port of the container, and replaces references to its number.
 pub(super) fn ports(
     context: &mut Context,
     part: &[String],
@@ -98,12 +98,12 @@ pub(super) fn ports(
     }
 }
 
-/// A variable, with its value in the spec where it is a plain one.
+/// Converts a variable, with a plain value as a field of the spec.
 fn variable(context: &mut Context, part: &[String], one: &Value) -> Option<Value> {
     let name = one.get("name")?.as_str()?;
     let mut made = context.names.rewritten(one, "env");
     if let Some(value) = one.get("value").and_then(Value::as_str) {
-        // Values that refer to other variables or to hosts are no choice of users.
+        // A value that refers to other variables or to hosts is not a user's choice.
         let is_plain = made["value"] == json!(value) && !value.contains("$(") && !value.is_empty();
         if is_plain && let Some(template) = context.variable(part, name, value) {
             made["value"] = json!(template);
@@ -112,7 +112,7 @@ fn variable(context: &mut Context, part: &[String], one: &Value) -> Option<Value
     Some(made)
 }
 
-/// A further container.
+/// Converts an additional container.
 pub(super) fn sidecar(context: &mut Context, part: &[String], container: &Value) -> Option<Value> {
     let name = container.get("name")?.as_str()?;
     let mut made = context.names.rewritten(container, "containers");

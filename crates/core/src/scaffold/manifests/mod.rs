@@ -1,12 +1,13 @@
-//! A Katalog for objects that exist: each becomes a child, and what differs between instances a field of the spec.
+//! Drafts a Katalog for existing objects: each becomes a child, and the values that differ between instances fields of the
+//! spec.
 //!
 //! ```text
 //!  objects ── names: one base, references ──► entry: pods, network, others ──► operatorBox
 //!                                              └── fields ──► schema of the spec, sample
 //! ```
 //!
-//! An object that has no short form, or that the short form cannot say exactly, is written out under `custom`. Rendering the
-//! sample gives the objects back, but for labels and selectors that the operator owns.
+//! An object without a short form, or that the short form cannot represent exactly, is written in full under `custom`.
+//! Rendering the sample reproduces the objects, except for labels and selectors that the operator owns.
 
 mod container;
 mod names;
@@ -28,9 +29,9 @@ use super::{
     is_plain, literal, text,
 };
 
-/// The label by which an object's pods are told from those of other custom resources.
+/// The label that distinguishes an object's Pods from those of other custom resources.
 const INSTANCE: &str = "app.kubernetes.io/instance";
-/// Kinds that are not children.
+/// Kinds that do not become children.
 const LEFT: [(&str, &str); 4] = [
     (
         "Namespace",
@@ -41,24 +42,25 @@ const LEFT: [(&str, &str); 4] = [
     ("Event", "it reports what happened"),
 ];
 
-/// What is known of all objects, and the spec that comes of them.
+/// The state of the conversion: all objects, and the resulting spec.
 struct Context {
     names: Names,
     fields: Fields,
-    /// What differs between components stands under the component's name; nothing where there is one alone.
+    /// The path in the spec of each component's values: below its name, or empty if there is only one component.
     parts: BTreeMap<(String, String), Vec<String>>,
-    /// Workloads: kind, name, labels of the pods.
+    /// Workloads: kind, name, labels of the Pods.
     workloads: Vec<(String, String, Map<String, Value>)>,
-    /// Those whose pods are selected by their labels.
+    /// Workloads whose Pods are selected by their labels.
     selected: BTreeSet<(String, String)>,
     left: Vec<String>,
     namespace: Option<String>,
 }
 
-/// A draft for objects such as a Deployment and its Service. Without a name it has that with which theirs begin.
+/// Drafts a Katalog for objects such as a Deployment and its Service. The default name is the common prefix of the names of
+/// the objects.
 ///
 /// # Errors
-/// [`Error`] when a text is no YAML, or none of the objects can be a child.
+/// [`Error`] if a text is not YAML, or none of the objects can be a child.
 pub fn from_manifests(
     inputs: &[Input],
     name: Option<&str>,
@@ -86,7 +88,7 @@ pub fn from_manifests(
     Ok(context.draft(&name, kind, operator_box))
 }
 
-/// Why an object cannot be a child.
+/// Returns the reason why an object cannot be a child.
 fn refusal(object: &Value, seen: &mut BTreeSet<String>) -> Option<String> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let name = text(object, &["metadata", "name"]).unwrap_or_default();
@@ -103,7 +105,7 @@ fn refusal(object: &Value, seen: &mut BTreeSet<String>) -> Option<String> {
     if group.starts_with("orkestra.orkspace.io/") {
         return Some("operators declare no operators".to_owned());
     }
-    // Of two objects of one name the API server would keep the last.
+    // Of two objects with the same name, the API server would keep the last.
     let is_new = seen.insert(format!(
         "{} {}",
         title(object),
@@ -151,14 +153,14 @@ impl Context {
         context
     }
 
-    /// The children by the lists of a block.
+    /// Returns the children by the lists of a block.
     fn lists(&mut self, objects: &[Value]) -> Map<String, Value> {
         let mut lists: Map<String, Value> = Map::new();
         // Services refer to ports of pods.
         let has_pods = |object: &&Value| pods::labels(object).is_some();
         let (first, others): (Vec<_>, Vec<_>) = objects.iter().partition(has_pods);
         for object in first.into_iter().chain(others) {
-            // What an attempt that fails has added to the spec is read by nothing.
+            // The fields that a failed attempt added to the spec are not read.
             let fields = self.fields.clone();
             let (list, mut entry) = self.short(object).unwrap_or_else(|| {
                 self.fields = fields;
@@ -192,7 +194,7 @@ impl Context {
         }
     }
 
-    /// The namespace of a child that is not in that of the others.
+    /// Sets the namespace of a child that is in another namespace than most.
     fn place(&mut self, object: &Value, entry: &mut Map<String, Value>) {
         let Some(namespace) = text(object, &["metadata", "namespace"]) else {
             return;
@@ -234,7 +236,7 @@ impl Context {
         }
     }
 
-    /// Name, labels and annotations of an entry.
+    /// Returns the name, labels and annotations of an entry.
     fn named(&self, object: &Value) -> Map<String, Value> {
         let name = text(object, &["metadata", "name"]).unwrap_or_default();
         let mut made = Map::new();
@@ -255,7 +257,7 @@ impl Context {
         }
     }
 
-    /// Labels, of which the instance is the custom resource's name.
+    /// Returns labels; the value of the instance label is the custom resource's name.
     fn labels(&self, labels: &Value) -> Map<String, Value> {
         let labels = labels.as_object().into_iter().flatten();
         let labels = labels.filter_map(|(key, value)| {
@@ -270,25 +272,25 @@ impl Context {
         labels.collect()
     }
 
-    /// Where the fields of an object are in the spec.
+    /// Returns the path of an object's fields in the spec.
     fn part(&self, object: &Value) -> Vec<String> {
         self.parts.get(&key(object)).cloned().unwrap_or_default()
     }
 
-    /// A field of the spec with that value; nothing where it cannot be one.
+    /// Adds a field with that value to the spec; `None` if that is not possible.
     fn field(&mut self, part: &[String], field: &str, value: &Value) -> Option<String> {
         let path = part.iter().map(String::as_str).chain([field]);
         self.fields.add(&path.collect::<Vec<_>>(), value)
     }
 
-    /// The value of a variable of a container.
+    /// Adds the value of a container's variable.
     fn variable(&mut self, part: &[String], name: &str, value: &str) -> Option<String> {
         let path = part.iter().map(String::as_str).chain(["env", name]);
         self.fields.add(&path.collect::<Vec<_>>(), &json!(value))
     }
 }
 
-/// The namespace of most objects.
+/// Returns the namespace of most objects.
 fn main_namespace(objects: &[Value]) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for object in objects {
@@ -300,7 +302,7 @@ fn main_namespace(objects: &[Value]) -> Option<String> {
     most.map(|(namespace, _)| namespace.to_owned())
 }
 
-/// The parts of the spec that belong to each object: of several workloads, each has one of its name.
+/// Returns the path in the spec for each object. With several workloads, each has a part with its name.
 fn parts(objects: &[Value], names: &Names) -> BTreeMap<(String, String), Vec<String>> {
     let workloads: Vec<&Value> = objects
         .iter()
@@ -332,7 +334,7 @@ fn parts(objects: &[Value], names: &Names) -> BTreeMap<(String, String), Vec<Str
     parts
 }
 
-/// `data-store` as `dataStore`: a key that templates can read with dots.
+/// Converts `data-store` to `dataStore`, a key that templates can read with dots.
 fn camel(name: &str) -> String {
     let mut made = String::new();
     for word in name
@@ -355,12 +357,12 @@ fn camel(name: &str) -> String {
     }
 }
 
-/// Takes a field out of a map.
+/// Removes a field from a map and returns it.
 fn take(node: &mut Value, field: &str) -> Option<Value> {
     node.as_object_mut()?.remove(field)
 }
 
-/// Takes a field out of maps within maps.
+/// Removes a field from nested maps and returns it.
 fn take_at(node: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let mut place = node;

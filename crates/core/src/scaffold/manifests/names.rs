@@ -1,4 +1,4 @@
-//! Names of objects, and what refers to them: children are named after their custom resource.
+//! Names of objects and references to them. Children are named after their custom resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,32 +8,32 @@ use crate::{api::names::check_dns1123_subdomain, scaffold::literal, scaffold::te
 
 /// The name of the custom resource, as a template.
 const OWN: &str = "{{ .metadata.name }}";
-/// Characters that may stand before a host in a text.
+/// Characters that may precede a host in a text.
 const BEFORE: [char; 5] = ['/', '@', ',', '=', '"'];
-/// Characters that may stand behind a host in a text.
+/// Characters that may follow a host in a text.
 const BEHIND: [char; 6] = [':', '/', '.', ',', '?', '"'];
-/// Words in the names of variables that hold hosts.
+/// Words in the names of variables that contain hosts.
 const HOST_WORDS: [&str; 8] = [
     "HOST", "URL", "URI", "ADDR", "SERVER", "SERVICE", "ENDPOINT", "UPSTREAM",
 ];
 
-/// Longest text in which hosts are looked for.
+/// The maximum length of a text that is searched for hosts.
 const MAX_TEXT: usize = 16 << 10;
-/// Most hosts of a text that follow.
+/// The maximum number of hosts replaced in a text.
 const MAX_HOSTS: usize = 32;
-/// Most Services that are looked for.
+/// The maximum number of Services searched for.
 const MAX_SERVICES: usize = 50;
 
 /// The names of all objects.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// What the custom resource is called, so that its children have the names that they had.
+    /// The name of the custom resource, so that its children keep their names.
     pub(super) base: String,
     by_kind: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Names {
-    /// The names of these objects; `base` is the name, or the beginning of the names, of most of them.
+    /// Collects the names of these objects; `base` is the name, or the prefix of the names, of most of them.
     pub(super) fn of(objects: &[Value]) -> Self {
         let mut names = Self::default();
         let mut beginnings: BTreeMap<&str, usize> = BTreeMap::new();
@@ -56,7 +56,7 @@ impl Names {
         names
     }
 
-    /// The name of a child as a template.
+    /// Returns the name of a child as a template.
     pub(super) fn template(&self, name: &str) -> String {
         match self.rest(name) {
             Some("") => OWN.to_owned(),
@@ -65,7 +65,7 @@ impl Names {
         }
     }
 
-    /// What of a name follows the base; nothing where it begins with something else.
+    /// Returns the part of a name after the base; `None` if it starts with something else.
     pub(super) fn rest<'a>(&self, name: &'a str) -> Option<&'a str> {
         let rest = name.strip_prefix(&self.base)?;
         if rest.is_empty() {
@@ -80,7 +80,7 @@ impl Names {
             .is_some_and(|names| names.contains(name))
     }
 
-    /// A manifest's part with references as templates, and all other text as it is. `parent` is the key that it stands under.
+    /// Replaces references in a part of a manifest with templates and keeps all other text. `parent` is the key above it.
     pub(super) fn rewritten(&self, node: &Value, parent: &str) -> Value {
         match node {
             Value::Object(map) => {
@@ -102,10 +102,10 @@ impl Names {
         }
     }
 
-    /// The text at `key` of `map`: a name that refers to one of the objects, a text with hosts, or just a text.
+    /// Converts the text at `key` of `map`: a name that refers to one of the objects, a text with hosts, or other text.
     fn reference(&self, parent: &str, key: &str, map: &Map<String, Value>, text: &str) -> String {
         let kind = match (parent, key) {
-            // Whoever issues certificates creates this one, for each custom resource.
+            // The issuer of certificates creates this one for each custom resource.
             ("tls", "secretName") if self.rest(text).is_some() => return self.template(text),
             ("configMapKeyRef" | "configMapRef" | "configMap", "name") => "ConfigMap",
             ("secretKeyRef" | "secretRef" | "secret" | "imagePullSecrets" | "secrets", "name")
@@ -116,7 +116,7 @@ impl Names {
             ("scaleTargetRef" | "roleRef" | "subjects", "name") => {
                 map.get("kind").and_then(Value::as_str).unwrap_or_default()
             }
-            // Of a variable the name says whether it is a host.
+            // The name of a variable indicates if it is a host.
             (_, "value") => {
                 let name = map.get("name").and_then(Value::as_str);
                 return self.with_hosts(text, name.unwrap_or_default());
@@ -130,7 +130,7 @@ impl Names {
         }
     }
 
-    /// A text in which hosts that are Services of the input follow the custom resource.
+    /// Replaces the hosts in a text that are Services of the input with templates.
     pub(super) fn with_hosts(&self, text: &str, about: &str) -> String {
         let services = self.by_kind.get("Service");
         let Some(services) = services.filter(|_| text.len() <= MAX_TEXT) else {
@@ -162,7 +162,7 @@ impl Names {
     }
 }
 
-/// Where the first host is in a text, and which; the longest of those that begin there.
+/// Finds the first host in a text and its position; of several at the same position, the longest.
 fn next_host<'a>(
     text: &str,
     before: Option<char>,

@@ -1,21 +1,21 @@
-//! What selects pods or is about them: Services, Ingresses, autoscalers, budgets.
+//! Objects that select Pods or refer to their workload: Services, Ingresses, autoscalers, budgets.
 
 use serde_json::{Map, Value, json};
 
 use super::{Context, INSTANCE, others::patch, take, take_at};
 use crate::scaffold::{at, text};
 
-/// What the name of a Service may add to that of its workload.
+/// Suffixes of a Service's name after the name of its workload.
 const SERVICE: &[&str] = &["", "-svc", "-lb", "-headless"];
-/// What the name of a budget may add to that of its workload.
+/// Suffixes of a budget's name after the name of its workload.
 const BUDGET: &[&str] = &["", "-pdb"];
 
-/// Whether the pods of a kind can be selected by the short forms.
+/// True if the short forms can select the Pods of a kind.
 pub(super) fn is_served(kind: &str) -> bool {
     ["Deployment", "StatefulSet", "DaemonSet"].contains(&kind)
 }
 
-/// The labels that an object selects pods by, and what its name may add to that of the workload.
+/// Returns the labels by which an object selects Pods, and the suffixes of its name after the name of the workload.
 pub(super) fn selector(object: &Value) -> Option<(Map<String, Value>, &'static [&'static str])> {
     let labels = |path: &[&str]| at(object, path).and_then(Value::as_object).cloned();
     match object["kind"].as_str()? {
@@ -25,7 +25,7 @@ pub(super) fn selector(object: &Value) -> Option<(Map<String, Value>, &'static [
     }
 }
 
-/// Puts the selector into an entry, unless the short form finds the pods by itself.
+/// Adds the selector to an entry, unless the short form finds the Pods itself.
 fn put_selector(context: &Context, object: &Value, made: &mut Map<String, Value>) -> Option<()> {
     let (labels, endings) = selector(object)?;
     let name = text(object, &["metadata", "name"])?;
@@ -40,7 +40,7 @@ fn put_selector(context: &Context, object: &Value, made: &mut Map<String, Value>
     Some(())
 }
 
-/// A Service that selects pods.
+/// Converts a Service that selects Pods.
 pub(super) fn service(context: &mut Context, object: &Value) -> Option<Map<String, Value>> {
     let mut made = context.named(object);
     put_selector(context, object, &mut made)?;
@@ -89,7 +89,7 @@ pub(super) fn service(context: &mut Context, object: &Value) -> Option<Map<Strin
             made.insert("ports".to_owned(), json!(ports));
         }
     }
-    // Without a port the short form takes that of its workload.
+    // Without a port, the short form uses that of its workload.
     if ports.is_empty() {
         return None;
     }
@@ -97,7 +97,7 @@ pub(super) fn service(context: &mut Context, object: &Value) -> Option<Map<Strin
     Some(made)
 }
 
-/// Where the fields of the workload are that an object selects.
+/// Returns the path of the fields of the workload that an object selects.
 fn owner(context: &Context, object: &Value) -> Vec<String> {
     let found = selector(object)
         .map(|(labels, _)| labels)
@@ -119,7 +119,7 @@ fn port(context: &mut Context, part: &[String], declared: &Value) -> Option<Valu
         return None;
     }
     let mut made = declared.clone();
-    // The port of the pods is a field already, if it is that of the container.
+    // The port of the Pods is a field already, if it is that of the container.
     let number = declared
         .get("targetPort")
         .or_else(|| declared.get("port"))?;
@@ -133,7 +133,7 @@ fn port(context: &mut Context, part: &[String], declared: &Value) -> Option<Valu
     Some(made)
 }
 
-/// An Ingress with one rule and one path.
+/// Converts an Ingress with one rule and one path.
 pub(super) fn ingress(context: &mut Context, object: &Value) -> Option<Map<String, Value>> {
     let mut made = context.named(object);
     let mut rest = object.clone();
@@ -159,7 +159,7 @@ pub(super) fn ingress(context: &mut Context, object: &Value) -> Option<Map<Strin
     let location = take(&mut path, "path");
     let type_ = take(&mut path, "pathType");
     let is_all = path == json!({ "backend": { "service": {} } }) && rule == json!({ "http": {} });
-    // The short form has defaults of its own for both.
+    // The short form has its own defaults for both.
     if !is_all || location.is_none() || type_.is_none() {
         return None;
     }
@@ -183,7 +183,7 @@ pub(super) fn ingress(context: &mut Context, object: &Value) -> Option<Map<Strin
     Some(made)
 }
 
-/// A host, as a field of the spec where it can be one.
+/// Converts a host to a field of the spec, where possible.
 pub(super) fn hosted(context: &mut Context, host: &Value) -> Value {
     for field in ["host", "host2", "host3", "host4"] {
         if let Some(template) = context.field(&[], field, host) {
@@ -211,7 +211,7 @@ fn encryption(context: &mut Context, tls: &Value) -> Option<Value> {
     Some(made)
 }
 
-/// An autoscaler; metrics beside that of the CPU are patched.
+/// Converts an autoscaler. Metrics other than CPU are patched.
 pub(super) fn autoscaler(context: &mut Context, object: &Value) -> Option<Map<String, Value>> {
     let mut made = context.named(object);
     let mut rest = object.clone();
@@ -250,7 +250,7 @@ pub(super) fn autoscaler(context: &mut Context, object: &Value) -> Option<Map<St
     Some(made)
 }
 
-/// The share of the one metric that the short form has.
+/// Returns the utilization of the one metric that the short form supports.
 fn cpu(metrics: &Value) -> Option<Value> {
     let share = metrics
         .pointer("/0/resource/target/averageUtilization")?
@@ -261,7 +261,7 @@ fn cpu(metrics: &Value) -> Option<Value> {
     (*metrics == simple).then_some(share)
 }
 
-/// A budget that selects pods by their labels.
+/// Converts a budget that selects Pods by their labels.
 pub(super) fn budget(context: &mut Context, object: &Value) -> Option<Map<String, Value>> {
     let mut made = context.named(object);
     let mut rest = object.clone();

@@ -12,7 +12,7 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 type Entry = Option<(&'static str, Map<String, Value>)>;
 
-/// The entry of an object that has a short form.
+/// Converts an object that has a short form.
 pub(super) fn short(context: &mut Context, object: &Value, kind: &str, version: &str) -> Entry {
     let mut rest = object.clone();
     let mut made = context.named(object);
@@ -52,7 +52,7 @@ pub(super) fn short(context: &mut Context, object: &Value, kind: &str, version: 
     Some((list, made))
 }
 
-/// Puts what is left of an object into the `patch` of its entry.
+/// Moves the remaining fields of an object into the `patch` of its entry.
 pub(super) fn patch(context: &Context, mut rest: Value, made: &mut Map<String, Value>) {
     for field in ["apiVersion", "kind", "metadata"] {
         take(&mut rest, field);
@@ -65,7 +65,7 @@ pub(super) fn patch(context: &Context, mut rest: Value, made: &mut Map<String, V
     }
 }
 
-/// An object written out in full.
+/// Converts an object in full.
 pub(super) fn custom(context: &mut Context, object: &Value) -> Map<String, Value> {
     const HANDLING: [&str; 12] = [
         "adopt",
@@ -115,7 +115,7 @@ pub(super) fn custom(context: &mut Context, object: &Value) -> Map<String, Value
     made
 }
 
-/// The spec of an Ingress with its hosts as fields.
+/// Converts the hosts in the spec of an Ingress to fields.
 fn with_hosts(context: &mut Context, spec: &Value) -> Value {
     let mut spec = spec.clone();
     let rules = spec.get_mut("rules").and_then(Value::as_array_mut);
@@ -193,7 +193,7 @@ fn claim(
     made.insert("accessModes".to_owned(), modes);
     for field in ["storageClassName", "volumeMode", "volumeName"] {
         if let Some(value) = take_at(rest, &["spec", field]) {
-            // An empty class means none, which the short form cannot say.
+            // An empty class means none, which the short form cannot express.
             if value == "" {
                 return None;
             }
@@ -217,7 +217,7 @@ fn rules(rest: &mut Value, made: &mut Map<String, Value>) -> Option<()> {
             .is_some_and(|rule| rule.keys().all(|key| KNOWN.contains(&key.as_str())));
         known && has("apiGroups") && has("resources") && has("verbs")
     };
-    // A role that is made of others has no rules of its own.
+    // An aggregated role has no rules of its own.
     if rest.get("aggregationRule").is_some()
         || !rules
             .as_array()

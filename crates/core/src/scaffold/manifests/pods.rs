@@ -1,4 +1,4 @@
-//! Kinds with pods: the first container becomes the entry, and what has no short form its `patch`.
+//! Kinds with Pods: the first container becomes the entry, and fields without a short form its `patch`.
 
 use serde_json::{Map, Value, json};
 
@@ -9,19 +9,19 @@ use super::{
 };
 use crate::scaffold::at;
 
-/// Where a kind has its pod, and what its short form adds by itself.
+/// The position of the Pod in a kind, and the defaults of the short form.
 pub(super) struct Shape {
-    /// The list of a block.
+    /// The list in a block.
     pub(super) list: &'static str,
-    /// Where the pod template is.
+    /// The path of the Pod template.
     template: &'static [&'static str],
-    /// Whether the pods keep running: those have ports, and are selected.
+    /// True if the Pods keep running. Such Pods have ports and are selected.
     serves: bool,
     /// The restart policy that the short form sets.
     restart: Option<&'static str>,
 }
 
-/// The shapes by kind.
+/// Returns the shape of a kind.
 pub(super) fn shape(kind: &str) -> Option<Shape> {
     const TEMPLATE: &[&str] = &["spec", "template"];
     const RUN: &[&str] = &["spec", "jobTemplate", "spec", "template"];
@@ -41,14 +41,14 @@ pub(super) fn shape(kind: &str) -> Option<Shape> {
     })
 }
 
-/// The labels of an object's pods.
+/// Returns the labels of an object's Pods.
 pub(super) fn labels(object: &Value) -> Option<&Map<String, Value>> {
     let shape = shape(object["kind"].as_str()?)?;
     let template = at(object, shape.template)?;
     at(template, &["metadata", "labels"])?.as_object()
 }
 
-/// The entry of an object with pods; nothing where the short form cannot say what it is.
+/// Converts an object with Pods; `None` if the short form cannot represent it.
 pub(super) fn entry(
     context: &mut Context,
     object: &Value,
@@ -67,7 +67,7 @@ pub(super) fn entry(
     let mut first = first.clone();
     take(&mut first, "name");
     container(context, &part, &mut first, &mut made)?;
-    // Templates are put in after the text is made literal.
+    // Templates are inserted after the text is escaped.
     let mut left = context.names.rewritten(&first, "containers");
     if shape.serves {
         ports(context, &part, &mut left, &mut made);
@@ -99,7 +99,7 @@ pub(super) fn entry(
     Some(made)
 }
 
-/// The fields of the pod that have a short form.
+/// Converts the fields of the Pod that have a short form.
 fn lists(context: &Context, pod: &mut Value, shape: &Shape, made: &mut Map<String, Value>) {
     for list in ["initContainers", "volumes", "imagePullSecrets"] {
         if let Some(Value::Array(items)) = take(pod, list) {
@@ -132,14 +132,14 @@ fn put_template(patch: &mut Value, shape: &Shape, template: Value) {
     *place = template;
 }
 
-/// Puts the fields of `more` into `into`.
+/// Merges the fields of `more` into `into`.
 fn merge(into: &mut Value, more: Value) {
     if let (Some(into), Value::Object(more)) = (into.as_object_mut(), more) {
         into.extend(more);
     }
 }
 
-/// Takes away empty maps on the way down to what is patched; `null` stays, which takes a field away.
+/// Removes empty maps on the path to the patched fields; `null`, which removes a field, stays.
 fn prune(node: &mut Value, is_way: bool) {
     const WAY: [&str; 5] = ["jobTemplate", "metadata", "spec", "template", "labels"];
     let Some(map) = node.as_object_mut().filter(|_| is_way) else {
@@ -153,7 +153,7 @@ fn prune(node: &mut Value, is_way: bool) {
     });
 }
 
-/// The fields beside the pod that have a short form.
+/// Converts the fields outside the Pod that have a short form.
 fn work(
     context: &mut Context,
     part: &[String],
@@ -201,7 +201,7 @@ fn work(
     }
 }
 
-/// The short form has a default of its own.
+/// Converts the backoff limit, for which the short form has its own default.
 fn backoff(spec: &mut Value, made: &mut Map<String, Value>) {
     match take(spec, "backoffLimit") {
         Some(limit) => {
@@ -253,7 +253,7 @@ fn stateful(
     }
 }
 
-/// The short form of a claim of one writer that asks for an amount.
+/// Converts a claim with one writer and a requested size to the short form.
 fn claim(template: &Value) -> Option<Value> {
     let mut rest = template.clone();
     take(&mut rest, "apiVersion");
@@ -273,7 +273,7 @@ fn claim(template: &Value) -> Option<Value> {
     Some(claim)
 }
 
-/// What the pods' metadata has beside or without the labels of the object itself, which its pods get too.
+/// Returns the difference between the metadata of the Pods and the labels of the object itself, which its Pods get too.
 fn template_metadata(context: &Context, object: &Value, template: &Value) -> Value {
     let mut metadata = template
         .get("metadata")

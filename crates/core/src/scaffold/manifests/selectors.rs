@@ -1,4 +1,4 @@
-//! Which pods an object selects: those of a workload that the short form finds, or those with labels.
+//! The Pods that an object selects: those of a workload that the short form finds, or those with labels.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{Context, key, network, title};
 use crate::scaffold::text;
 
 impl Context {
-    /// The workloads whose pods have these labels.
+    /// Returns the workloads whose Pods have these labels.
     pub(super) fn matching(
         &self,
         selector: &Map<String, Value>,
@@ -21,7 +21,7 @@ impl Context {
             .collect()
     }
 
-    /// Whether the short form finds the workload of a selector by itself: it is named alike, or the only one.
+    /// True if the short form finds the workload of a selector itself: it has a similar name, or is the only one.
     pub(super) fn is_found(
         &self,
         name: &str,
@@ -43,7 +43,7 @@ impl Context {
         same && (alike || served.len() == 1)
     }
 
-    /// Notes the workloads that an object selects by labels.
+    /// Records the workloads that an object selects by labels.
     pub(super) fn select(&mut self, object: &Value) {
         let name = text(object, &["metadata", "name"]).unwrap_or_default();
         let Some((selector, endings)) = network::selector(object) else {
@@ -67,7 +67,7 @@ impl Context {
         self.selected.extend(found);
     }
 
-    /// Whether pods of the object need the label that tells instances apart.
+    /// True if Pods of the object need the label that distinguishes instances.
     pub(super) fn is_selected_by_labels(&self, object: &Value) -> bool {
         self.selected.contains(&key(object))
     }

@@ -1,24 +1,22 @@
-//! The tree walker.
+//! The tree walker: statements, scopes and pipelines, shared by all dialects.
 
+mod go;
+mod katalog;
 mod range;
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::ast::{Arm, Block, Branches, CallExpr, Expr, Kind, Stmt, Store};
 use super::budget::Budget;
+use super::dialect::Dialect;
 use super::error::{EvalError, Failure};
-use super::functions::Function;
-use super::notes::{Call, Run};
-use super::scope::{Value, copied};
-use super::{Data, print};
+use super::print;
 use crate::value::{Key, Node};
 
-/// A note looks at so many bytes of its arguments in one step.
-const BYTES_A_STEP: usize = 16;
+pub(super) use go::GoHost;
+pub(super) use katalog::Notes;
 
-/// Whether a block goes on.
+/// Whether a block continues.
 #[derive(PartialEq)]
 enum Flow {
     On,
@@ -26,57 +24,117 @@ enum Flow {
     Continue,
 }
 
+/// The values and calls of a walker. A method that fails ends the evaluation.
+pub(super) trait Host: Sized {
+    /// The dialect of the trees.
+    type Dialect: Dialect;
+    /// A value. Clones of kept values are cheap.
+    type Value: Clone;
+    /// The items of a loop, determined once before the first iteration.
+    type Turns;
+
+    /// Returns the remaining budget.
+    fn budget(&mut self) -> &mut Budget;
+    /// `$`
+    fn root(&self) -> Self::Value;
+    /// The value of a missing path.
+    fn null(&self) -> Self::Value;
+    /// A constant.
+    fn literal(&mut self, node: &Arc<Node>) -> Result<Self::Value, Failure>;
+    /// Returns the value in a form that is cheap to clone.
+    fn keep(&self, value: Self::Value) -> Self::Value;
+    /// True if a condition accepts the value as true.
+    fn is_true(&self, value: &Self::Value) -> bool;
+    /// Returns the value at a path of keys.
+    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
+    /// Appends the text of a value.
+    fn print(&mut self, out: &mut String, value: Self::Value) -> Result<(), Failure>;
+    /// Returns the items of a loop, the number of iterations, and the value of the variables before the first iteration.
+    fn turns(
+        &mut self,
+        over: Self::Value,
+        with_key: bool,
+    ) -> Result<(Self::Value, Self::Turns, u64), Failure>;
+    /// Returns the key and the item of an iteration. The key is null if no variable takes it.
+    fn turn(
+        &mut self,
+        over: &Self::Value,
+        turns: &Self::Turns,
+        turn: u64,
+        wants_key: bool,
+    ) -> Result<(Self::Value, Self::Value), Failure>;
+    /// Evaluates a call.
+    fn call(
+        eval: &mut Eval<'_, Self>,
+        call: &CallExpr<Self::Dialect>,
+        at: u32,
+        dot: &Self::Value,
+        piped: Option<Self::Value>,
+    ) -> Result<Self::Value, EvalError>;
+    /// Evaluates a named expression.
+    fn named(
+        &mut self,
+        named: &<Self::Dialect as Dialect>::Named,
+        at: u32,
+    ) -> Result<Self::Value, EvalError>;
+    /// Runs a statement that only this dialect has.
+    fn own(
+        eval: &mut Eval<'_, Self>,
+        stmt: &<Self::Dialect as Dialect>::Stmt,
+        dot: &Self::Value,
+    ) -> Result<(), EvalError>;
+    /// Appends text of the source.
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
+        print::append(out, text, self.budget())
+    }
+}
+
 /// One evaluation.
-pub(super) struct Eval<'e, 'd> {
+pub(super) struct Eval<'e, H: Host> {
     source: &'e str,
-    data: &'e Data<'d>,
-    budget: &'e mut Budget,
+    host: H,
     /// The variables in scope, by slot.
-    vars: Vec<Value<'d>>,
-    /// The root data as one map, once something asked for it.
-    root: OnceCell<Arc<Node>>,
+    vars: Vec<H::Value>,
     out: String,
 }
 
-impl<'e, 'd> Eval<'e, 'd> {
-    pub(super) fn new(source: &'e str, data: &'e Data<'d>, budget: &'e mut Budget) -> Self {
+impl<'e, H: Host> Eval<'e, H> {
+    pub(super) fn new(source: &'e str, host: H) -> Self {
         Eval {
             source,
-            data,
-            budget,
+            host,
             vars: Vec::new(),
-            root: OnceCell::new(),
             out: String::new(),
         }
     }
 
-    /// The value of an expression.
-    pub(super) fn single(mut self, expr: &Expr) -> Result<Cow<'d, Node>, EvalError> {
-        let value = self.expr(expr, &Value::Root)?;
-        let value = self.settled(value).map_err(|e| e.at(expr.at))?;
-        match value {
-            Value::Data(node) => Ok(Cow::Borrowed(node)),
-            Value::Own(node) => Ok(Cow::Owned(node)),
-            value => {
-                let node = copied(value.node(), self.budget).map_err(|e| e.at(expr.at))?;
-                Ok(Cow::Owned(node))
-            }
-        }
+    /// Returns the same evaluation, appending to a text.
+    pub(super) fn onto(mut self, out: String) -> Self {
+        self.out = out;
+        self
     }
 
-    /// The text of an expression.
-    pub(super) fn single_text(mut self, expr: &Expr) -> Result<String, EvalError> {
-        self.print(expr, &Value::Root)?;
+    /// Returns the text of an expression.
+    pub(super) fn single_text(mut self, expr: &Expr<H::Dialect>) -> Result<String, EvalError> {
+        let root = self.host.root();
+        self.print(expr, &root)?;
         Ok(self.out)
     }
 
-    /// The text of a template.
-    pub(super) fn text(mut self, body: &Block) -> Result<String, EvalError> {
-        self.block(body, &Value::Root)?;
-        Ok(self.out)
+    /// Returns the text of a template.
+    pub(super) fn text(self, body: &Block<H::Dialect>) -> Result<String, EvalError> {
+        let (text, result) = self.run(body);
+        result.map(|()| text)
     }
 
-    fn block(&mut self, body: &Block, dot: &Value<'d>) -> Result<Flow, EvalError> {
+    /// Returns the text of a template, up to the point of failure.
+    pub(super) fn run(mut self, body: &Block<H::Dialect>) -> (String, Result<(), EvalError>) {
+        let root = self.host.root();
+        let result = self.block(body, &root).map(|_| ());
+        (self.out, result)
+    }
+
+    fn block(&mut self, body: &Block<H::Dialect>, dot: &H::Value) -> Result<Flow, EvalError> {
         let scope = self.vars.len();
         let mut flow = Flow::On;
         for stmt in body {
@@ -89,7 +147,7 @@ impl<'e, 'd> Eval<'e, 'd> {
         Ok(flow)
     }
 
-    fn statement(&mut self, stmt: &Stmt, dot: &Value<'d>) -> Result<Flow, EvalError> {
+    fn statement(&mut self, stmt: &Stmt<H::Dialect>, dot: &H::Value) -> Result<Flow, EvalError> {
         match stmt {
             Stmt::Text(from, to) => {
                 let text = self.source.get(*from as usize..*to as usize);
@@ -98,11 +156,13 @@ impl<'e, 'd> Eval<'e, 'd> {
             }
             Stmt::Print(expr) => self.print(expr, dot)?,
             Stmt::Declare(expr) => {
-                let value = self.expr(expr, dot)?.shared();
+                let value = self.expr(expr, dot)?;
+                let value = self.host.keep(value);
                 self.vars.push(value);
             }
             Stmt::Assign(slot, expr) => {
-                let value = self.expr(expr, dot)?.shared();
+                let value = self.expr(expr, dot)?;
+                let value = self.host.keep(value);
                 self.assign(*slot, value);
             }
             Stmt::If(branches) => return self.nested(branches, dot, false),
@@ -110,32 +170,33 @@ impl<'e, 'd> Eval<'e, 'd> {
             Stmt::Range(range) => return self.range(range, dot),
             Stmt::Break => return Ok(Flow::Break),
             Stmt::Continue => return Ok(Flow::Continue),
+            Stmt::Own(own) => H::own(self, own, dot)?,
         }
         Ok(Flow::On)
     }
 
     fn append(&mut self, text: &str) -> Result<(), Failure> {
-        self.budget.step(1)?;
-        print::append(&mut self.out, text, self.budget)
+        self.host.budget().step(1)?;
+        self.host.append(&mut self.out, text)
     }
 
-    fn print(&mut self, expr: &Expr, dot: &Value<'d>) -> Result<(), EvalError> {
+    fn print(&mut self, expr: &Expr<H::Dialect>, dot: &H::Value) -> Result<(), EvalError> {
         let value = self.expr(expr, dot)?;
-        let value = self.settled(value).map_err(|e| e.at(expr.at))?;
-        print::print(&mut self.out, value.node(), self.budget).map_err(|e| e.at(expr.at))
+        let printed = self.host.print(&mut self.out, value);
+        printed.map_err(|e| e.at(expr.at))
     }
 
-    fn assign(&mut self, slot: u16, value: Value<'d>) {
+    fn assign(&mut self, slot: u16, value: H::Value) {
         if let Some(var) = self.vars.get_mut(usize::from(slot)) {
             *var = value;
         }
     }
 
-    /// `if` and `with`; with the latter an arm's dot is its test's value.
+    /// Runs `if` and `with`. For `with`, the dot of an arm is the value of its test.
     fn nested(
         &mut self,
-        branches: &Branches,
-        dot: &Value<'d>,
+        branches: &Branches<H::Dialect>,
+        dot: &H::Value,
         with: bool,
     ) -> Result<Flow, EvalError> {
         let scope = self.vars.len();
@@ -146,182 +207,107 @@ impl<'e, 'd> Eval<'e, 'd> {
 
     fn branches(
         &mut self,
-        branches: &Branches,
-        dot: &Value<'d>,
+        branches: &Branches<H::Dialect>,
+        dot: &H::Value,
         with: bool,
     ) -> Result<Flow, EvalError> {
         for arm in &branches.arms {
             let Arm { test, store, body } = arm;
-            let value = self.expr(test, dot)?.shared();
+            let value = self.expr(test, dot)?;
+            let value = self.host.keep(value);
             match store {
                 Store::Nowhere => {}
                 Store::Declare => self.vars.push(value.clone()),
                 Store::Assign(slot) => self.assign(*slot, value.clone()),
             }
-            if !self.is_empty(&value) {
+            if self.host.is_true(&value) {
                 return self.deeper(test.at, body, if with { &value } else { dot });
             }
         }
         self.deeper(0, &branches.otherwise, dot)
     }
 
-    fn deeper(&mut self, at: u32, body: &Block, dot: &Value<'d>) -> Result<Flow, EvalError> {
-        self.budget.enter().map_err(|e| e.at(at))?;
+    fn deeper(
+        &mut self,
+        at: u32,
+        body: &Block<H::Dialect>,
+        dot: &H::Value,
+    ) -> Result<Flow, EvalError> {
+        self.host.budget().enter().map_err(|e| e.at(at))?;
         let flow = self.block(body, dot)?;
-        self.budget.leave();
+        self.host.budget().leave();
         Ok(flow)
     }
 
-    fn expr(&mut self, expr: &Expr, dot: &Value<'d>) -> Result<Value<'d>, EvalError> {
+    fn expr(&mut self, expr: &Expr<H::Dialect>, dot: &H::Value) -> Result<H::Value, EvalError> {
         let at = expr.at;
-        self.budget.step(1).map_err(|e| e.at(at))?;
+        self.host.budget().step(1).map_err(|e| e.at(at))?;
         match &expr.kind {
-            Kind::Literal(node) => Ok(Value::Shared(Arc::clone(node))),
+            Kind::Literal(node) => self.host.literal(node).map_err(|e| e.at(at)),
             Kind::Dot => Ok(dot.clone()),
-            Kind::Root => Ok(Value::Root),
+            Kind::Root => Ok(self.host.root()),
             Kind::Var(slot) => Ok(self.var(*slot)),
-            Kind::Field(keys) => self.fields(dot.clone(), keys).map_err(|e| e.at(at)),
+            Kind::Field(keys) => self.host.fields(dot.clone(), keys).map_err(|e| e.at(at)),
             Kind::Within(within) => {
                 let (base, keys) = &**within;
-                self.budget.enter().map_err(|e| e.at(at))?;
+                self.host.budget().enter().map_err(|e| e.at(at))?;
                 let base = self.expr(base, dot)?;
-                self.budget.leave();
-                self.fields(base, keys).map_err(|e| e.at(at))
+                self.host.budget().leave();
+                self.host.fields(base, keys).map_err(|e| e.at(at))
             }
-            Kind::Call(call) => self.call(call, at, dot, None),
-            Kind::Function(function) => self.function(function, at),
+            Kind::Call(call) => H::call(self, call, at, dot, None),
+            Kind::Function(function) => self.host.named(function, at),
             Kind::Pipe(stages) => {
                 let mut piped = None;
                 for stage in stages {
                     piped = Some(match (&stage.kind, piped) {
                         (Kind::Call(call), Some(piped)) => {
-                            self.budget.step(1).map_err(|e| e.at(stage.at))?;
-                            self.call(call, stage.at, dot, Some(piped))?
+                            self.host.budget().step(1).map_err(|e| e.at(stage.at))?;
+                            H::call(self, call, stage.at, dot, Some(piped))?
                         }
                         _ => self.expr(stage, dot)?,
                     });
                 }
-                Ok(piped.unwrap_or(Value::null()))
+                Ok(piped.unwrap_or_else(|| self.host.null()))
             }
         }
     }
 
-    /// The text of a note of the user, evaluated on the root data; `true` and `false` are booleans.
-    fn function(&mut self, function: &Function, at: u32) -> Result<Value<'d>, EvalError> {
-        self.budget.enter().map_err(|e| e.at(at))?;
-        let template = &function.template;
-        let eval = Eval::new(template.source(), self.data, self.budget);
-        let text = eval.text(template.body());
-        let text = text.map_err(|error| error.in_note(&function.name, at))?;
-        self.budget.leave();
-        Ok(match text.trim() {
-            "true" => true.into(),
-            "false" => false.into(),
-            trimmed if trimmed.len() == text.len() => Node::from(text).into(),
-            trimmed => Node::from(trimmed).into(),
-        })
-    }
-
-    fn fields(&mut self, base: Value<'d>, keys: &[Key]) -> Result<Value<'d>, Failure> {
-        base.fields(keys, self.data, self.budget)
-    }
-
-    fn var(&self, slot: u16) -> Value<'d> {
+    fn var(&self, slot: u16) -> H::Value {
         let value = self.vars.get(usize::from(slot));
-        value.cloned().unwrap_or(Value::null())
+        value.cloned().unwrap_or_else(|| self.host.null())
     }
 
-    fn call(
+    /// Evaluates the arguments, and adds the value of a pipeline.
+    fn arguments(
         &mut self,
-        call: &CallExpr,
-        at: u32,
-        dot: &Value<'d>,
-        piped: Option<Value<'d>>,
-    ) -> Result<Value<'d>, EvalError> {
-        self.budget.enter().map_err(|e| e.at(at))?;
-        let result = match call.note.run {
-            Run::Until { empty } => self.until(call, dot, piped, empty),
-            Run::Eager(run) => self.run(call, at, dot, piped, run, true),
-            Run::Leading(run) => self.run(call, at, dot, piped, run, false),
-        };
-        self.budget.leave();
-        result
+        args: &[Expr<H::Dialect>],
+        dot: &H::Value,
+        piped: Option<H::Value>,
+    ) -> Result<Vec<H::Value>, EvalError> {
+        let mut values = Vec::with_capacity(args.len() + usize::from(piped.is_some()));
+        for arg in args {
+            values.push(self.expr(arg, dot)?);
+        }
+        values.extend(piped);
+        Ok(values)
     }
 
-    /// `and` and `or`: argument for argument, up to the one that decides.
+    /// Evaluates `and` and `or`: one argument after the other, up to the one that decides.
     fn until(
         &mut self,
-        call: &CallExpr,
-        dot: &Value<'d>,
-        piped: Option<Value<'d>>,
+        args: &[Expr<H::Dialect>],
+        dot: &H::Value,
+        piped: Option<H::Value>,
         empty: bool,
-    ) -> Result<Value<'d>, EvalError> {
-        let mut last = Value::null();
-        for arg in &call.args {
+    ) -> Result<H::Value, EvalError> {
+        let mut last = self.host.null();
+        for arg in args {
             last = self.expr(arg, dot)?;
-            if self.is_empty(&last) == empty {
+            if self.host.is_true(&last) != empty {
                 return Ok(last);
             }
         }
         Ok(piped.unwrap_or(last))
-    }
-
-    fn run(
-        &mut self,
-        call: &CallExpr,
-        at: u32,
-        dot: &Value<'d>,
-        piped: Option<Value<'d>>,
-        run: for<'c> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>,
-        settle: bool,
-    ) -> Result<Value<'d>, EvalError> {
-        let note = call.note;
-        let mut args = Vec::with_capacity(call.args.len() + usize::from(piped.is_some()));
-        for arg in &call.args {
-            args.push(self.expr(arg, dot)?);
-        }
-        args.extend(piped);
-        for (position, arg) in args.iter_mut().enumerate() {
-            let by_parts = position == 0 && note.reads_parts();
-            if settle && !by_parts && matches!(arg, Value::Root) {
-                *arg = self.settled(Value::Root).map_err(|e| e.at(at))?;
-            }
-            let given = arg.node();
-            if !note.param(position).accepts(given) {
-                let message = note.wrong_argument(position, given);
-                let at = call.args.get(position).map_or(at, |arg| arg.at);
-                return Err(Failure::wrong_type(message).at(at));
-            }
-            let bytes = given.as_str().map_or(0, str::len);
-            let steps = (bytes / BYTES_A_STEP) as u64;
-            self.budget.step(steps).map_err(|e| e.at(at))?;
-        }
-        let mut call = Call {
-            note,
-            args: &mut args,
-            data: self.data,
-            budget: self.budget,
-        };
-        run(&mut call).map_err(|e| e.at(at))
-    }
-
-    fn is_empty(&self, value: &Value<'d>) -> bool {
-        match value {
-            Value::Root => self.data.iter().len() == 0,
-            value => value.node().is_empty_value(),
-        }
-    }
-
-    /// The value as one node; the root data is copied into one at most once.
-    fn settled(&mut self, value: Value<'d>) -> Result<Value<'d>, Failure> {
-        let Value::Root = value else {
-            return Ok(value);
-        };
-        if let Some(root) = self.root.get() {
-            return Ok(Value::Shared(Arc::clone(root)));
-        }
-        self.budget.take(self.data.heap_bytes())?;
-        let root = self.root.get_or_init(|| Arc::new(self.data.to_node()));
-        Ok(Value::Shared(Arc::clone(root)))
     }
 }

@@ -1,4 +1,4 @@
-//! Notes of a user: what they see, what they give, and what is refused.
+//! Notes of a user: their scope, their results and rejected declarations.
 
 use super::*;
 use crate::template::tests::node;
@@ -13,7 +13,7 @@ fn source<'a>((name, expression): &(&'a str, &'a str)) -> FunctionSource<'a> {
     }
 }
 
-/// The notes and what is said about them: `0 name error: message`.
+/// Compiles notes; returns them and the problems as `0 name error: message`.
 fn compile(declared: &[(&str, &str)]) -> (Functions, Vec<String>) {
     let declared: Vec<FunctionSource<'_>> = declared.iter().map(source).collect();
     let (functions, problems) = Functions::compile(&declared);
@@ -141,9 +141,9 @@ fn a_note_hides_a_built_in_one_with_a_warning_unless_that_is_meant() {
         shadow: true,
     };
     assert_eq!(Functions::compile(&[meant]).1, []);
-    // An alias is as good as a name.
+    // Aliases are checked like names.
     assert_eq!(compile(&[("upper", "x")]).1.len(), 1);
-    // Without these notes the built-in one is there again.
+    // Without these notes the built-in one is visible again.
     assert_eq!(
         Template::parse("{{ toUpper \"a\" }}")
             .map_err(|_| ())
@@ -152,10 +152,10 @@ fn a_note_hides_a_built_in_one_with_a_warning_unless_that_is_meant() {
     );
 }
 
-/// Notes as they are declared.
+/// Declared notes.
 type Declared = &'static [(&'static str, &'static str)];
 
-/// Notes, and what is said about them.
+/// Declared notes and the reported problems.
 const CIRCLES: &[(Declared, &[&str])] = &[
     (
         &[("a", "{{ a }}")],
@@ -331,11 +331,11 @@ fn templates_of_one_source_with_other_notes_are_other_templates() {
     let text = |functions: &Functions| value("{{ a }}!", functions, &Node::Null);
     assert_eq!(text(&one), Ok(Node::from("1!")));
     assert_eq!(text(&other), Ok(Node::from("2!")));
-    // It is what the called notes call that counts as well.
+    // The notes that a called note calls count as well.
     let deep = |b| sound(&[("a", "{{ b }}"), ("b", b)]);
     assert_ne!(template(&deep("1")), template(&deep("2")));
     assert_eq!(template(&deep("1")), template(&deep("1")));
-    // What calls no note is one template, whatever notes there are.
+    // A template that calls no note is shared, whatever notes exist.
     let plain = |functions: &Functions| parsed("{{ .spec.plain }}", functions);
     assert!(std::ptr::eq(plain(&one).source(), plain(&other).source()));
 }

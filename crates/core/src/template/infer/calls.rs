@@ -7,11 +7,11 @@ use crate::template::ast::CallExpr;
 use crate::template::notes::{self, Note};
 use crate::value::Node;
 
-/// An argument, and where it stands.
+/// An argument and its offset.
 type Arg<'s> = (u32, Type<'s>);
 
 impl<'s> Infer<'_, '_, 's> {
-    /// A call, whose last argument a pipeline may bring.
+    /// The type of a call. A pipeline may provide the last argument.
     pub(super) fn call(
         &mut self,
         call: &CallExpr,
@@ -40,13 +40,13 @@ impl<'s> Infer<'_, '_, 's> {
         }
     }
 
-    /// Whether the arguments may be of the types that the note takes; what can never be is reported.
+    /// Returns whether the types of the arguments fit the note. An impossible argument is reported.
     fn fit(&mut self, note: &'static Note, args: &[Arg<'s>]) -> bool {
         let mut all = true;
         for (position, (at, given)) in args.iter().enumerate() {
             let wanted = note.param(position);
             let takes = Kinds::that(|sample| wanted.accepts(&sample));
-            // The parser has told of constants.
+            // The parser has reported constants already.
             if given.may == Kinds::NONE || given.may.meets(takes) || given.is_constant() {
                 continue;
             }
@@ -69,7 +69,7 @@ impl<'s> Infer<'_, '_, 's> {
         all
     }
 
-    /// `get`, `index` and their like: what lies under the keys, one after the other.
+    /// The result of `get`, `index` and similar: the value at the keys, one after the other.
     fn inside(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
         let mut args = args.into_iter();
         let Some((_, mut given)) = args.next() else {
@@ -109,7 +109,7 @@ impl<'s> Infer<'_, '_, 's> {
         given
     }
 
-    /// What is odd in a comparison: types that are never equal, words that do not exist.
+    /// Reports comparisons of types that are never equal, and with words that do not exist.
     fn compare(&mut self, note: &'static Note, at: u32, args: &[Arg<'s>]) {
         let Some(((_, first), others)) = args.split_first() else {
             return;
@@ -151,7 +151,7 @@ impl<'s> Infer<'_, '_, 's> {
         }
     }
 
-    /// A constant that a list of words does not have.
+    /// Reports a constant that is not in an enum.
     fn check_word(&mut self, listed: &Type<'s>, constant: &Type<'s>) {
         let Some(words) = listed.schema().and_then(|schema| schema.words()) else {
             return;
@@ -160,7 +160,7 @@ impl<'s> Infer<'_, '_, 's> {
             return;
         }
         for Constant { node, at } in constant.constants() {
-            // Nothing is how a missing value is asked for.
+            // Comparing with an empty value tests for a missing one.
             if node.is_empty_value() || words.contains(node) {
                 continue;
             }
@@ -176,7 +176,7 @@ impl<'s> Infer<'_, '_, 's> {
     }
 }
 
-/// The class of values that can be compared, if it is one.
+/// The class of comparable values that a type belongs to, if any.
 fn comparable(given: &Type<'_>) -> Option<&'static str> {
     let classes = [
         (Kinds::NUMBER, "number"),
@@ -189,7 +189,7 @@ fn comparable(given: &Type<'_>) -> Option<&'static str> {
     class.map(|(_, name)| *name)
 }
 
-/// Of `and` and `or` what comes before the last argument ends them only if it is empty, or only if it is not.
+/// An argument of `and` or `or` before the last is the result only if it is empty, or only if it is not.
 fn one_of<'s>(note: &Note, positions: &[usize], args: Vec<Arg<'s>>) -> Type<'s> {
     let last = args.len().saturating_sub(1);
     let mut given = Type::of(Kinds::NONE);

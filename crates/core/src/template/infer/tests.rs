@@ -16,7 +16,7 @@ const CRD: &str = r#"{"type": "object", "properties": {
     "status": {"type": "object", "properties": {"phase": {"type": "string"}}}
 }}"#;
 
-/// The type of a template, and what is found, as lines of `byte: severity: message (hint)`.
+/// Returns the type of a template and the findings as lines of `byte: severity: message (hint)`.
 fn infer(source: &str) -> (String, Vec<String>) {
     let node: Node = serde_json::from_str(CRD).unwrap();
     let built_in = BuiltIn::new();
@@ -242,7 +242,7 @@ fn notes_of_a_user_have_the_types_that_they_give() {
     }
 }
 
-/// A value of every field of the CRD's spec, or none of it.
+/// A value for every field of the CRD's spec, or no value.
 fn any_spec() -> impl Strategy<Value = Value> {
     fn maybe(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
         prop_oneof![1 => Just(Value::Null), 3 => value]
@@ -272,7 +272,7 @@ fn any_spec() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Templates of expressions that are nested at random.
+/// Templates with randomly nested expressions.
 fn any_template() -> impl Strategy<Value = String> {
     let path = prop::sample::select(vec![
         ".spec.replicas",
@@ -346,8 +346,8 @@ fn any_template() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever fits the schema, an evaluation gives what was inferred, and where it was inferred that there is nothing
-    /// there is nothing.
+    /// For any data that fits the schema, an evaluation produces the inferred type. Where nothing was inferred to be there,
+    /// nothing is there.
     #[test]
     fn what_is_inferred_holds_for_every_value(source in any_template(), spec in any_spec()) {
         let Ok(template) = Template::parse(&source) else {

@@ -1,4 +1,4 @@
-//! The texts of a template: what is constant in what it gives, and its own parts.
+//! The texts of a template: the constant parts of its result, and the source of its expressions.
 
 use crate::schema::Constant;
 use crate::template::Template;
@@ -6,8 +6,8 @@ use crate::template::ast::Stmt;
 use crate::value::Node;
 
 impl Template {
-    /// The shortest text and a longer one that the template can give: every action as nothing, and as `filler`. What no
-    /// value can mend is wrong with both.
+    /// Two texts that the template can produce: the shortest, with every action empty, and a longer one, with every action
+    /// as `filler`. An error that no value can fix is in both.
     pub(crate) fn samples(&self, filler: &str) -> [String; 2] {
         ["", filler].map(|filler| {
             let piece = |stmt: &Stmt| match stmt {
@@ -22,7 +22,8 @@ impl Template {
     }
 }
 
-/// The constant texts that a body may give as a whole: those of the arms of a single `if`. Whether it gives no others.
+/// Collects the constant texts that a body may produce as a whole, those of the arms of a single `if`. Returns whether these
+/// are all.
 pub(super) fn alternatives(body: &[Stmt], source: &str, constants: &mut Vec<Constant>) -> bool {
     match body {
         [] => true,
@@ -56,7 +57,7 @@ pub(super) fn alternatives(body: &[Stmt], source: &str, constants: &mut Vec<Cons
     }
 }
 
-/// The expression that a text begins with: up to the end of its action.
+/// Returns the expression at the start of a text, up to the end of its action.
 pub(super) fn expression_text(text: &str) -> &str {
     let mut quote = None;
     let mut escaped = false;

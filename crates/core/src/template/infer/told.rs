@@ -1,13 +1,13 @@
-//! What is said of what cannot be.
+//! Messages about impossible fields and values.
 
 use crate::diagnostics::did_you_mean;
 use crate::schema::{NO_FIELDS, NoField};
 use crate::value::Node;
 
-/// Most fields that a hint lists.
+/// The maximum number of fields in a hint.
 const MOST_LISTED: usize = 8;
 
-/// What to say of a field that a value cannot have: a message and a hint.
+/// The message and hint for a field that a value cannot have.
 pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Option<String>) {
     let NoField { within, fields } = no_field;
     if fields.is_empty() {
@@ -22,7 +22,7 @@ pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Op
     (message, Some(hint))
 }
 
-/// The first of the fields.
+/// The first of the fields, as text.
 fn listed(fields: &[&str]) -> String {
     let listed: Vec<String> = fields
         .iter()
@@ -37,7 +37,7 @@ fn listed(fields: &[&str]) -> String {
     format!("there is {}{more}", listed.join(", "))
 }
 
-/// What to say of a value that is none of the words of a schema: a message and a hint.
+/// The message and hint for a value that is not in the enum of a schema.
 pub(crate) fn explain_word(node: &Node, words: &[Node]) -> (String, Option<String>) {
     let texts: Vec<_> = words.iter().map(Node::to_text).collect();
     let text = node.to_text();

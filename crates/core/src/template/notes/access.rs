@@ -1,4 +1,4 @@
-//! Values of a wanted type, or a fallback.
+//! Typed access with a fallback.
 
 use super::number::Number;
 use super::{Call, Note, PLAIN, Run, Type, Value};

@@ -1,6 +1,6 @@
 //! Comparisons.
 //!
-//! Source: Go's text/template, "Functions"; integers and floats compare by value, which Go refuses.
+//! Source: Go's text/template, "Functions"; integers and floats compare by value, which Go rejects.
 
 use std::cmp::Ordering;
 
@@ -107,8 +107,8 @@ fn ge<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(order(call)?.is_some_and(Ordering::is_ge).into())
 }
 
-/// Whether the first argument equals another. A null equals nothing but null; lists and maps have no
-/// equality, and neither have values of two types.
+/// Returns whether the first argument equals another. Null equals only null. Lists, maps and values of different types are
+/// never equal.
 fn equal(call: &Call<'_, '_>, other: usize) -> Result<bool, Failure> {
     match (call.node(0), call.node(other)) {
         (Node::Null, Node::Null) => Ok(true),
@@ -122,8 +122,7 @@ fn equal(call: &Call<'_, '_>, other: usize) -> Result<bool, Failure> {
     }
 }
 
-/// The order of the two arguments; none with a float that is no number. A null is the zero of the other's
-/// type.
+/// Returns the order of the two arguments; `None` if one is NaN. Null counts as the zero value of the other's type.
 fn order(call: &Call<'_, '_>) -> Result<Option<Ordering>, Failure> {
     match (call.node(0), call.node(1)) {
         (Node::Null, Node::Null) => Ok(Some(Ordering::Equal)),

@@ -1,4 +1,4 @@
-//! From one type to another.
+//! Type conversions.
 
 use super::number::Number;
 use super::{Call, Note, PLAIN, Run, Type, Value, yaml};
@@ -99,12 +99,12 @@ fn to_float<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::Float(number.float()).into())
 }
 
-/// The number that the argument stands for.
+/// Converts the argument to a number.
 fn number(call: &Call<'_, '_>) -> Result<Number, Failure> {
     if let Node::List(_) | Node::Map(_) = call.node(0) {
         return Err(call.wrong(0, "a number, a boolean or text"));
     }
-    // The text is not quoted: it may be secret.
+    // The text is not quoted because it may be secret.
     let message = || format!("`{}` was given text that is no number", call.note.name);
     Number::read(call.node(0)).ok_or_else(|| Failure::refused(message()))
 }
@@ -167,7 +167,7 @@ fn as_string<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     }
 }
 
-/// What the text is in YAML or JSON, if it is that.
+/// Parses the text as YAML or JSON; `None` if it is neither.
 fn read(call: &mut Call<'_, '_>) -> Result<Option<Node>, Failure> {
     let text = call.take(0);
     yaml::read(text.node().as_str().unwrap_or_default(), call.budget)

@@ -1,18 +1,18 @@
-//! Schedules.
+//! Cron schedules.
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::cron::{Schedule, fields};
 use crate::template::error::Failure;
 use crate::value::{Key, Map, Node};
 
-/// The keys of a schedule that is a map, in the order of the fields.
+/// The keys of a schedule given as a map, in the order of the fields.
 const KEYS: [&str; 5] = ["minute", "hour", "dayOfMonth", "month", "dayOfWeek"];
 
-/// Reading a schedule, and finding its next moment, take as long as some expressions.
+/// Parsing a schedule and computing its next time cost as much as several expressions.
 const STEPS_A_SCHEDULE: u64 = 16;
 const STEPS_A_SEARCH: u64 = 256;
 
-/// A schedule goes in, one of its fields comes out.
+/// A note from a schedule to one of its fields.
 const FIELD: Note = Note {
     params: &[Type::Text],
     result: Type::Text,
@@ -185,7 +185,7 @@ fn cron_expr<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     joined(call, &parts)
 }
 
-/// A field that may be a number or left out.
+/// A field, which may be a number or omitted.
 fn part(node: Option<&Node>) -> String {
     let text = match node {
         None | Some(Node::Null | Node::List(_) | Node::Map(_)) => String::new(),
@@ -213,7 +213,7 @@ fn normalize<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     joined(call, &five(text.node()))
 }
 
-/// The fields of a schedule; all are `*` if there are not five.
+/// The fields of a schedule; all `*` if there are not exactly five.
 fn five(node: &Node) -> [&str; 5] {
     node.as_str().and_then(fields).unwrap_or(["*"; 5])
 }
@@ -264,7 +264,7 @@ fn describe<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text).into())
 }
 
-/// The steps of reading a schedule: there may be a value in every other byte.
+/// The cost of parsing a schedule, in steps. Every other byte may hold a value.
 fn steps(text: &str) -> u64 {
     STEPS_A_SCHEDULE + text.len() as u64 / 2
 }

@@ -1,4 +1,4 @@
-//! Looking into lists, maps and objects.
+//! Access to lists, maps and objects.
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
@@ -79,7 +79,7 @@ fn index<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(value)
 }
 
-/// Where an index leads.
+/// The element that an index refers to.
 enum Step<'k> {
     Nowhere,
     Byte(u8),
@@ -110,7 +110,7 @@ fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<Step<'k>, Failure> {
     }
 }
 
-/// The position that an integer is; none if no list is that long.
+/// Converts an integer to a position; `None` if no list is that long.
 fn position(key: &Node, note: &str) -> Result<Option<usize>, Failure> {
     match key {
         Node::Int(n) if *n < 0 => {
@@ -122,7 +122,7 @@ fn position(key: &Node, note: &str) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// What lies beyond the end is not there, where Go fails; a position inside of a character is the one before it.
+/// A position past the end yields nothing (Go fails); a position inside a character is rounded down to its start.
 fn slice<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let length = match call.node(0) {
         Node::Null => return Ok(Value::null()),

@@ -1,37 +1,36 @@
-//! What users are told about notes: one table for `ork notes` and for the reference document.
+//! The documentation of notes: one table for `ork notes` and for the reference document.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{FAMILIES, Note, SAMPLE, SAMPLE_TIME, Type};
 
-/// What users are told about a note.
+/// The documentation of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteDoc {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Other names that mean the same.
+    /// Aliases.
     pub aliases: &'static [&'static str],
-    /// What it is about, in one lower-case word: `string`, `time`.
+    /// The domain, one lower-case word: `string`, `time`.
     pub domain: &'static str,
-    /// What it does, in one sentence.
+    /// The description, in one sentence.
     pub doc: &'static str,
-    /// How it is called: `replace TEXT TEXT TEXT -> text`. What may be left out stands in brackets, and dots say that
-    /// more may follow.
+    /// The signature: `replace TEXT TEXT TEXT -> text`. Optional arguments are in brackets; dots mean that more may follow.
     pub signature: String,
-    /// How many arguments it takes, in words: `2 arguments`, `at least 1 argument`.
+    /// The number of arguments, in words: `2 arguments`, `at least 1 argument`.
     pub arguments: String,
-    /// What it gives, in words: `text`, `a list`.
+    /// The type of the result, in words: `text`, `a list`.
     pub gives: &'static str,
-    /// A template that uses it, and the text of that: on [`notes_sample`], at its moment.
+    /// A template that uses the note and its output, on [`notes_sample`] at its time.
     pub example: (&'static str, &'static str),
-    /// Whether it gives something else each time, so that it is only allowed where the value is kept.
+    /// True if each call returns another value. Such a note is permitted only where the value is stored.
     pub random: bool,
-    /// Whether it asks for the present time.
+    /// True if it reads the present time.
     pub clock: bool,
 }
 
-/// All notes, sorted by name.
+/// Returns all notes, sorted by name.
 pub fn notes() -> Vec<NoteDoc> {
     let families = FAMILIES.iter();
     let mut notes: Vec<NoteDoc> = families
@@ -41,7 +40,7 @@ pub fn notes() -> Vec<NoteDoc> {
     notes
 }
 
-/// The data that the examples of notes read, as YAML, and the moment that they take for the present.
+/// Returns the data of the examples, as YAML, and the time that they take as the present.
 pub fn notes_sample() -> (&'static str, &'static str) {
     (SAMPLE, SAMPLE_TIME)
 }
@@ -92,7 +91,7 @@ fn word(ty: Type) -> &'static str {
     }
 }
 
-/// The reference of all notes in Markdown, by domain.
+/// Returns the reference of all notes in Markdown, by domain.
 pub fn notes_markdown() -> String {
     let mut domains: BTreeMap<&str, Vec<NoteDoc>> = BTreeMap::new();
     for note in notes() {

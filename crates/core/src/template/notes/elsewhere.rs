@@ -1,15 +1,15 @@
-//! Functions of Sprig and Helm that templates here do not have, each with what to write instead.
+//! Functions of Sprig and Helm that templates here do not have, each with its replacement.
 //!
-//! People who come from Helm charts type these names. One table serves the hints of diagnostics and the search of
+//! Users who come from Helm charts type these names. One table serves the hints of diagnostics and
 //! `ork notes search`; a test checks that every note it names exists.
 //!
 //! Source: Sprig's function reference; Helm, "Template Function List".
 
-/// Functions that are replaced by one thing.
+/// Functions with the same replacement.
 pub(in crate::template) struct Elsewhere {
-    /// Their names; Sprig's `must…` variants are found by these.
+    /// The names. Sprig's `must…` variants are found by these too.
     names: &'static [&'static str],
-    /// Notes that do the same or nearly so; the hint names each of them.
+    /// Notes with the same or nearly the same effect; the hint names each of them.
     notes: &'static [&'static str],
     /// What to write instead.
     hint: &'static str,
@@ -25,7 +25,7 @@ const fn row(
 }
 
 static TABLE: &[Elsewhere] = &[
-    // Values of several lines.
+    // Multi-line values.
     row(
         &["toYaml", "toYamlPretty", "toToml"],
         &["toJson"],
@@ -311,7 +311,7 @@ static TABLE: &[Elsewhere] = &[
     ),
 ];
 
-/// The row of a name.
+/// Finds the row of a name.
 fn find(name: &str) -> Option<&'static Elsewhere> {
     let has = |name: &str| TABLE.iter().find(|row| row.names.contains(&name));
     let plain = || {
@@ -322,12 +322,12 @@ fn find(name: &str) -> Option<&'static Elsewhere> {
     has(name).or_else(plain)
 }
 
-/// What to write instead of a function of Sprig or Helm; nothing for a name that neither has, or that is a note.
+/// Returns the replacement for a function of Sprig or Helm; `None` for an unknown name, or the name of a note.
 pub(in crate::template) fn instead(name: &str) -> Option<&'static str> {
     Some(find(name)?.hint)
 }
 
-/// The notes that do what a function of Sprig or Helm does, by the function's name in any case.
+/// Returns the notes that replace a function of Sprig or Helm, by its name in any case.
 pub(super) fn notes_for(word: &str) -> impl Iterator<Item = &'static str> {
     let has = move |row: &&Elsewhere| row.names.iter().any(|name| name.eq_ignore_ascii_case(word));
     TABLE.iter().filter(has).flat_map(|row| row.notes).copied()

@@ -1,4 +1,4 @@
-//! Encodings, digests, names that are made of texts, and tables.
+//! Encodings, digests, generated names, and tables.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::template::error::Failure;
 use crate::template::print;
 use crate::value::Node;
 
-/// Reads the standard alphabet with its padding or without.
+/// Decodes the standard alphabet, with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -90,12 +90,12 @@ fn to_base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 
 fn from_base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let length = call.text(0).len();
-    // Line breaks are taken out before it is read.
+    // Line breaks are removed before decoding.
     call.budget.text(length)?;
     call.budget.text(base64::decoded_len_estimate(length))?;
     let mut encoded = call.text(0).to_owned();
     encoded.retain(|c| !c.is_ascii_whitespace());
-    // The text is not quoted: it may be secret.
+    // The text is not quoted because it may be secret.
     let refused = |what| Failure::refused(format!("`fromBase64` was given {what}"));
     let bytes = LENIENT
         .decode(encoded)
@@ -117,7 +117,7 @@ fn slugify<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(slug(call.text(0))).into())
 }
 
-/// No longer than the text.
+/// The result is no longer than the text.
 fn slug(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {

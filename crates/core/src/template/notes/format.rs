@@ -9,7 +9,7 @@ use crate::template::error::Failure;
 use crate::template::print;
 use crate::value::Node;
 
-/// A note that writes whatever it is given.
+/// A note that accepts and prints any values.
 const WRITES: Note = Note {
     min_args: 0,
     max_args: None,
@@ -57,7 +57,29 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// The arguments behind the first few, as verbs take them.
+/// A value that a chart's template formats: the node, and true if its integers are of Go's type `int`.
+pub(in crate::template) type GoArg<'a> = (&'a Node, bool);
+
+/// Formats arguments as Go's own `Sprintf` (with a format), `Sprint` or `Sprintln`.
+pub(in crate::template) fn go_text(
+    format: Option<&str>,
+    args: &[GoArg<'_>],
+    line: bool,
+    budget: &mut Budget,
+) -> Result<String, Failure> {
+    let args = args.iter().map(|(node, constant)| Arg {
+        node,
+        constant: *constant,
+    });
+    let args: Vec<Arg<'_>> = args.collect();
+    let printer = Printer::new(&args, budget).like_go();
+    match format {
+        Some(format) => printer.printf(format),
+        None => printer.print(line),
+    }
+}
+
+/// Returns the arguments after the first `skipped`, in the form that verbs take.
 fn args<'a>(values: &'a [Value<'_>], skipped: usize) -> Vec<Arg<'a>> {
     let arg = |value: &'a Value<'_>| Arg {
         node: value.node(),
@@ -86,7 +108,7 @@ fn print_line<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text).into())
 }
 
-/// The arguments as one text, to be escaped; a single missing value is empty.
+/// Joins the arguments into the text to escape. A single missing value is empty.
 fn plain(call: &mut Call<'_, '_>) -> Result<String, Failure> {
     if let [only] = &*call.args {
         let mut out = String::new();
@@ -97,7 +119,7 @@ fn plain(call: &mut Call<'_, '_>) -> Result<String, Failure> {
     Printer::new(&args, call.budget).print(false)
 }
 
-/// The text with each character that `escape` knows in another form.
+/// Replaces each character for which `escape` has another form.
 fn escaped<'d>(
     text: &str,
     budget: &mut Budget,

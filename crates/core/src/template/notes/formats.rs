@@ -1,4 +1,4 @@
-//! Whether texts have the form that something wants.
+//! Checks of text formats.
 
 mod image;
 mod url;
@@ -12,7 +12,7 @@ use crate::api::names;
 use crate::template::error::Failure;
 use crate::value::Node;
 
-/// A text goes in, a boolean comes out.
+/// A note from text to a boolean.
 const CHECK: Note = Note {
     params: &[Type::Text],
     result: Type::Bool,
@@ -131,15 +131,15 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Longer than any name that Kubernetes takes.
+/// More than the length of any name that Kubernetes accepts.
 const TOO_LONG: usize = 512;
 
-/// The text, cut where it is too long for a name anyhow: a reason that quotes it is never long.
+/// Truncates a text that is too long for any name, so that a message that quotes it stays short.
 fn short(text: &str) -> &str {
     &text[..text.floor_char_boundary(TOO_LONG)]
 }
 
-/// Addresses are gone over several times.
+/// Checks an address. An address is scanned several times.
 fn address<'d>(call: &mut Call<'_, 'd>, check: fn(&str) -> bool) -> Result<Value<'d>, Failure> {
     let bytes = call.text(0).len() as u64;
     call.budget.step(bytes / 4)?;
@@ -155,13 +155,13 @@ fn is_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(port.is_some_and(|port| port > 0).into())
 }
 
-/// Kubernetes lowers an annotation's key before it looks at it.
+/// Kubernetes converts an annotation's key to lower case before it validates it.
 fn is_annotation_key<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let key = short(call.text(0)).to_ascii_lowercase();
     Ok(names::check_label_key(&key).is_ok().into())
 }
 
-/// A dot-atom, `@` and a domain.
+/// Checks for a dot-atom, `@` and a domain.
 ///
 /// Source: RFC 5322, section 3.4.1, without quoted local parts, domain literals and comments; RFC 6531 for
 /// letters beyond ASCII; RFC 5321, section 4.5.3.1 for the lengths.

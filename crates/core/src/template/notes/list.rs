@@ -1,4 +1,4 @@
-//! Lists and maps. What is neither has nothing in it.
+//! Lists and maps. Any other value counts as empty.
 
 use super::number::Number;
 use super::{Call, Note, PLAIN, Run, Type, Value};
@@ -155,7 +155,7 @@ fn map_omit<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     chosen(call, false)
 }
 
-/// The entries of the map whose keys are among the other arguments, or are not.
+/// Returns the entries of the map whose keys are among the other arguments, or, without `wanted`, are not.
 fn chosen<'d>(call: &mut Call<'_, 'd>, wanted: bool) -> Result<Value<'d>, Failure> {
     let map = call.take(0);
     let keys: Vec<Value<'d>> = (1..call.len()).map(|at| call.take(at)).collect();
@@ -175,7 +175,7 @@ fn chosen<'d>(call: &mut Call<'_, 'd>, wanted: bool) -> Result<Value<'d>, Failur
     Ok(Node::Map(entries.into_iter().collect()).into())
 }
 
-/// Whether a text, or a list of texts, names a key.
+/// True if a text, or an item of a list of texts, equals the key.
 fn names_key(names: &Node, key: &str) -> bool {
     match names {
         Node::Str(name) => **name == *key,

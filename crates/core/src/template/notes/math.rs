@@ -1,4 +1,4 @@
-//! Arithmetic: exact on integers, and the result is an integer where it is whole.
+//! Arithmetic. It is exact on integers, and a whole result is an integer.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::number::Number;
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 
-/// A note of two numbers.
+/// A note with two numbers as arguments.
 const TWO: Note = Note {
     min_args: 2,
     max_args: Some(2),
@@ -86,12 +86,12 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// An argument as a number.
+/// Returns an argument as a number.
 fn number(call: &Call<'_, '_>, position: usize) -> Result<Number, Failure> {
     Number::read(call.node(position)).ok_or_else(|| call.wrong(position, "a number"))
 }
 
-/// The value of a result, which must be one that can be told.
+/// Returns the value of a result, or fails if it cannot be represented.
 fn told<'d>(call: &Call<'_, 'd>, result: Number) -> Result<Value<'d>, Failure> {
     if !result.float().is_finite() {
         let name = call.note.name;
@@ -101,7 +101,7 @@ fn told<'d>(call: &Call<'_, 'd>, result: Number) -> Result<Value<'d>, Failure> {
     Ok(result.into_node().into())
 }
 
-/// Integers exactly as far as 128 bits go, everything else as floats.
+/// Computes integers exactly up to 128 bits, everything else as floats.
 fn compute<'d>(
     call: &mut Call<'_, 'd>,
     exact: fn(i128, i128) -> Option<i128>,

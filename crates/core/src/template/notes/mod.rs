@@ -1,9 +1,9 @@
 //! Notes: the functions that templates call.
 //!
-//! One file a family, one table a file, one entry a note; a new note is one entry. Arguments come value
-//! first (`replace .spec.name "_" "-"`), with `default` as the exception, and null passes for every type: it
-//! is the zero value. No note does I/O or has a clock or dice of its own: the data tell the moment and hand
-//! out random bytes. Each takes from the budget before it builds.
+//! One file per family, one table per file, one entry per note; a new note is one entry. The value is the first argument
+//! (`replace .spec.name "_" "-"`), except for `default`. Null is valid for every type and counts as its zero value. No note
+//! does I/O or has a clock or random source of its own: the data provide the time and random bytes. Each note charges the
+//! budget before it builds a value.
 
 #![allow(
     clippy::unnecessary_wraps,
@@ -18,7 +18,7 @@ mod data;
 mod doc;
 mod elsewhere;
 mod encoding;
-mod format;
+pub(super) mod format;
 mod formats;
 mod list;
 mod logic;
@@ -30,9 +30,9 @@ mod quantity;
 mod random;
 mod refused;
 mod search;
-mod semver;
+pub(super) mod semver;
 mod text;
-mod time;
+pub(super) mod time;
 mod trim;
 mod types;
 mod verbs;
@@ -53,7 +53,7 @@ use super::error::Failure;
 use super::scope::Value;
 use crate::value::Node;
 
-/// The families by domain, each sorted as it likes; names and aliases are unique over all.
+/// The families by domain, each in its own order. Names and aliases are unique across all families.
 static FAMILIES: &[(&str, &[Note])] = &[
     ("autoscaling", objects::scaling::NOTES),
     ("collection", data::NOTES),
@@ -87,7 +87,7 @@ static FAMILIES: &[(&str, &[Note])] = &[
     ("workload", objects::workloads::NOTES),
 ];
 
-/// What examples are evaluated on: the names of this map, the moment [`SAMPLE_TIME`], and a constant seed.
+/// The data of the examples: the names of this map, the time [`SAMPLE_TIME`], and a constant seed.
 pub(super) const SAMPLE: &str = include_str!("sample.yaml");
 
 /// The present time of examples, a Friday.
@@ -95,35 +95,35 @@ pub(super) const SAMPLE_TIME: &str = "2026-05-08T12:00:00Z";
 
 /// A function of the template language.
 pub(super) struct Note {
-    /// Its name.
+    /// The name.
     pub(super) name: &'static str,
-    /// Other names that mean the same.
+    /// Aliases.
     pub(super) aliases: &'static [&'static str],
-    /// What it does, in one sentence.
+    /// The description, in one sentence.
     pub(super) doc: &'static str,
-    /// A template over [`SAMPLE`] and its text, which a test compares.
+    /// A template over [`SAMPLE`] and its output, which a test compares.
     pub(super) example: (&'static str, &'static str),
-    /// The fewest arguments, a piped one included.
+    /// The minimum number of arguments, including a piped one.
     pub(super) min_args: usize,
-    /// The most; nothing if there is no limit.
+    /// The maximum number; `None` means no limit.
     pub(super) max_args: Option<usize>,
-    /// The types of the arguments; the last one is that of all further arguments.
+    /// The types of the arguments; the last one also applies to all further arguments.
     pub(super) params: &'static [Type],
     /// The type of the result.
     pub(super) result: Type,
-    /// The paths below its first argument that it reads, where a number is a position in a list and a `*` at the end
-    /// stands for the second argument as a key; nothing if it reads the whole. Through [`Call::object`] it gets no
-    /// more than these.
+    /// The paths below the first argument that the note reads; empty if it reads the whole argument. A number is a position
+    /// in a list; a `*` at the end stands for the second argument as a key. [`Call::object`] returns no more than these
+    /// paths.
     pub(super) reads: &'static [&'static str],
-    /// Whether it draws from the source of random bytes, so that no two results are equal.
+    /// True if it draws random bytes, so that no two results are equal.
     pub(super) random: bool,
-    /// Whether it asks for the present time.
+    /// True if it reads the present time.
     pub(super) clock: bool,
-    /// How it runs.
+    /// The implementation.
     pub(super) run: Run,
 }
 
-/// A note of one argument without peculiarities: what the entries of the tables start from.
+/// A note with one argument: the base of the entries in the tables.
 const PLAIN: Note = Note {
     name: "",
     aliases: &[],
@@ -139,16 +139,16 @@ const PLAIN: Note = Note {
     run: Run::Eager(|_| Ok(Value::null())),
 };
 
-/// How a note runs.
+/// The implementation of a note.
 pub(super) enum Run {
-    /// With its arguments evaluated and their types checked.
+    /// A function of evaluated arguments of checked types.
     Eager(for<'c, 'd> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>),
-    /// As [`Run::Eager`], and the result is what lies in the first argument under the others, taken as
-    /// keys. So `.` as an argument need not be made one map, and only what the keys lead to is read.
+    /// As [`Run::Eager`]; the result is the value in the first argument at the keys that the other arguments name. With `.`
+    /// as the argument no map has to be built, and only the values at the keys are read.
     Leading(for<'c, 'd> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>),
-    /// Argument for argument, up to the first that is empty (`and`) or is not (`or`), which is the result.
+    /// Evaluates one argument after the other, up to the first empty (`and`) or non-empty one (`or`), which is the result.
     Until {
-        /// Whether the argument that ends it is an empty one.
+        /// True if an empty argument ends the evaluation.
         empty: bool,
     },
 }
@@ -162,7 +162,7 @@ pub(super) enum Type {
     Text,
     /// A whole number.
     Int,
-    /// A number, whole or not; a boolean counts as 1 or 0, and text as the number that it spells.
+    /// A number, whole or not. A boolean counts as 1 or 0, text as the number that it contains.
     Number,
     /// A boolean.
     Bool,
@@ -170,14 +170,14 @@ pub(super) enum Type {
     List,
     /// A map.
     Map,
-    /// Of a result only: what the first argument holds under the others, or under any key.
+    /// Only for results: the value in the first argument at the other arguments, or at any key.
     Inside,
-    /// Of a result only: one of the arguments at these positions; of all where none is named.
+    /// Only for results: one of the arguments at these positions; of all arguments if the list is empty.
     OneOf(&'static [usize]),
 }
 
 impl Type {
-    /// Whether a value is of the type; null always is.
+    /// True if a value is of the type; null always is.
     pub(super) fn accepts(self, node: &Node) -> bool {
         matches!(
             (self, node),
@@ -206,28 +206,28 @@ impl Type {
 }
 
 impl Note {
-    /// Its name, and then its aliases.
+    /// Returns the name and the aliases.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// The type of the argument at a position, from 0.
+    /// Returns the type of the argument at a position, from 0.
     pub(super) fn param(&self, position: usize) -> Type {
         let last = self.params.last().copied().unwrap_or(Type::Any);
         self.params.get(position).copied().unwrap_or(last)
     }
 
-    /// Whether the result is what lies in the first argument under the others.
+    /// True if the result is a value inside the first argument.
     pub(super) fn leads_on(&self) -> bool {
         matches!(self.run, Run::Leading(_))
     }
 
-    /// Whether it declares which parts of its first argument it reads.
+    /// True if it declares the parts of its first argument that it reads.
     pub(super) fn reads_parts(&self) -> bool {
         !self.reads.is_empty()
     }
 
-    /// How many arguments it takes, in words.
+    /// Returns the number of arguments, in words.
     pub(super) fn arity(&self) -> String {
         let plural = |n| if n == 1 { "argument" } else { "arguments" };
         match (self.min_args, self.max_args) {
@@ -238,7 +238,7 @@ impl Note {
         }
     }
 
-    /// What to say of an argument of a wrong type. The value itself is not told: it may be secret.
+    /// Returns the message for an argument of a wrong type. It omits the value, which may be secret.
     pub(super) fn wrong_argument(&self, position: usize, given: &Node) -> String {
         let (name, wanted) = (self.name, self.param(position).name());
         let (number, given) = (position + 1, given.type_name());
@@ -252,10 +252,10 @@ impl std::fmt::Debug for Note {
     }
 }
 
-/// One call of a note: its arguments, evaluated and of the types that it declares, and the budget.
+/// One call of a note: the budget and the evaluated arguments, which have the declared types.
 pub(super) struct Call<'c, 'd> {
     pub(super) note: &'static Note,
-    /// As many as the note allows.
+    /// The arguments; their number is valid for the note.
     pub(super) args: &'c mut [Value<'d>],
     pub(super) data: &'c Data<'d>,
     pub(super) budget: &'c mut Budget,
@@ -267,19 +267,19 @@ impl<'d> Call<'_, 'd> {
         self.args.len()
     }
 
-    /// An argument; null beyond the last.
+    /// Returns an argument; null beyond the last.
     pub(super) fn node(&self, position: usize) -> &Node {
         self.args
             .get(position)
             .map_or(&super::scope::NULL, Value::node)
     }
 
-    /// An argument that is declared as text.
+    /// Returns an argument that is declared as text.
     pub(super) fn text(&self, position: usize) -> &str {
         self.node(position).as_str().unwrap_or_default()
     }
 
-    /// An argument that is declared as an integer, as a number of things: what is negative is none.
+    /// Returns an argument that is declared as an integer, as a count. Negative numbers count as 0.
     pub(super) fn count(&self, position: usize) -> usize {
         match self.node(position) {
             Node::Int(n) => usize::try_from((*n).max(0)).unwrap_or(usize::MAX),
@@ -288,7 +288,7 @@ impl<'d> Call<'_, 'd> {
         }
     }
 
-    /// An argument itself, so that what is borrowed stays borrowed; null stays in its place.
+    /// Takes an argument, so that borrowed data stays borrowed. Null replaces it.
     pub(super) fn take(&mut self, position: usize) -> Value<'d> {
         match self.args.get_mut(position) {
             Some(arg) => std::mem::replace(arg, Value::null()),
@@ -296,12 +296,12 @@ impl<'d> Call<'_, 'd> {
         }
     }
 
-    /// What an argument has under a key; null where there is nothing.
+    /// Returns the value under a key of an argument; null if there is none.
     pub(super) fn look(&mut self, from: Value<'d>, key: &str) -> Result<Value<'d>, Failure> {
         from.field(key, self.data, self.budget)
     }
 
-    /// The failure of an argument whose type only the note can judge.
+    /// The failure for an argument whose type only the note itself can check.
     pub(super) fn wrong(&self, position: usize, wanted: &str) -> Failure {
         let (name, number) = (self.note.name, position + 1);
         let given = self.node(position).type_name();
@@ -317,18 +317,18 @@ static BY_NAME: LazyLock<HashMap<&str, &Note>> = LazyLock::new(|| {
     named.collect()
 });
 
-/// The note of a name or an alias.
+/// Finds a note by name or alias.
 pub(super) fn find(name: &str) -> Option<&'static Note> {
     BY_NAME.get(name).copied()
 }
 
-/// Whether a name starts with `_` and is a key that notes look for in objects: no object has it by itself.
+/// True if the name starts with `_` and is a key that notes read in objects. No object has it by itself.
 pub(crate) fn is_added_key(name: &str) -> bool {
     let first = |path: &str| path.split('.').next() == Some(name);
     name.starts_with('_') && all().any(|note| note.reads.iter().any(|path| first(path)))
 }
 
-/// Whether notes read that path of objects, and all that do read something else where it is not there.
+/// True if notes read this path of objects and all of them fall back to another path.
 pub(crate) fn does_without(path: &str) -> bool {
     let mut readers = all().filter(|note| note.reads.contains(&path)).peekable();
     let has_other = |note: &Note| note.reads.iter().any(|read| !read.starts_with('_'));
@@ -340,7 +340,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Note> {
     FAMILIES.iter().flat_map(|(_, notes)| notes.iter())
 }
 
-/// The name of a note, or among others that are known, that a mistyped one most likely means.
+/// Returns the name of a note, or one of the others, that a misspelled name most likely means.
 pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let notes = all()
         .flat_map(Note::names)
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn null_never_fails_a_note() {
-        // A missing divisor is zero.
+        // A missing divisor counts as zero.
         const DIVIDE: [&str; 2] = ["div", "mod"];
         let entropy = Entropy::seeded([0; 32]);
         let data = Data::new().random(&entropy);

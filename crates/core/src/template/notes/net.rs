@@ -105,7 +105,7 @@ fn domain_bare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(bare(call.text(0))).into())
 }
 
-/// The host in a web address. The host of a host is itself.
+/// Returns the host in a URL. A plain host is returned as it is.
 fn host(text: &str) -> &str {
     let mut rest = text;
     loop {

@@ -1,10 +1,10 @@
-//! Numbers, exact as long as they are integers.
+//! Numbers. Integers are exact.
 
 use std::cmp::Ordering;
 
 use crate::value::Node;
 
-/// An integer of up to 64 bits and what is made of such, or a float.
+/// An integer that results from 64-bit integers, or a float.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     Int(i128),
@@ -12,7 +12,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// The number that a value is; nothing for what is of another type.
+    /// Returns the number that a value is; `None` for other types.
     pub(crate) fn of(node: &Node) -> Option<Number> {
         match node {
             Node::Int(n) => Some(Number::Int(i128::from(*n))),
@@ -22,8 +22,8 @@ impl Number {
         }
     }
 
-    /// The number that a value stands for: null is 0, true 1, false 0, text what it spells. Nothing for what is none,
-    /// and for what is not finite.
+    /// Converts a value to a number: null is 0, true 1, false 0, text the number that it contains. `None` for other values
+    /// and for numbers that are not finite.
     pub(crate) fn read(node: &Node) -> Option<Number> {
         match node {
             Node::Null => Some(Number::Int(0)),
@@ -43,7 +43,7 @@ impl Number {
         }
     }
 
-    /// The nearest float.
+    /// Returns the nearest float.
     #[expect(clippy::cast_precision_loss, reason = "floats are not exact")]
     pub(crate) fn float(self) -> f64 {
         match self {
@@ -52,7 +52,7 @@ impl Number {
         }
     }
 
-    /// The integer that is left when decimals are cut off; nothing beyond 64 bits.
+    /// Truncates the decimals; `None` beyond 64 bits.
     pub(crate) fn truncated(self) -> Option<i128> {
         const LOWEST: f64 = -9_223_372_036_854_775_808.0; // -2^63
         const BEYOND: f64 = 18_446_744_073_709_551_616.0; // 2^64
@@ -66,7 +66,7 @@ impl Number {
         }
     }
 
-    /// The value: an integer where the number is whole and has no more than 64 bits, else a float.
+    /// Returns the value: an integer if the number is whole and fits in 64 bits, else a float.
     pub(crate) fn into_node(self) -> Node {
         let whole = match self {
             Number::Float(n) if n.fract() != 0.0 => None,
@@ -79,7 +79,7 @@ impl Number {
         integer.unwrap_or(Node::Float(self.float()))
     }
 
-    /// Which of two is greater; nothing with a float that is no number.
+    /// Compares two numbers; `None` if one is NaN.
     pub(crate) fn order(self, other: Number) -> Option<Ordering> {
         match (self, other) {
             (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
@@ -90,7 +90,7 @@ impl Number {
     }
 }
 
-/// The exact order of a 64-bit integer and a float, without rounding the integer.
+/// Compares a 64-bit integer and a float exactly, without rounding the integer.
 fn order_mixed(a: i128, b: f64) -> Option<Ordering> {
     const BEYOND: f64 = 1e30;
     if b.is_nan() {

@@ -1,4 +1,4 @@
-//! Amounts of resources: `250m` of a CPU, `2Gi` of memory.
+//! Resource quantities: `250m` of a CPU, `2Gi` of memory.
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
@@ -53,10 +53,10 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// More than any quantity takes as text.
+/// More than the length of any quantity as text.
 const TEXT: usize = 64;
 
-/// Reading a quantity, and writing one, take as long as some expressions.
+/// Parsing and formatting a quantity cost as much as several expressions.
 const STEPS_A_QUANTITY: u64 = 16;
 
 fn parse<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -90,7 +90,7 @@ fn combine<'d>(
     Ok(Node::from(result.to_string()).into())
 }
 
-/// An argument as a quantity: text, or a number of units.
+/// Reads an argument as a quantity: text, or a number of units.
 fn read(call: &mut Call<'_, '_>, position: usize) -> Result<Quantity, Failure> {
     call.budget.step(STEPS_A_QUANTITY)?;
     let quantity = match call.node(position) {
@@ -105,7 +105,7 @@ fn read(call: &mut Call<'_, '_>, position: usize) -> Result<Quantity, Failure> {
     quantity.map_err(|error| refused(call, error))
 }
 
-/// The text is not quoted: it may be secret.
+/// The text is not quoted because it may be secret.
 fn refused(call: &Call<'_, '_>, error: QuantityError) -> Failure {
     Failure::refused(format!("`{}`: {error}", call.note.name))
 }

@@ -1,4 +1,4 @@
-//! Random texts, for what is made once and kept: passwords, keys, identifiers.
+//! Random texts, for values that are generated once and stored: passwords, keys, identifiers.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
@@ -7,7 +7,7 @@ use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::{Node, hex_digits};
 
-/// A note that draws as many of something as it is told.
+/// A note that draws as many elements as its argument says.
 const DRAWS: Note = Note {
     params: &[Type::Int],
     result: Type::Text,
@@ -49,7 +49,7 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Draws bytes, at a step for each two: a hash is made for each block of them.
+/// Draws bytes at one step per two bytes, because each block of them needs a hash.
 fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
     call.budget.step(1 + count as u64 / 2)?;
     call.budget.text(count)?;
@@ -63,7 +63,7 @@ fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
     Ok(entropy.draw(count))
 }
 
-/// How many are wanted.
+/// Returns the requested number.
 fn wanted(call: &Call<'_, '_>) -> Result<usize, Failure> {
     match call.node(0) {
         Node::Int(n) if *n < 0 => {
@@ -76,7 +76,7 @@ fn wanted(call: &Call<'_, '_>) -> Result<usize, Failure> {
 
 fn alphanumeric<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    // Four times as many as there are characters; what lies beyond is drawn again, so that all are equally likely.
+    // Four times the number of characters. Bytes beyond are drawn again, so that all characters are equally likely.
     const BEYOND: u8 = 248;
     let count = wanted(call)?;
     call.budget.text(count)?;

@@ -1,6 +1,6 @@
-//! Functions that others have and that templates here cannot call, each with its reason.
+//! Functions of other engines that templates here cannot call, each with the reason.
 
-/// Functions that are refused for one reason.
+/// Functions that are unavailable for one reason.
 struct Refused {
     names: &'static [&'static str],
     /// Completes the sentence `<name> …`.
@@ -79,7 +79,7 @@ static REFUSED: &[Refused] = &[
     },
 ];
 
-/// Why a name cannot be called, and what to write instead; nothing for a name that is not known either.
+/// Returns why a name cannot be called and what to write instead; `None` for an unknown name.
 pub(in crate::template) fn refused(name: &str) -> Option<(String, Option<&'static str>)> {
     let found = REFUSED.iter().find(|one| one.names.contains(&name))?;
     let message = format!("`{name}` {}", found.reason);

@@ -1,10 +1,9 @@
-//! Notes by what they are for: by words of their names and descriptions, by words that mean the same, and by the names of
-//! functions of Sprig and Helm.
+//! Searches notes by words of their names and descriptions, by synonyms, and by the names of functions of Sprig and Helm.
 
 use super::doc::{NoteDoc, notes};
 use super::elsewhere;
 
-/// Words that mean the same to somebody who looks for a note.
+/// Synonyms in searches for notes.
 static SYNONYMS: &[&[&str]] = &[
     &[
         "password",
@@ -64,26 +63,26 @@ static SYNONYMS: &[&[&str]] = &[
     &["valid", "validate", "check", "isvalid"],
 ];
 
-/// Words that tell notes apart no better than none.
+/// Words that do not distinguish notes.
 const IDLE: [&str; 18] = [
     "a", "an", "the", "to", "of", "in", "into", "from", "for", "with", "and", "as", "how", "is",
     "on", "by", "value", "two",
 ];
 
-/// How well a word fits a note: the name itself, a function that it replaces, a part of the name, its domain, its
+/// The scores of a match: the name itself, a function that the note replaces, a part of the name, its domain, its
 /// description.
 const NAME: u32 = 100;
 const FUNCTION: u32 = 80;
 const PART: u32 = 30;
 const DOMAIN: u32 = 12;
 const DOC: u32 = 10;
-/// A word that means the same counts so many times less.
+/// The divisor of the score for a synonym.
 const SYNONYM: u32 = 2;
 
-/// The notes for what `words` say, the best first.
+/// Finds the notes for `words`, best match first.
 ///
-/// Upper and lower case don't count. A note fits if each of the words does, as it stands or as one that means the same.
-/// Where no note fits them all, those that fit the most are found.
+/// The search ignores case. A note matches if each word matches, as written or as a synonym. If no note matches all words,
+/// those that match the most are returned.
 pub fn search_notes(words: &str) -> Vec<NoteDoc> {
     let words = words.to_lowercase();
     let given: Vec<&str> = words
@@ -109,12 +108,12 @@ pub fn search_notes(words: &str) -> Vec<NoteDoc> {
         .max()
         .unwrap_or_default();
     found.retain(|(fitting, ..)| *fitting == most);
-    // Stable: of equally good ones the order of names stays.
+    // The sort is stable: equal scores stay sorted by name.
     found.sort_by_key(|(_, score, _)| std::cmp::Reverse(*score));
     found.into_iter().map(|(_, _, note)| note).collect()
 }
 
-/// What to write instead of the functions of Sprig and Helm among `words`: each with its name.
+/// Returns the replacements for the functions of Sprig and Helm among `words`, each with the name of the function.
 pub fn notes_instead(words: &str) -> Vec<(&str, &'static str)> {
     let words = words.split(|c: char| c.is_whitespace() || c == ',');
     words
@@ -138,7 +137,7 @@ fn score(note: &NoteDoc, word: &str) -> u32 {
     direct(note, word).max(others).max(replaces)
 }
 
-/// How well a word fits as it stands, or without the ending of a plural.
+/// Scores a word as written, or without the ending of a plural.
 fn direct(note: &NoteDoc, word: &str) -> u32 {
     let (given, word) = (word, stem(word));
     let names = || {
@@ -154,7 +153,7 @@ fn direct(note: &NoteDoc, word: &str) -> u32 {
     if names().any(|name| name == word) {
         return FUNCTION;
     }
-    // Short words are parts of too many others.
+    // Short words are parts of too many names.
     if word.len() > 2 && names().any(|name| name.contains(word)) {
         return PART;
     }
@@ -178,7 +177,7 @@ fn stem(word: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// What somebody types, and a note that must be among the first few.
+    /// A search, and a note that must be among the first results.
     const SEARCHES: &[(&str, &str)] = &[
         ("base64", "toBase64"),
         ("decode base64", "fromBase64"),

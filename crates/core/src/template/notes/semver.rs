@@ -1,4 +1,4 @@
-//! Versions and constraints on them.
+//! Versions and version constraints.
 
 mod constraint;
 
@@ -10,10 +10,10 @@ use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
-/// Longer texts are no versions.
+/// The maximum length of a version.
 const LONGEST: usize = 256;
 
-/// Reading a version takes as long as some expressions.
+/// Parsing a version costs as much as several expressions.
 const STEPS_A_VERSION: u64 = 8;
 
 pub(super) static NOTES: &[Note] = &[
@@ -125,19 +125,24 @@ fn satisfies<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let Some(version) = version(call, 0)? else {
         return Ok(false.into());
     };
-    // There may be a version in every other byte.
+    // Every other byte may hold a version.
     let bytes = call.text(1).len().min(constraint::LONGEST);
     call.budget.step(STEPS_A_VERSION / 2 * bytes as u64)?;
     Ok(constraint::holds(call.text(1), &version).into())
 }
 
-/// The version that an argument is.
+/// Returns whether a version satisfies a constraint; `None` if the constraint is malformed.
+pub(in crate::template) fn check(constraint: &str, version: &Version) -> Option<bool> {
+    constraint::check(constraint, version)
+}
+
+/// Parses an argument as a version.
 fn version(call: &mut Call<'_, '_>, position: usize) -> Result<Option<Version>, Failure> {
     call.budget.step(STEPS_A_VERSION)?;
     Ok(parse(call.text(position)))
 }
 
-/// The next version; the one after a prerelease is its release.
+/// Returns the next version. The next version of a prerelease is its release.
 fn next(version: &Version, part: &str) -> Option<Version> {
     let Version {
         major,
@@ -154,17 +159,17 @@ fn next(version: &Version, part: &str) -> Option<Version> {
     })
 }
 
-/// Reads a version. A `v` may stand before it, minor and patch may be left out, and numbers may start with
-/// zeros, as those of dates do: `v1`, `2026.05`.
+/// Parses a version. A leading `v` is permitted, minor and patch are optional, and numbers may start with zeros, as in
+/// dates: `v1`, `2026.05`.
 ///
-/// Source: Semantic Versioning 2.0.0; what more is read is what Masterminds/semver's `NewVersion` reads.
-fn parse(text: &str) -> Option<Version> {
+/// Source: Semantic Versioning 2.0.0; the additional forms are those of Masterminds/semver's `NewVersion`.
+pub(in crate::template) fn parse(text: &str) -> Option<Version> {
     if text.len() > LONGEST {
         return None;
     }
     let text = text.strip_prefix('v').unwrap_or(text);
     let (text, build) = match text.split_once('+') {
-        // Nothing behind the sign is no build, and neither is it a version.
+        // A sign without anything after it is not a build, so this is not a version.
         Some((_, "")) => return None,
         Some((text, build)) => (text, BuildMetadata::new(build).ok()?),
         None => (text, BuildMetadata::EMPTY),

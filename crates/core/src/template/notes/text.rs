@@ -1,4 +1,4 @@
-//! Texts. The value comes first: `replace .spec.name "_" "-"`.
+//! Texts. The value is the first argument: `replace .spec.name "_" "-"`.
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
@@ -110,13 +110,13 @@ fn to_upper<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     map_chars(call, str::to_ascii_uppercase, char::to_uppercase)
 }
 
-/// Maps each character by itself, as Go does; characters that would become several stay as they are.
+/// Maps each character separately, as Go does. A character that would become several is left unchanged.
 fn map_chars<'d, C: Iterator<Item = char>>(
     call: &mut Call<'_, 'd>,
     ascii: fn(&str) -> String,
     map: fn(char) -> C,
 ) -> Result<Value<'d>, Failure> {
-    // A character in the other case may take a byte or two more: paid for in full.
+    // A character in the other case may be a byte or two longer; the budget is charged for all of it.
     call.budget
         .text(call.args[0].node().as_str().map_or(0, str::len))?;
     if call.text(0).is_ascii() {
@@ -153,7 +153,7 @@ fn split<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     call.budget.take(call.args[0].node().heap_bytes())?;
     let (text, separator) = (call.text(0), call.text(1));
     let items: Vec<Node> = match separator {
-        // Each character by itself, without the empty ends that `str::split` gives.
+        // Split by characters, without the empty ends that `str::split` returns.
         "" => text
             .chars()
             .map(|c| Node::from(&*c.encode_utf8(&mut [0; 4])))
@@ -236,7 +236,7 @@ fn camel_to_kebab<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(out).into())
 }
 
-/// Whether a byte behind the first is a capital that begins a word: after a small letter, or as the last of several
+/// True if a byte after the first is a capital that begins a word: after a lower-case letter, or the last of several
 /// capitals.
 fn begins_word(bytes: &[u8], at: usize) -> bool {
     let (before, after) = (

@@ -1,9 +1,9 @@
 //! The present time, timestamps and durations.
 //!
-//! Timestamps are RFC 3339, or a date alone, which is its midnight in UTC; what cannot be read is the zero
-//! value. Times of the day are in UTC.
+//! A timestamp is RFC 3339, or a date alone for midnight UTC. A text that cannot be parsed counts as the zero value. Times
+//! of the day are in UTC.
 
-mod layout;
+pub(in crate::template) mod layout;
 
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, Weekday};
@@ -16,7 +16,7 @@ use crate::template::error::Failure;
 use crate::value::Node;
 use crate::window::time_of_day;
 
-/// A note that asks for the present time.
+/// A note that reads the present time.
 const CLOCK: Note = Note {
     params: &[Type::Text],
     clock: true,
@@ -151,13 +151,13 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Reading a timestamp or a duration takes as long as some expressions.
+/// Parsing a timestamp or a duration costs as much as several expressions.
 const STEPS_A_TIME: u64 = 8;
 
-/// Longer texts are no durations.
+/// The maximum length of a duration.
 const LONGEST: usize = 256;
 
-/// More than any of the short texts takes.
+/// More than the length of any of the short texts.
 const SHORT_TEXT: usize = 64;
 
 fn time_ago<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -215,14 +215,14 @@ fn duration_add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(go_text(sum)).into())
 }
 
-/// How long ago the first argument is.
+/// Returns the time since the first argument.
 fn age(call: &mut Call<'_, '_>) -> Result<Option<SignedDuration>, Failure> {
     call.budget.step(STEPS_A_TIME)?;
     let time = moment(call.text(0)).and_then(|(time, offset)| offset.to_timestamp(time).ok());
     Ok(time.map(|time| call.data.now().duration_since(time)))
 }
 
-/// The duration that an argument is, in nanoseconds.
+/// Parses an argument as a duration in nanoseconds.
 fn duration_of(call: &mut Call<'_, '_>, position: usize) -> Result<Option<i128>, Failure> {
     call.budget.step(STEPS_A_TIME)?;
     Ok(signed(call.text(position)))
@@ -245,9 +245,9 @@ fn in_window(call: &Call<'_, '_>) -> bool {
     }
 }
 
-/// A timestamp as the clock reads where it was written, and how far that is from UTC.
+/// Parses a timestamp to its local date and time and its offset from UTC.
 ///
-/// Source: RFC 3339, section 5.6, with capitals; a date alone is its midnight in UTC.
+/// Source: RFC 3339, section 5.6, with upper-case letters; a date alone is midnight UTC.
 fn moment(text: &str) -> Option<(DateTime, Offset)> {
     let text = text.trim();
     let shape = text.bytes().take(19).map(|b| match b {
@@ -262,7 +262,7 @@ fn moment(text: &str) -> Option<(DateTime, Offset)> {
             let pieces = pieces()?;
             let offset = pieces.to_numeric_offset()?;
             let time = pieces.date().to_datetime(pieces.time()?);
-            // What lies beyond the first and the last moment is none.
+            // A time outside the supported range is not a timestamp.
             offset.to_timestamp(time).ok()?;
             Some((time, offset))
         }
@@ -270,7 +270,7 @@ fn moment(text: &str) -> Option<(DateTime, Offset)> {
     }
 }
 
-/// Whether this is what may follow the seconds: a fraction, and then `Z` or `+02:00`.
+/// True if the text is valid after the seconds: an optional fraction, then `Z` or an offset such as `+02:00`.
 fn is_zone(text: &str) -> bool {
     let digit = |c: char| c.is_ascii_digit();
     let zone = match text.strip_prefix('.') {
@@ -286,7 +286,7 @@ fn is_zone(text: &str) -> bool {
 /// The nanoseconds in a second.
 const NANOS: i128 = 1_000_000_000;
 
-/// The nanoseconds of a duration, which may be negative.
+/// Parses a duration, which may be negative, to nanoseconds.
 fn signed(text: &str) -> Option<i128> {
     let text = text.trim();
     let (negative, text) = match text.strip_prefix('-') {
@@ -300,10 +300,10 @@ fn signed(text: &str) -> Option<i128> {
     Some(if negative { -nanos } else { nanos })
 }
 
-/// A duration as Go prints it: `1h30m0s`, `1.5s`, `250ms`, `0s`.
+/// Formats a duration as Go does: `1h30m0s`, `1.5s`, `250ms`, `0s`.
 ///
 /// Source: Go's `time.Duration.String`.
-fn go_text(nanos: i128) -> String {
+pub(in crate::template) fn go_text(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     let second = NANOS.unsigned_abs();
@@ -324,10 +324,10 @@ fn go_text(nanos: i128) -> String {
     }
 }
 
-/// A number of units with its decimals, without zeros at the end.
+/// Formats a number of units with decimals, without trailing zeros.
 fn decimal(nanos: u128, unit: u128) -> String {
     let whole = nanos / unit;
-    // The digits of the unit but for its 1 are as many as there are decimals.
+    // The digits of the unit after its leading 1 are as many as the decimals.
     let fraction = (unit + nanos % unit).to_string();
     match fraction[1..].trim_end_matches('0') {
         "" => whole.to_string(),

@@ -1,10 +1,10 @@
-//! The ends of texts, and what texts contain.
+//! Prefixes, suffixes and contents of texts.
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
-/// A note of two texts.
+/// A note with two texts as arguments.
 const TWO: Note = Note {
     min_args: 2,
     max_args: Some(2),
@@ -71,7 +71,7 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// The first argument cut by `cut`, which is given all; itself where nothing is cut off.
+/// Cuts the first argument with `cut`, which receives all arguments; returns it unchanged if nothing is cut off.
 fn cut<'d>(
     call: &mut Call<'_, 'd>,
     cut: impl for<'t> Fn(&'t str, &str) -> &'t str,
@@ -95,7 +95,7 @@ fn trim<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     if call.len() == 1 {
         return trim_space(call);
     }
-    // Each character of the text is looked for among the others.
+    // Each character of the text is searched for in the second argument.
     let steps = call
         .text(0)
         .len()

@@ -1,10 +1,10 @@
-//! What values are.
+//! Types of values.
 
 use super::{Call, Note, PLAIN, Run, Type, Value};
 use crate::template::error::Failure;
 use crate::value::Node;
 
-/// A note that asks something of one value.
+/// A note that tests one value.
 const ASKS: Note = Note {
     result: Type::Bool,
     ..PLAIN
@@ -85,7 +85,7 @@ pub(super) static NOTES: &[Note] = &[
     },
 ];
 
-/// The type in the words that templates compare with.
+/// Returns the type in the words that templates compare with.
 fn word(node: &Node) -> &'static str {
     match node {
         Node::Null => "null",

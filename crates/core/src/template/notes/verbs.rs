@@ -1,6 +1,6 @@
-//! Formats and their verbs, as Go's fmt.Sprintf has them.
+//! Formats and verbs of Go's fmt.Sprintf.
 //!
-//! Source: Go's package fmt, "Printing". One difference: `%v` writes floats exactly, without an exponent.
+//! Source: Go's package fmt, "Printing". One difference, for Katalogs: `%v` writes floats exactly, without an exponent.
 
 mod float;
 mod number;
@@ -11,22 +11,22 @@ use crate::template::error::Failure;
 use crate::template::print;
 use crate::value::Node;
 
-/// Widths and precisions beyond this are taken for nonsense, as in Go.
+/// Larger widths and precisions are invalid, as in Go.
 const LARGEST: usize = 1_000_000;
 
-/// Formatting one value takes as long as some expressions.
+/// Formatting one value costs as much as several expressions.
 const STEPS_A_VALUE: u64 = 4;
 
 /// A value to be formatted.
 #[derive(Clone, Copy)]
 pub(super) struct Arg<'a> {
     pub(super) node: &'a Node,
-    /// Whether it does not come from the data: its integers are of Go's type `int`, those of data `int64`.
+    /// True if it is not from the data. Its integers are then of Go's type `int`; those of data are `int64`.
     pub(super) constant: bool,
 }
 
 impl<'a> Arg<'a> {
-    /// A part of a list or a map: no constant is one of those, so this is data, or was copied from it.
+    /// A part of a list or a map. No constant is a list or a map, so the part is from the data, or a copy of it.
     fn within(node: &'a Node) -> Arg<'a> {
         Arg {
             node,
@@ -34,7 +34,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// The name of the type in Go; nothing for null.
+    /// Returns the name of the Go type; `None` for null.
     fn type_name(self) -> Option<&'static str> {
         match self.node {
             Node::Null => None,
@@ -63,21 +63,23 @@ struct Flags {
     precision: Option<usize>,
 }
 
-/// Where a format is read, and which argument is next.
+/// The position in a format and the next argument.
 struct Cursor<'f> {
     rest: &'f str,
     arg: usize,
-    /// Whether any argument was asked for by number: then none can be left over.
+    /// True if any argument was selected by number. Unused arguments are then not reported.
     reordered: bool,
-    /// Whether the current verb's argument numbers make sense.
+    /// True if the argument numbers of the current verb are valid.
     sound: bool,
 }
 
-/// Writes a formatted text.
+/// Prints formatted text.
 pub(super) struct Printer<'a> {
     out: String,
     args: &'a [Arg<'a>],
     flags: Flags,
+    /// True if `%v` writes floats exactly, without an exponent.
+    exact: bool,
     budget: &'a mut Budget,
 }
 
@@ -87,11 +89,18 @@ impl<'a> Printer<'a> {
             out: String::new(),
             args,
             flags: Flags::default(),
+            exact: true,
             budget,
         }
     }
 
-    /// The text of a format and the arguments.
+    /// Returns a printer whose `%v` writes floats as Go does.
+    pub(super) fn like_go(mut self) -> Printer<'a> {
+        self.exact = false;
+        self
+    }
+
+    /// Prints a format and its arguments.
     pub(super) fn printf(mut self, format: &str) -> Result<String, Failure> {
         let mut cursor = Cursor {
             rest: format,
@@ -112,8 +121,8 @@ impl<'a> Printer<'a> {
         Ok(self.out)
     }
 
-    /// All arguments by `%v`: spaces between any two and a line break at the end, or spaces only between two that are
-    /// no texts.
+    /// Prints all arguments with `%v`. With `line`, spaces separate all arguments and a line break ends the text; else
+    /// spaces separate only arguments that are both not texts.
     pub(super) fn print(mut self, line: bool) -> Result<String, Failure> {
         let mut text_before = true;
         for (at, arg) in self.args.iter().enumerate() {
@@ -130,7 +139,7 @@ impl<'a> Printer<'a> {
         Ok(self.out)
     }
 
-    /// One verb, from behind its percent sign.
+    /// Prints one verb, from after its percent sign.
     fn verb(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         self.flags = Flags::default();
         cursor.sound = true;
@@ -168,7 +177,7 @@ impl<'a> Printer<'a> {
             Some(arg) => {
                 cursor.arg += 1;
                 if verb == 'v' {
-                    // These two ask for forms of Go's own values, which have no meaning here.
+                    // These two select forms of Go's own values, which have no meaning here.
                     self.flags.sharp = false;
                     self.flags.plus = false;
                 }
@@ -234,7 +243,7 @@ impl<'a> Printer<'a> {
         self.write(")")
     }
 
-    /// One value by one verb.
+    /// Prints one value with one verb.
     fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
         self.budget.step(STEPS_A_VALUE)?;
         if verb == 'T' {
@@ -314,7 +323,7 @@ impl<'a> Printer<'a> {
         print::append(&mut self.out, text, self.budget)
     }
 
-    /// Text, filled up to the width: in characters, with spaces, or with zeros on the left.
+    /// Pads a text to the width: in characters, with spaces, or with zeros on the left.
     fn pad(&mut self, text: &str) -> Result<(), Failure> {
         let width = self.flags.width.unwrap_or(0);
         if width == 0 {
@@ -343,7 +352,7 @@ impl Cursor<'_> {
         rest.is_some()
     }
 
-    /// A decimal number, if there is one. One that is too large swallows the rest of the format.
+    /// Reads a decimal number, if there is one. One that is too large consumes the rest of the format.
     fn number(&mut self) -> Option<usize> {
         let digits = self.rest.len()
             - self
@@ -361,7 +370,7 @@ impl Cursor<'_> {
         number
     }
 
-    /// An argument number, `[2]`: whether there was one that can be read.
+    /// Reads an argument number, `[2]`. Returns whether there was a valid one.
     fn index(&mut self, args: usize) -> bool {
         let Some(inside) = self.rest.strip_prefix('[') else {
             return false;
@@ -387,7 +396,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A width or precision that is an argument, which has to be an integer of a sensible size.
+    /// Reads a width or precision from an argument, which must be an integer of a valid size.
     fn star(&mut self, args: &[Arg<'_>]) -> Option<isize> {
         let arg = args.get(self.arg)?;
         self.arg += 1;

@@ -1,4 +1,4 @@
-//! YAML and JSON in texts: read and written at the budget's cost.
+//! Reads and writes YAML and JSON in texts, charged to the budget.
 
 use std::{fmt, io};
 
@@ -9,19 +9,19 @@ use crate::template::budget::Budget;
 use crate::template::error::Failure;
 use crate::value::{Key, Node, PlainNumbers};
 
-/// Nested lists and maps allowed.
+/// The maximum nesting of lists and maps.
 const MAX_DEPTH: usize = 64;
 
-/// Values that aliases may stand for, all together.
+/// The maximum number of values that aliases expand to, in total.
 const MAX_REPLAYED: usize = 10_000;
 
-/// Reading a value takes as long as some expressions.
+/// Reading a value costs as much as several expressions.
 const STEPS_A_VALUE: u64 = 4;
 
-/// The value that a text is in JSON or else in YAML; nothing if it is neither.
+/// Parses a text as JSON or else as YAML; `None` if it is neither.
 ///
-/// A byte is a step, as reading is slow, and every value is paid for before it is built, also where an alias repeats
-/// it.
+/// A byte costs a step, because reading is slow. Every value is charged before it is built, including those that an alias
+/// repeats.
 pub(super) fn read(text: &str, budget: &mut Budget) -> Result<Option<Node>, Failure> {
     budget.step(text.len() as u64)?;
     let depth = budget.depth;
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, budget: &mut Budget) -> Result<Option<Node>, Fail
     spent.map_or(Ok(parsed), Err)
 }
 
-/// What is left to spend, and the failure once that is nothing.
+/// The remaining budget, and the failure once it is exhausted.
 struct Reader<'b> {
     budget: &'b mut Budget,
     spent: Option<Failure>,
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 }
 
-/// Compact JSON with sorted keys and numbers as in text; floats that JSON cannot write are null.
+/// Writes compact JSON with sorted keys and numbers as in text. Floats that JSON cannot represent become null.
 pub(super) fn to_json(node: &Node, budget: &mut Budget) -> Result<String, Failure> {
     let mut writer = Writer {
         out: Vec::new(),
@@ -172,12 +172,12 @@ pub(super) fn to_json(node: &Node, budget: &mut Budget) -> Result<String, Failur
     match (written, writer.spent) {
         (Ok(()), _) => Ok(String::from_utf8(writer.out).unwrap_or_default()),
         (Err(_), Some(failure)) => Err(failure),
-        // A node is made of what JSON has.
+        // A node contains only types that JSON has.
         (Err(error), None) => Err(Failure::refused(format!("cannot write JSON: {error}"))),
     }
 }
 
-/// Takes every piece from the budget before it keeps it.
+/// Charges the budget for every piece before it stores it.
 struct Writer<'b> {
     out: Vec<u8>,
     budget: &'b mut Budget,

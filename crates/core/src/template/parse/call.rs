@@ -1,9 +1,10 @@
-//! Calls, and what can be said about them before they run.
+//! Calls, and the checks that are possible before they run.
 
 use std::sync::Arc;
 
 use super::super::TemplateError;
 use super::super::ast::{CallExpr, Expr, Kind};
+use super::super::dialect::Katalog;
 use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;
@@ -11,30 +12,29 @@ use super::lexer::{self, Token};
 use super::{Parser, foreign, order, place};
 use crate::diagnostics::Code;
 
-impl Parser<'_> {
-    /// A note with its arguments; `piped` says that a pipeline will add one.
+impl Parser<'_, Katalog> {
+    /// Parses a note with its arguments. `piped` is true if a pipeline will add one.
     ///
     /// # Errors
-    /// An unknown note. Whatever is wrong with the arguments is reported besides, so that the action is
-    /// read on.
+    /// An unknown note. Problems with the arguments are reported separately, so that parsing of the action continues.
     pub(super) fn call(
         &mut self,
         name: Token,
-        operands: Vec<Operand>,
+        operands: Vec<Operand<Katalog>>,
         piped: bool,
     ) -> Result<Expr, TemplateError> {
         let word = self.slice(name);
-        let function = self.functions.find(word).map(Arc::clone);
+        let function = self.context.functions.find(word).map(Arc::clone);
         let note = notes::find(word);
         if function.is_none() && note.is_none() {
-            // What stands behind it belongs to whatever was meant.
+            // The text after it belongs to the intended name.
             return Err(self.unknown(name));
         }
         let mut args = Vec::with_capacity(operands.len());
         for operand in operands {
             args.push(match operand {
                 Operand::Expr(expr) => expr,
-                // A note among arguments is called without any.
+                // A note among the arguments is called without arguments.
                 Operand::Note(inner) => match self.call(inner, Vec::new(), false) {
                     Ok(expr) => expr,
                     Err(error) => {
@@ -53,16 +53,18 @@ impl Parser<'_> {
         let ordered = order::meant(note, &args, piped);
         let is_sound = self.check(note, name, &args, piped, ordered.as_deref());
         if let Some(meant) = ordered.filter(|_| is_sound) {
-            self.warnings.push(order::warning(name, &meant, piped));
+            self.context
+                .warnings
+                .push(order::warning(name, &meant, piped));
         }
         if let Some(warning) = order::helms_lookup(note, &args, name) {
-            self.warnings.push(warning);
+            self.context.warnings.push(warning);
         }
-        self.marks.note(note, name.at);
+        self.context.marks.note(note, name.at);
         if note.name == "default" && !piped && fallback_first(&mut args) {
             let message =
                 "the fallback comes first; this is read with the constant as the fallback";
-            self.warnings.push(TemplateError {
+            self.context.warnings.push(TemplateError {
                 code: Code::FallbackFirst,
                 hint: Some("write the value last, or pipe it: `{{ .spec.x | default 1 }}`".into()),
                 ..lexer::error(name.at, name.end, message)
@@ -77,7 +79,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What to say of a name that no note has.
+    /// Returns the error for an unknown note.
     fn unknown(&self, name: Token) -> TemplateError {
         let word = self.slice(name);
         if let Some((message, hint)) = notes::refused(word) {
@@ -88,7 +90,7 @@ impl Parser<'_> {
             };
         }
         let near = || {
-            let near = notes::nearest(word, self.functions.names())?;
+            let near = notes::nearest(word, self.context.functions.names())?;
             Some(format!("did you mean `{near}`?"))
         };
         let message = format!("unknown note `{word}`");
@@ -102,7 +104,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A note of the user, which takes no arguments.
+    /// Parses a call of a user's note, which takes no arguments.
     fn call_function(
         &mut self,
         function: &Arc<Function>,
@@ -117,15 +119,15 @@ impl Parser<'_> {
                 ..lexer::error(name.at, name.end, &message)
             });
         }
-        self.marks.function(function, name.at);
+        self.context.marks.function(function, name.at);
         Ok(Expr {
             at: place(name.at),
             kind: Kind::Function(Arc::clone(function)),
         })
     }
 
-    /// Reports a wrong number of arguments, and constants of a wrong type; whether there is none of that. `ordered` is the
-    /// call as it should be where its arguments are in another order.
+    /// Reports a wrong number of arguments and constants of a wrong type; returns true if there are none. `ordered` is the
+    /// corrected call if the arguments are in another order.
     fn check(
         &mut self,
         note: &Note,
@@ -169,10 +171,10 @@ impl Parser<'_> {
     }
 }
 
-/// Puts the arguments of a `default` that is not piped into the note's order; yes if they were not.
+/// Swaps the arguments of a `default` that is not piped into the note's order; returns whether it did.
 ///
-/// The fallback comes first, but documents also show `default .spec.tag "latest"`: where only the second
-/// argument is a constant, it must be the fallback.
+/// The fallback comes first, but documentation also shows `default .spec.tag "latest"`. If only the second argument is a
+/// constant, it must be the fallback.
 fn fallback_first(args: &mut [Expr]) -> bool {
     if let [value, fallback] = args
         && value.literal().is_none()

@@ -2,29 +2,23 @@
 
 use super::super::TemplateError;
 use super::super::ast::{Expr, Kind, LoopVars, Store};
-use super::super::notes;
+use super::super::dialect::Dialect;
 use super::lexer::{self, Tok, Token};
 use super::{MOST_VARIABLES, Parser, foreign, literal, place};
 use crate::diagnostics::{Code, did_you_mean};
 use crate::value::{Key, Node};
 
-/// An operand, or the name of a note that waits for its arguments.
-pub(super) enum Operand {
-    Expr(Expr),
+/// An operand, or the name of a note whose arguments follow.
+pub(in crate::template) enum Operand<D: Dialect> {
+    Expr(Expr<D>),
     Note(Token),
 }
 
-/// The names that root data may have; one of these without its dot is taken for the path.
-const ROOTS: [&str; 14] = [
-    "metadata", "spec", "status", "children", "item", "value", "external", "cross", "git",
-    "docker", "metrics", "health", "previous", "inputs",
-];
-
-impl Parser<'_> {
-    /// A pipeline, and where its value goes: `$x := …`, `$x = …` or neither.
+impl<D: Dialect> Parser<'_, D> {
+    /// Parses a pipeline and the variable that receives its value: `$x := …`, `$x = …` or none.
     ///
-    /// Nothing after an error, which is then reported and the action read to its end.
-    pub(super) fn stored_pipeline(&mut self) -> Option<(Expr, Store)> {
+    /// Returns `None` after an error, which is then reported and the rest of the action skipped.
+    pub(super) fn stored_pipeline(&mut self) -> Option<(Expr<D>, Store)> {
         let target = match (self.peek(), self.tokens.get(self.next + 1)) {
             (Some(var), Some(sign)) if var.tok == Tok::Variable => match sign.tok {
                 Tok::Declare | Tok::Assign => Some((var, sign.tok)),
@@ -44,8 +38,8 @@ impl Parser<'_> {
         Some((expr, self.or_report(store)?))
     }
 
-    /// What a `range` goes over, and the variables that it sets.
-    pub(super) fn range_head(&mut self) -> Option<(Expr, LoopVars)> {
+    /// Parses the collection of a `range`, and the variables that it sets.
+    pub(super) fn range_head(&mut self) -> Option<(Expr<D>, LoopVars)> {
         let toks: Vec<Tok> = self.tokens[self.next..]
             .iter()
             .take(4)
@@ -113,7 +107,7 @@ impl Parser<'_> {
             })
     }
 
-    fn pipeline_or_report(&mut self) -> Option<Expr> {
+    pub(super) fn pipeline_or_report(&mut self) -> Option<Expr<D>> {
         let result = self.pipeline();
         self.or_report(result)
     }
@@ -129,15 +123,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Commands between bars.
-    fn pipeline(&mut self) -> Result<Expr, TemplateError> {
+    /// Parses commands separated by bars.
+    fn pipeline(&mut self) -> Result<Expr<D>, TemplateError> {
         let mut stages = vec![self.command(false)?];
         while self.peek().is_some_and(|token| token.tok == Tok::Pipe) {
             self.next += 1;
             stages.push(self.command(true)?);
         }
         let at = stages[0].at;
-        match <[Expr; 1]>::try_from(stages) {
+        match <[Expr<D>; 1]>::try_from(stages) {
             Ok([only]) => Ok(only),
             Err(stages) => Ok(Expr {
                 at,
@@ -146,8 +140,8 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand, or a note and its arguments.
-    fn command(&mut self, piped: bool) -> Result<Expr, TemplateError> {
+    /// Parses an operand, or a note and its arguments.
+    fn command(&mut self, piped: bool) -> Result<Expr<D>, TemplateError> {
         let start = self.peek();
         let mut operands = Vec::new();
         while let Some(token) = self.peek() {
@@ -166,7 +160,7 @@ impl Parser<'_> {
         let mut operands = operands.into_iter();
         let (first, rest) = (operands.next(), operands);
         match (first, start) {
-            (Some(Operand::Note(name)), _) => self.call(name, rest.collect(), piped),
+            (Some(Operand::Note(name)), _) => D::call(self, name, rest.collect(), piped),
             (Some(Operand::Expr(expr)), Some(start)) => {
                 let end = self.tokens[self.next - 1].end;
                 if !piped && rest.len() == 0 {
@@ -179,12 +173,7 @@ impl Parser<'_> {
                         _ => Ok(expr),
                     };
                 }
-                let what = &self.source[start.at..start.end];
-                let message = format!("`{what}…` is not a note, so it takes no arguments");
-                Err(TemplateError {
-                    hint: foreign::method(&self.source[start.at..]).map(str::to_owned),
-                    ..lexer::error(start.at, end, &message)
-                })
+                D::apply(self, (start, end), expr, rest.collect(), piped)
             }
             _ => {
                 let at = start.map_or_else(
@@ -202,8 +191,8 @@ impl Parser<'_> {
         }
     }
 
-    /// An error at `token`, with what to write instead of what other languages have there.
-    fn foreign(&self, token: Token, message: &str) -> TemplateError {
+    /// Returns an error at `token`, with a replacement for the syntax of another language.
+    pub(super) fn foreign(&self, token: Token, message: &str) -> TemplateError {
         let rest = self.source.get(token.at..).unwrap_or_default();
         TemplateError {
             hint: foreign::character(rest).map(str::to_owned),
@@ -211,12 +200,12 @@ impl Parser<'_> {
         }
     }
 
-    fn unexpected(&self, token: Token) -> TemplateError {
+    pub(super) fn unexpected(&self, token: Token) -> TemplateError {
         self.foreign(token, &format!("unexpected `{}`", self.slice(token)))
     }
 
-    /// A term and the fields behind it: `(f .x).a.b`.
-    fn operand(&mut self) -> Result<Operand, TemplateError> {
+    /// Parses a term and the fields after it: `(f .x).a.b`.
+    pub(super) fn operand(&mut self) -> Result<Operand<D>, TemplateError> {
         let Some(token) = self.peek() else {
             return Err(lexer::error(
                 self.action.1,
@@ -255,7 +244,7 @@ impl Parser<'_> {
         Ok(Operand::Expr(Expr { at, kind }))
     }
 
-    fn parenthesised(&mut self, open: Token) -> Result<Kind, TemplateError> {
+    fn parenthesised(&mut self, open: Token) -> Result<Kind<D>, TemplateError> {
         if !self.deeper() {
             return Err(lexer::error(open.at, open.end, "too many parentheses"));
         }
@@ -272,8 +261,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The fields that follow without a space.
-    fn fields(&mut self, first: Option<Key>) -> Box<[Key]> {
+    /// Parses the fields that follow without a space.
+    pub(super) fn fields(&mut self, first: Option<Key>) -> Box<[Key]> {
         let mut keys = Vec::from_iter(first);
         while let Some(token) = self.peek().filter(|t| t.tok == Tok::Field && !t.spaced) {
             keys.push(Key::new(&self.slice(token)[1..]));
@@ -282,8 +271,13 @@ impl Parser<'_> {
         keys.into()
     }
 
-    /// A constant, a note, or a root name whose dot was forgotten.
-    fn word(&mut self, token: Token) -> Result<Operand, TemplateError> {
+    /// Returns the field that follows without a space.
+    pub(super) fn dotted(&self) -> Option<Token> {
+        self.peek().filter(|t| t.tok == Tok::Field && !t.spaced)
+    }
+
+    /// Parses a constant, or a word of the dialect.
+    fn word(&mut self, token: Token) -> Result<Operand<D>, TemplateError> {
         let word = self.slice(token);
         let constant = match word {
             "true" => Some(Node::Bool(true)),
@@ -291,10 +285,9 @@ impl Parser<'_> {
             "nil" => Some(Node::Null),
             _ => None,
         };
-        let dotted = self.peek().filter(|t| t.tok == Tok::Field && !t.spaced);
         let at = place(token.at);
         if let Some(node) = constant {
-            return match dotted {
+            return match self.dotted() {
                 Some(field) => Err(self.unexpected(field)),
                 None => Ok(Operand::Expr(Expr {
                     at,
@@ -302,82 +295,15 @@ impl Parser<'_> {
                 })),
             };
         }
-        let own = self.functions.find(word).is_some();
-        let known = own || notes::find(word).is_some();
-        if ROOTS.contains(&word) && (dotted.is_some() || !known) {
-            let keys = self.fields(Some(Key::new(word)));
-            let end = self.tokens[self.next - 1].end;
-            let path = &self.source[token.at..end];
-            self.warnings.push(TemplateError {
-                code: Code::MissingDot,
-                hint: Some(format!("write `.{path}`")),
-                ..lexer::error(
-                    token.at,
-                    end,
-                    &format!("`{path}` lacks its dot; it is read as `.{path}`"),
-                )
-            });
-            return Ok(Operand::Expr(Expr {
-                at,
-                kind: Kind::Field(keys),
-            }));
-        }
-        if dotted.is_none() {
-            return Ok(Operand::Note(token));
-        }
-        if !own && notes::find(word).is_some() {
-            return Ok(self.glued(token));
-        }
-        self.fields(None);
-        let end = self.tokens[self.next - 1].end;
-        let path = &self.source[token.end..end];
-        let (code, message, hint) = if own {
-            (
-                Code::TemplateSyntax,
-                format!("`{word}` is text, which has no fields"),
-                format!("write `{word}` alone"),
-            )
-        } else {
-            (
-                Code::UnknownNote,
-                format!("unknown note `{word}`"),
-                format!("a path begins with a dot: `.{word}{path}`"),
-            )
-        };
-        Err(TemplateError {
-            code,
-            hint: Some(hint),
-            ..lexer::error(token.at, end, &message)
-        })
-    }
-
-    /// A note whose path follows without a space, as in `phase.children.job`: read as if there were one.
-    fn glued(&mut self, note: Token) -> Operand {
-        let following = self.tokens[self.next..].iter();
-        let fields = following.take_while(|token| token.tok == Tok::Field && !token.spaced);
-        let end = fields.last().map_or(note.end, |last| last.end);
-        let (word, path) = (self.slice(note), &self.source[note.end..end]);
-        self.warnings.push(TemplateError {
-            code: Code::ArgumentCount,
-            hint: Some(format!("write `{word} {path}`")),
-            ..lexer::error(
-                note.at,
-                end,
-                &format!("a space is missing between `{word}` and `{path}`; it is read as `{word} {path}`"),
-            )
-        });
-        if let Some(path) = self.tokens.get_mut(self.next) {
-            path.spaced = true;
-        }
-        Operand::Note(note)
+        D::word(self, token)
     }
 }
 
-fn constant(
+fn constant<D: Dialect>(
     token: Token,
     text: &str,
     node: Result<Node, &'static str>,
-) -> Result<Kind, TemplateError> {
+) -> Result<Kind<D>, TemplateError> {
     node.map(|node| Kind::Literal(node.into()))
         .map_err(|message| {
             let signed = text.starts_with(['-', '+']) && token.tok == Tok::Number;

@@ -1,6 +1,6 @@
-//! What to write instead of what other languages have.
+//! Replacements for the syntax of other languages.
 
-/// Words of other template languages, and what to write.
+/// Words of other template languages and their replacements.
 const WORDS: &[(&str, &str)] = &[
     ("elif", "write `else if`"),
     ("elseif", "write `else if`"),
@@ -16,13 +16,13 @@ const WORDS: &[(&str, &str)] = &[
     ("unless", "write `if not A`"),
 ];
 
-/// What to write instead of a word that is no note.
+/// Returns the replacement for a word that is not a note.
 pub(super) fn word(word: &str) -> Option<&'static str> {
     let known = WORDS.iter().find(|(theirs, _)| *theirs == word);
     known.map(|(_, ours)| *ours)
 }
 
-/// What to write instead of a method that a value has elsewhere: `.Files.Get "x"`, `.Capabilities.APIVersions.Has "x"`.
+/// Returns the replacement for a method that values have in Helm: `.Files.Get "x"`, `.Capabilities.APIVersions.Has "x"`.
 pub(super) fn method(source: &str) -> Option<&'static str> {
     let path: String = source
         .chars()
@@ -42,7 +42,7 @@ pub(super) fn method(source: &str) -> Option<&'static str> {
     )
 }
 
-/// What to write instead of the character that `rest` of a template begins with.
+/// Returns the replacement for the character at the start of `rest`.
 pub(super) fn character(rest: &str) -> Option<&'static str> {
     let mut chars = rest.chars();
     let (first, second) = (chars.next()?, chars.next());

@@ -1,12 +1,12 @@
-//! Text and actions; the tokens of an action.
+//! Splits a source into text and actions, and actions into tokens.
 
 use super::super::TemplateError;
 use super::foreign;
 use crate::diagnostics::Code;
 
-/// What an action is made of. The text of a token is in the source.
+/// The kinds of tokens in an action. The text of a token is in the source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Tok {
+pub(in crate::template) enum Tok {
     /// `.` alone.
     Dot,
     /// `.name`
@@ -32,36 +32,36 @@ pub(super) enum Tok {
     Assign,
 }
 
-/// A token and its place.
+/// A token and its position.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
+pub(in crate::template) struct Token {
     pub(super) tok: Tok,
     pub(super) at: usize,
     pub(super) end: usize,
-    /// Whether white space comes before it.
+    /// True if white space precedes it.
     pub(super) spaced: bool,
 }
 
 /// An action: from `{{` to `}}`.
 #[derive(Debug)]
 pub(super) struct Action {
-    /// Its tokens; none for a comment.
+    /// The tokens; empty for a comment.
     pub(super) tokens: Vec<Token>,
     pub(super) comment: bool,
-    /// Where the source goes on.
+    /// The offset in the source after the action.
     pub(super) end: usize,
-    /// Whether the white space before, and after, is to go.
+    /// True if the white space before, or after, the action is trimmed.
     pub(super) trim_before: bool,
     pub(super) trim_after: bool,
 }
 
-/// What white space is to Go's templates.
+/// White space as defined by Go's templates.
 pub(super) const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Reads the action whose `{{` is at `start`.
 ///
 /// # Errors
-/// What is wrong, and where the source goes on: after the next `}}`, or nowhere.
+/// The error, and the offset at which parsing continues: after the next `}}`, or `None`.
 pub(super) fn action(source: &str, start: usize) -> Result<Action, (TemplateError, Option<usize>)> {
     let mut scan = Scan {
         source,
@@ -93,7 +93,7 @@ pub(super) fn action(source: &str, start: usize) -> Result<Action, (TemplateErro
     }
 }
 
-/// The keyword that an unreadable action starts with.
+/// Returns the keyword at the start of an unreadable action.
 pub(super) fn keyword(source: &str, start: usize) -> Option<Token> {
     let inside = source.get(start + 2..)?;
     let inside = inside.strip_prefix('-').unwrap_or(inside);
@@ -136,7 +136,7 @@ impl<'s> Scan<'s> {
         ))
     }
 
-    /// Whether the action ends here, after any white space.
+    /// Returns whether the action ends here, after any white space.
     fn closes(&mut self, action: &mut Action, spaced: bool) -> bool {
         let rest = self.rest().trim_start_matches(SPACE);
         let at = self.source.len() - rest.len();
@@ -150,7 +150,7 @@ impl<'s> Scan<'s> {
 
     fn tokens(&mut self, action: &mut Action) -> Result<(), TemplateError> {
         let start = self.at;
-        // The white space of a trim marker counts for a closing one as well: `{{- -}}`.
+        // In `{{- -}}`, the white space of the opening trim marker also serves the closing one.
         let mut spaced = action.trim_before;
         loop {
             spaced |= self.rest().starts_with(SPACE);
@@ -225,7 +225,7 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Everything that could belong to a number; whether it is one, [`super::literal`] tells.
+    /// Reads everything that could belong to a number; [`super::literal`] validates it.
     fn number(&mut self) -> Tok {
         let text = self.rest();
         let digits = text.trim_start_matches(['+', '-']);
@@ -247,7 +247,7 @@ impl<'s> Scan<'s> {
         while let Some((at, c)) = chars.next() {
             match c {
                 '\n' => break,
-                // What is escaped cannot end the text.
+                // An escaped character cannot end the text.
                 '\\' if chars.next().is_none_or(|(_, c)| c == '\n') => break,
                 c if c == quote => {
                     self.at += at + 1;
@@ -275,7 +275,7 @@ impl<'s> Scan<'s> {
     }
 }
 
-/// Whether a character may be in a name.
+/// True if a character is valid in a name.
 fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }

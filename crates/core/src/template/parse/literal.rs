@@ -1,11 +1,10 @@
 //! Constants: numbers, characters, texts.
 //!
-//! Source: the Go language specification, "Integer literals" to "String literals"; text/template takes them
-//! with a sign.
+//! Source: the Go language specification, "Integer literals" to "String literals"; text/template accepts a sign.
 
 use crate::value::Node;
 
-/// A number: decimal, `0x`, `0o`, `0b`, a leading `0` for octal, `_` between digits, a point or an exponent.
+/// Parses a number: decimal, `0x`, `0o`, `0b`, a leading `0` for octal, `_` between digits, a point or an exponent.
 pub(super) fn number(text: &str) -> Result<Node, &'static str> {
     const MALFORMED: &str = "malformed number";
     let (negative, digits) = match text.as_bytes().first() {
@@ -58,7 +57,7 @@ fn is_digits(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit() || b == b'_')
 }
 
-/// A character constant, with its quotes: the number of the character.
+/// Parses a character constant, including its quotes, to the number of the character.
 pub(super) fn character(text: &str) -> Result<Node, &'static str> {
     const ONE: &str = "a character constant holds one character; text takes double quotes";
     let inner = &text[1..text.len() - 1];
@@ -76,7 +75,7 @@ pub(super) fn character(text: &str) -> Result<Node, &'static str> {
     Ok(Node::Int(i64::from(code)))
 }
 
-/// A text between double quotes, with its quotes.
+/// Parses a text in double quotes, including the quotes.
 pub(super) fn quoted(text: &str) -> Result<Node, &'static str> {
     let mut rest = &text[1..text.len() - 1];
     let mut bytes = Vec::with_capacity(rest.len());
@@ -92,12 +91,12 @@ pub(super) fn quoted(text: &str) -> Result<Node, &'static str> {
         .map_err(|_| "the escapes of this text give no UTF-8")
 }
 
-/// A text between back quotes, with them. Carriage returns are dropped, as Go does.
+/// Parses a text in back quotes, including the quotes. Carriage returns are dropped, as in Go.
 pub(super) fn raw(text: &str) -> Node {
     Node::from(text[1..text.len() - 1].replace('\r', ""))
 }
 
-/// What follows a backslash: its number and how many bytes of the source it takes.
+/// Parses an escape after its backslash: returns the number and its length in the source, in bytes.
 fn unescape(escape: &str, quote: char, bytes: &mut Vec<u8>) -> Result<(u32, usize), &'static str> {
     const UNKNOWN: &str = "unknown escape";
     let first = escape.chars().next().ok_or(UNKNOWN)?;

@@ -1,28 +1,28 @@
-//! What the called notes mean for a whole template.
+//! Properties of a whole template that follow from the notes it calls.
 
 use std::sync::Arc;
 
 use super::super::functions::{Calls, Function};
 use super::super::notes::Note;
 
-/// What a template calls, as far as others have to know.
+/// The calls of a template that matter to its callers.
 #[derive(Default)]
 pub(in crate::template) struct Marks {
     /// The notes of the user.
     pub(in crate::template) calls: Calls,
-    /// Where it first calls a note that gives something else each time, if it does.
+    /// The offset of the first call of a note that returns another value each time, if any.
     pub(in crate::template) random: Option<usize>,
-    /// Whether it asks for the present time.
+    /// True if it reads the present time.
     pub(in crate::template) clock: bool,
 }
 
 impl Marks {
-    /// A built-in note is called at this byte.
+    /// Records a call of a built-in note at this byte.
     pub(super) fn note(&mut self, note: &Note, at: usize) {
         self.add(note.random, note.clock, at);
     }
 
-    /// A note of the user is called at this byte, with everything that it calls.
+    /// Records a call of a user's note at this byte, including everything that it calls.
     pub(super) fn function(&mut self, function: &Arc<Function>, at: usize) {
         let known = || (Arc::clone(function), at);
         self.calls

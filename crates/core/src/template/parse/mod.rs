@@ -1,39 +1,61 @@
-//! From text to statements: blocks, scopes, and going on after an error.
+//! Parses text to statements: blocks, scopes, and recovery from errors.
 
 mod call;
 mod expr;
 mod foreign;
-mod lexer;
+mod go;
+mod katalog;
+pub(super) mod lexer;
 mod literal;
 mod marks;
 mod order;
 
 use super::TemplateError;
 use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::dialect::{Dialect, Katalog, KatalogContext};
 use super::functions::Functions;
 use crate::value::Node;
-use lexer::{SPACE, Tok, Token};
+pub(super) use expr::Operand;
+pub(super) use lexer::Token;
+use lexer::{SPACE, Tok};
 pub(super) use marks::Marks;
 
-/// Blocks and parentheses may be nested so deep; more is no template that a human wrote, and both parser
-/// and evaluator are recursive.
+/// The maximum nesting of blocks and parentheses. No human writes more, and both parser and evaluator are recursive.
 const MOST_DEPTH: usize = 100;
-/// The longest source: as much as a whole object may take.
+/// The maximum length of a source: as much as a whole object may take.
 const MOST_SOURCE: usize = 1 << 20;
-/// More variables than these are in no scope that a human wrote, and each use looks through them.
+/// The maximum number of variables in scope. No human writes more, and each use searches them.
 const MOST_VARIABLES: usize = 1000;
-/// After so many errors the rest of a source is not read: more help nobody.
+/// The maximum number of errors, after which parsing stops. More would not help anybody.
 const MOST_ERRORS: usize = 32;
 
-/// What a source is compiled to.
+/// The compiled form of a source.
 pub(super) struct Parsed {
     pub(super) body: Block,
     pub(super) warnings: Vec<TemplateError>,
     pub(super) marks: Marks,
 }
 
-/// Parses and checks a source that may call these notes of a user.
+/// Parses and checks a source that may call these notes of the user.
 pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<TemplateError>> {
+    let context = KatalogContext {
+        functions,
+        warnings: Vec::new(),
+        marks: Marks::default(),
+    };
+    let (body, context) = parse_in::<Katalog>(source, context)?;
+    Ok(Parsed {
+        body,
+        warnings: context.warnings,
+        marks: context.marks,
+    })
+}
+
+/// Parses a source in a dialect; also returns the output of the dialect.
+pub(super) fn parse_in<'s, D: Dialect>(
+    source: &'s str,
+    context: D::Context<'s>,
+) -> Result<(Block<D>, D::Context<'s>), Vec<TemplateError>> {
     if source.len() > MOST_SOURCE && source.contains("{{") {
         let error = lexer::error(
             MOST_SOURCE,
@@ -42,9 +64,9 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         );
         return Err(vec![error]);
     }
-    let mut parser = Parser {
+    let mut parser = Parser::<D> {
         source,
-        functions,
+        context,
         at: 0,
         trim: false,
         tokens: Vec::new(),
@@ -56,8 +78,6 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         stopped: false,
         muted: false,
         errors: Vec::new(),
-        warnings: Vec::new(),
-        marks: Marks::default(),
     };
     let mut body = Vec::new();
     loop {
@@ -72,53 +92,48 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
         }
     }
     if parser.errors.is_empty() {
-        return Ok(Parsed {
-            body: body.into(),
-            warnings: parser.warnings,
-            marks: parser.marks,
-        });
+        return Ok((body.into(), parser.context));
     }
     parser.errors.sort_by_key(|error| error.offset);
     parser.errors.truncate(MOST_ERRORS);
     Err(parser.errors)
 }
 
-struct Parser<'s> {
+pub(super) struct Parser<'s, D: Dialect> {
     source: &'s str,
-    functions: &'s Functions,
-    /// Where the source goes on after the current action.
+    /// The input and output of the dialect.
+    pub(super) context: D::Context<'s>,
+    /// The offset after the current action.
     at: usize,
-    /// Whether the white space there is to go.
+    /// True if the white space there is trimmed.
     trim: bool,
-    /// The current action, how much of it is read, and from where to where it reaches.
+    /// The tokens of the current action, how many of them are read, and its range in the source.
     tokens: Vec<Token>,
     next: usize,
     action: (usize, usize),
-    /// The names of the variables in scope; a variable's position is its slot.
+    /// The names of the variables in scope; the position of a variable is its slot.
     vars: Vec<&'s str>,
     loops: usize,
     depth: usize,
-    /// Whether nothing after this can be made sense of.
+    /// True if parsing cannot continue.
     stopped: bool,
-    /// Whether the action's error is told, and what follows from it in the action is not to be.
+    /// True if an error in the action is reported, so that its consequences in the same action are not.
     muted: bool,
     errors: Vec<TemplateError>,
-    warnings: Vec<TemplateError>,
-    marks: Marks,
 }
 
-/// What ends a block.
+/// The end of a block.
 #[derive(Clone, Copy, PartialEq)]
-enum Ender {
+pub(super) enum Ender {
     Source,
     End,
-    /// `else`, with the rest of the action still to be read.
+    /// `else`; the rest of the action is still to be read.
     Else,
 }
 
-impl<'s> Parser<'s> {
-    /// Reads statements up to the end of the block. The current action is then the one that ended it.
-    fn block(&mut self) -> (Vec<Stmt>, Ender) {
+impl<'s, D: Dialect> Parser<'s, D> {
+    /// Parses statements up to the end of the block. The current action is then the one that ended it.
+    pub(super) fn block(&mut self) -> (Vec<Stmt<D>>, Ender) {
         let mut stmts = Vec::new();
         while self.text(&mut stmts) {
             let Some(first) = self.peek() else {
@@ -147,8 +162,8 @@ impl<'s> Parser<'s> {
         (stmts, Ender::Source)
     }
 
-    /// Reads text up to the next action, and that action; no if there is none.
-    fn text(&mut self, stmts: &mut Vec<Stmt>) -> bool {
+    /// Reads text up to the next action, and that action; returns false if there is none.
+    fn text(&mut self, stmts: &mut Vec<Stmt<D>>) -> bool {
         if self.stopped {
             return false;
         }
@@ -184,7 +199,7 @@ impl<'s> Parser<'s> {
                 self.trim = false;
                 self.stopped = goes_on.is_none();
                 self.at = goes_on.unwrap_or(self.source.len());
-                // What an unreadable action opens or ends, it opens or ends all the same.
+                // An unreadable action still opens or ends its block.
                 self.tokens = lexer::keyword(self.source, open).into_iter().collect();
                 self.muted = true;
             }
@@ -192,7 +207,7 @@ impl<'s> Parser<'s> {
         true
     }
 
-    fn statement(&mut self, word: &str) -> Option<Stmt> {
+    fn statement(&mut self, word: &str) -> Option<Stmt<D>> {
         match word {
             "if" | "with" | "range" | "define" | "block" => {
                 self.next += 1;
@@ -210,8 +225,8 @@ impl<'s> Parser<'s> {
                 })
             }
             "template" => {
-                self.fail_action("`template` is not supported: a template is one text");
-                None
+                self.next += 1;
+                D::invocation(self)
             }
             _ => {
                 let (expr, store) = self.stored_pipeline()?;
@@ -225,8 +240,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// A statement with a body. Variables that it declares end with it.
-    fn nested(&mut self, word: &str) -> Option<Stmt> {
+    /// Parses a statement with a body. Variables that it declares are scoped to it.
+    fn nested(&mut self, word: &str) -> Option<Stmt<D>> {
         if !self.deeper() {
             return None;
         }
@@ -236,22 +251,15 @@ impl<'s> Parser<'s> {
             "if" => Some(Stmt::If(self.branches(word, opened).into())),
             "with" => Some(Stmt::With(self.branches(word, opened).into())),
             "range" => Some(Stmt::Range(self.range(opened).into())),
-            _ => {
-                self.fail_action(&format!(
-                    "`{word}` is not supported: a template is one text"
-                ));
-                let (_, ender) = self.block();
-                self.close(ender, word, opened);
-                None
-            }
+            _ => D::definition(self, word, opened),
         };
         self.vars.truncate(scope);
         self.depth -= 1;
         stmt
     }
 
-    /// `if` and `with`: both chain with `else if` and `else with`.
-    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Branches {
+    /// Parses `if` and `with`: both chain with `else if` and `else with`.
+    fn branches(&mut self, word: &str, opened: (usize, usize)) -> Branches<D> {
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
         loop {
@@ -284,7 +292,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn range(&mut self, opened: (usize, usize)) -> Loop {
+    fn range(&mut self, opened: (usize, usize)) -> Loop<D> {
         let head = self.range_head();
         self.finish();
         self.loops += 1;
@@ -305,22 +313,22 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// A block whose variables end with it.
-    fn scoped_block(&mut self) -> (Vec<Stmt>, Ender) {
+    /// Parses a block and drops its variables at the end.
+    fn scoped_block(&mut self) -> (Vec<Stmt<D>>, Ender) {
         let scope = self.vars.len();
         let block = self.block();
         self.vars.truncate(scope);
         block
     }
 
-    fn close(&mut self, ender: Ender, word: &str, (at, end): (usize, usize)) {
+    pub(super) fn close(&mut self, ender: Ender, word: &str, (at, end): (usize, usize)) {
         match ender {
             Ender::End => {}
             Ender::Source if self.stopped => {}
             Ender::Source => self.report(lexer::error(at, end, &format!("`{word}` without `end`"))),
             Ender::Else => {
                 self.fail_action("a second `else`");
-                // The error is told; whatever follows belongs to the same statement.
+                // The error is reported; the blocks that follow belong to the same statement.
                 while self.block().1 == Ender::Else {
                     self.next = self.tokens.len();
                 }
@@ -337,7 +345,7 @@ impl<'s> Parser<'s> {
         self.next = self.tokens.len();
     }
 
-    /// Goes a level down, or gives up on the source.
+    /// Enters a nesting level, or stops parsing if there are too many.
     fn deeper(&mut self) -> bool {
         if self.depth == MOST_DEPTH {
             self.fail_action(&format!("nested deeper than {MOST_DEPTH} levels"));
@@ -348,24 +356,24 @@ impl<'s> Parser<'s> {
         true
     }
 
-    /// Stands in for an expression that could not be read.
-    fn nothing(&self) -> Expr {
+    /// A placeholder for an expression that could not be read.
+    pub(super) fn nothing(&self) -> Expr<D> {
         Expr {
             at: place(self.action.0),
             kind: Kind::Literal(Node::Null.into()),
         }
     }
 
-    fn peek(&self) -> Option<Token> {
+    pub(super) fn peek(&self) -> Option<Token> {
         self.tokens.get(self.next).copied()
     }
 
-    fn slice(&self, token: Token) -> &'s str {
+    pub(super) fn slice(&self, token: Token) -> &'s str {
         &self.source[token.at..token.end]
     }
 
-    /// Reports what is left of the action.
-    fn finish(&mut self) {
+    /// Reports the unread rest of the action.
+    pub(super) fn finish(&mut self) {
         if let Some(token) = self.peek() {
             let message = format!("unexpected `{}`", self.slice(token));
             self.report(lexer::error(token.at, token.end, &message));
@@ -373,13 +381,13 @@ impl<'s> Parser<'s> {
         self.next = self.tokens.len();
     }
 
-    /// Reports an error of the whole action, and leaves the rest of it.
-    fn fail_action(&mut self, message: &str) {
+    /// Reports an error in the whole action and skips its rest.
+    pub(super) fn fail_action(&mut self, message: &str) {
         self.report(lexer::error(self.action.0, self.action.1, message));
         self.next = self.tokens.len();
     }
 
-    fn report(&mut self, error: TemplateError) {
+    pub(super) fn report(&mut self, error: TemplateError) {
         if self.muted {
             return;
         }
@@ -388,7 +396,12 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// A place in the source as trees keep it; sources are far below 4 GiB.
+/// An error that is found after parsing.
+pub(super) fn syntax_error(at: usize, message: &str) -> TemplateError {
+    lexer::error(at, at, message)
+}
+
+/// Converts an offset to the form in trees; sources are far below 4 GiB.
 fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

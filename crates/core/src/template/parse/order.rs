@@ -1,7 +1,7 @@
-//! Arguments in Sprig's order, where the value comes last because pipelines put it there.
+//! Detects arguments in Sprig's order, where the value comes last because pipelines append it.
 //!
-//! Here the value comes first. A call in the other order is legal and does something else, so it gets a warning where a
-//! constant stands in the place of the value and something that is not constant in the place of the last argument.
+//! Here the value comes first. A call in the other order is valid and does something else, so it gets a warning if the value
+//! is a constant and the last argument is not.
 
 use super::super::TemplateError;
 use super::super::ast::Expr;
@@ -10,7 +10,7 @@ use super::lexer::{self, Token};
 use crate::diagnostics::Code;
 use crate::value::Node;
 
-/// Notes that Sprig has too, with the value as the last argument; how many arguments both take.
+/// Notes that Sprig also has, with the value as the last argument, and the number of arguments in both.
 const VALUE_LAST: &[(&str, usize)] = &[
     ("contains", 2),
     ("hasPrefix", 2),
@@ -26,14 +26,14 @@ const VALUE_LAST: &[(&str, usize)] = &[
     ("truncate", 2),
 ];
 
-/// The call as it should be, if its arguments are in Sprig's order.
+/// Returns the corrected call, if the arguments are in Sprig's order.
 pub(super) fn meant(note: &Note, args: &[Expr], piped: bool) -> Option<String> {
     let (_, count) = VALUE_LAST.iter().find(|(name, _)| *name == note.name)?;
     let (first, last) = (args.first()?.literal()?, args.last()?);
     if args.len() + usize::from(piped) != *count || !(piped || last.literal().is_none()) {
         return None;
     }
-    // `contains "eu us" .spec.region` looks for the region in a list of words.
+    // `contains "eu us" .spec.region` searches for the region in a list of words.
     let is_list = |text: &str| text.contains([' ', ',', ';', '|', '\n']);
     let is_value = match first {
         Node::Str(text) => note.name == "contains" && is_list(text),
@@ -59,7 +59,7 @@ pub(super) fn meant(note: &Note, args: &[Expr], piped: bool) -> Option<String> {
     Some(words.collect::<Vec<_>>().join(" "))
 }
 
-/// The warning about such a call.
+/// Returns the warning about such a call.
 pub(super) fn warning(name: Token, meant: &str, piped: bool) -> TemplateError {
     let message = if piped {
         "the piped value is the last argument, and this note takes the value first"
@@ -73,7 +73,7 @@ pub(super) fn warning(name: Token, meant: &str, piped: bool) -> TemplateError {
     }
 }
 
-/// The warning about a `lookup` that is meant as Helm's: an API version, a kind, a namespace and a name.
+/// Returns the warning about a `lookup` with Helm's arguments: an API version, a kind, a namespace and a name.
 pub(super) fn helms_lookup(note: &Note, args: &[Expr], name: Token) -> Option<TemplateError> {
     let text = |at: usize| args.get(at)?.literal()?.as_str();
     let is_version = |text: &str| {

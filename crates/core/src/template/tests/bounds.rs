@@ -1,10 +1,10 @@
-//! No template takes more than its budget, whatever it does.
+//! No template exceeds its budget.
 
 use super::*;
 use crate::template::EvalErrorKind;
 use std::time::{Duration, Instant};
 
-/// Evaluates what must not succeed, and says how long it took.
+/// Runs an evaluation that must fail, and returns its duration.
 fn exhausts(source: &str, root: &Node) -> Duration {
     let template = template(source);
     let start = Instant::now();
@@ -17,7 +17,7 @@ fn exhausts(source: &str, root: &Node) -> Duration {
     took
 }
 
-/// The budget promises 100 ms on an idle core; tests are rarely optimised, and share theirs.
+/// The budget guarantees 100 ms on an idle core. Tests are rarely optimized, and share a core.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 } else { 400 });
 
 #[test]

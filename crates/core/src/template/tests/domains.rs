@@ -1,4 +1,4 @@
-//! Every note, with whatever it may be given.
+//! Every note with arbitrary arguments.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::template::Entropy;
 use crate::template::notes::all;
 use crate::value::Node;
 
-/// Texts that some note takes for what it reads, and some that none does.
+/// Texts that are valid input of some note, and texts that are not.
 fn texts() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "",

@@ -1,4 +1,4 @@
-//! What is said about wrong templates, and where.
+//! Messages and positions of errors in templates.
 
 use super::*;
 use crate::template::EvalErrorKind;

@@ -1,6 +1,6 @@
-//! Agreement with Go. `go.json` is written by `hack/go-templates` (`make go-cases`): what Go's own text/template gives with
-//! `missingkey=zero` and integers as int64, less each `<no value>`; `error` is set where Go refuses the template or fails
-//! on it. Where we differ on purpose is a list of its own, which `docs/language.md` shows.
+//! Comparison with Go. `hack/go-templates` (`make go-cases`) writes `go.json`: the output of Go's own text/template with
+//! `missingkey=zero` and integers as int64, without each `<no value>`; `error` is set if Go rejects the template or fails on
+//! it. The intended differences are in a separate list, which `docs/language.md` shows.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ fn table() -> Table {
     serde_json::from_str(include_str!("go.json")).unwrap()
 }
 
-/// What we give for a template, or why we refuse it.
+/// Returns our output for a template, or our error.
 fn ours(source: &str, data: &Data<'_>) -> Result<String, String> {
     let template = Template::parse(source).map_err(|errors| format!("{errors:?}"))?;
     let text = template.render_text(data, &mut Budget::default());
@@ -81,7 +81,7 @@ fn every_difference_is_as_it_is_listed() {
     }
 }
 
-/// Compares a part of docs/language.md, between two comments, with what it is made of; with `UPDATE=1` writes it.
+/// Compares a part of docs/language.md, between two comments, with the expected text; with `UPDATE=1` writes it.
 fn shown(name: &str, expected: &str) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/language.md");
     let text = std::fs::read_to_string(file).unwrap();

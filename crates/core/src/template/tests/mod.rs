@@ -1,4 +1,4 @@
-//! What the parts do together.
+//! Tests of the parts together.
 
 mod bounds;
 mod domains;
@@ -13,29 +13,29 @@ mod results;
 use super::{Budget, Data, EvalError, Template, TemplateError};
 use crate::value::Node;
 
-/// A template that parses.
+/// Parses a template.
 fn template(source: &str) -> Template {
     Template::parse(source).unwrap_or_else(|errors| panic!("{source}: {errors:?}"))
 }
 
-/// The errors of a source that does not parse.
+/// Returns the errors of a source that does not parse.
 fn errors(source: &str) -> Vec<TemplateError> {
     Template::parse(source).map_or_else(|errors| errors, |_| panic!("{source} parses"))
 }
 
-/// The text that a template gives for the root data.
+/// Returns the text of a template for the root data.
 pub(super) fn text(source: &str, root: &Node) -> Result<String, EvalError> {
     template(source).render_text(&Data::of(root), &mut Budget::default())
 }
 
-/// The value that a template gives for the root data.
+/// Returns the value of a template for the root data.
 fn value(source: &str, root: &Node) -> Result<Node, EvalError> {
     let data = Data::of(root);
     let value = template(source).eval(&data, &mut Budget::default())?;
     Ok(value.into_owned())
 }
 
-/// A node of a `json!` value.
+/// Creates a node from a `json!` value.
 macro_rules! node {
     ($($json:tt)*) => {
         $crate::value::Node::from(&serde_json::json!($($json)*))

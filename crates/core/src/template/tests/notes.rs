@@ -1,4 +1,4 @@
-//! Notes beyond their examples: missing values, values of other types, ends of ranges.
+//! Notes beyond their examples: missing values, values of other types, limits of ranges.
 
 use super::*;
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(super) fn root() -> Node {
 
 /// A template, and the JSON of its value.
 const RULES: &[(&str, &str)] = &[
-    // Math: integers are exact, floats stay only where they must, null is 0.
+    // Math: integers are exact, floats remain only where necessary, null is 0.
     ("{{ add .spec.big 1 }}", "9007199254740994"),
     ("{{ add .spec.huge 0 }}", "18446744073709551615"),
     ("{{ sub .spec.huge .spec.huge }}", "0"),
@@ -217,7 +217,7 @@ const RULES: &[(&str, &str)] = &[
     ("{{ lookup \"x\" \"a\" 1 \"x\" }}", r#""""#),
     ("{{ lookup \"x\" }}", r#""""#),
     ("{{ lookup \"b\" \"a\" 1 \"b\" .spec.ports }}", "[80, 443]"),
-    // Go's own
+    // Go's functions
     ("{{ html .nope }}", r#""""#),
     ("{{ html \"a\" \"<b>\" 1 2 }}", r#""a&lt;b&gt;1 2""#),
     ("{{ urlquery \"é&=\" }}", r#""%C3%A9%26%3D""#),

@@ -1,4 +1,4 @@
-//! Any text gives a template or errors, and no evaluation panics.
+//! Any text results in a template or errors, and no evaluation panics.
 
 use super::*;
 use crate::value::{Node, project};
@@ -11,7 +11,7 @@ fn root() -> Node {
     })
 }
 
-/// Pieces that are likely to make a template, and likely to make a bad one.
+/// Fragments that are likely to form a valid template, or an invalid one.
 fn source() -> impl Strategy<Value = String> {
     let pieces = [
         "{{",
@@ -79,7 +79,7 @@ fn source() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.concat())
 }
 
-/// Templates that parse, nested to some depth.
+/// Valid templates, nested to some depth.
 fn good() -> impl Strategy<Value = String> {
     let operand = prop::sample::select(vec![
         ".", "$", ".a", ".a.b", ".a.c", ".b", ".c", ".nope.x", "1", "0", "\"b\"", "\"\"", "nil",
@@ -184,7 +184,7 @@ proptest! {
     #[test]
     fn what_reads_lists_is_all_that_matters(source in good()) {
         let root = root();
-        // A constant of a wrong type is refused.
+        // A constant of a wrong type is rejected.
         let Ok(template) = Template::parse(&source) else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Which paths a template reads: each listed, none missed.
+//! The paths that a template reads: the list is complete.
 
 use super::*;
 use crate::value::{Path, project};

@@ -1,4 +1,4 @@
-//! What notes refuse, what they draw, and what they may build.
+//! Rejected arguments of notes, random bytes, and sizes.
 
 use super::notes::root;
 use super::*;
@@ -115,7 +115,7 @@ fn what_makes_no_sense_is_refused_without_telling_the_value() {
     for (source, kind, message) in ERRORS {
         let template = match Template::parse(source) {
             Ok(template) => template,
-            // A constant of a wrong type is told before.
+            // A constant of a wrong type is reported by the parser.
             Err(errors) => {
                 assert_eq!(*kind, Type, "{source}: {errors:?}");
                 continue;
@@ -161,7 +161,7 @@ fn random_notes_have_the_shapes_that_they_promise() {
     assert_eq!(groups, [8, 4, 4, 4, 12]);
     assert_eq!(uuid.as_bytes()[14], b'4');
     assert!(b"89ab".contains(&uuid.as_bytes()[19]));
-    // No two are equal, and all characters occur.
+    // No two values are equal, and all characters occur.
     let many: Vec<String> = (0..100)
         .map(|_| text("{{ randomAlphanumeric 40 }}"))
         .collect();
@@ -209,7 +209,7 @@ fn notes_that_build_much_end_with_the_budget() {
         let entropy = Entropy::seeded([1; 32]);
         let data = Data::of(&root).random(&entropy);
         let begun = std::time::Instant::now();
-        // A tenth of what an evaluation has.
+        // A tenth of the budget of an evaluation.
         let mut budget = Budget {
             steps: 100_000,
             bytes: 400 << 10,

@@ -1,4 +1,4 @@
-//! Values, types, and where we differ from Go on purpose.
+//! Values, types, and intended differences from Go.
 
 use super::*;
 use serde_json::{Value, json};
@@ -91,20 +91,20 @@ fn we_differ_from_go_where_it_fails_for_a_missing_value_or_rounds() {
         ("{{ lt .nope \"a\" }}{{ le \"\" .nope }}", "truetrue"),
         ("{{ toInt .nope }}{{ len .nope }}", "00"),
         ("x{{ index .spec.list 99 }}y", "xy"),
-        // Go refuses to compare integers with floats.
+        // Go cannot compare integers with floats.
         (
             "{{ eq 1 1.0 }}{{ lt 1 1.5 }}{{ gt 2.5 .spec.replicas }}",
             "truetruefalse",
         ),
         // Go overflows.
         ("{{ 18446744073709551615 }}", "18446744073709551615"),
-        // Go writes 1e+06, but for the verb that asks for it.
+        // Go prints 1e+06; here only the verb that asks for it does.
         (
             "{{ .spec.whole }} {{ printf \"%v\" .spec.whole }} {{ toString .spec.whole }}",
             "1000000 1000000 1000000",
         ),
         ("{{ printf \"%g\" .spec.whole }}", "1e+06"),
-        // Go wants a comment to start at the brace.
+        // Go requires a comment to start at the brace.
         ("a{{ /* b */ }}c", "ac"),
         // Go's own len fails on numbers.
         ("{{ len 5 }}", "0"),
@@ -116,7 +116,7 @@ fn we_differ_from_go_where_it_fails_for_a_missing_value_or_rounds() {
 
 /// A template, and the JSON of its value.
 const RULES: &[(&str, &str)] = &[
-    // default: fallback first, unless only the second is a constant; a piped value is the value
+    // default: fallback first, unless only the second is a constant; a piped value is always the value
     ("{{ default \"x\" .spec.image }}", r#""nginx""#),
     ("{{ default \"x\" .spec.nope }}", r#""x""#),
     ("{{ default .spec.image \"x\" }}", r#""nginx""#),

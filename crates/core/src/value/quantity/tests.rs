@@ -73,7 +73,7 @@ fn a_sum_is_written_as_its_first_part_that_is_not_0() {
     );
 }
 
-/// The expectations are what `resource.ParseQuantity` and `String` of a copy without its text give.
+/// The expectations are the results of `resource.ParseQuantity` and of `String` on a copy without its cached text.
 #[test]
 fn the_canonical_form_is_that_of_kubernetes() {
     for (text, expected) in CANONICAL {

@@ -1,9 +1,9 @@
-//! Objects of which a part cannot be read: the others are read, and the tree says which part is missing.
+//! Decodes partly unreadable objects: the other parts are read, and the tree marks the unreadable ones.
 //!
 //! ```text
 //!  text ── read ── whole ──────────────────────────────► tree
 //!            │ fails
-//!            └──► its fields, one by one ── each read ─► tree of the rest, marked with a Fault for each that fails
+//!            └──► its fields, one by one ── each read ─► tree of the rest, marked with a Fault for each failure
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,16 +17,15 @@ use crate::value::{
     serde::{USUAL, list_of},
 };
 
-/// How far down a part is looked for that cannot be read where everything is kept: to the fields of an entry of
-/// `metadata.managedFields`.
+/// The depth to which an unreadable part is located if everything is kept: to the fields of an entry of `metadata.managedFields`.
 const LEVELS: usize = 4;
 
 impl Sieve {
-    /// Reads one JSON object. Of one that [`Sieve::read`] does not read, the parts that can be read are in the tree, and
-    /// [`Fault::all_of`] it says which cannot.
+    /// Decodes one JSON object. If [`Sieve::read`] fails, the tree has the readable parts, and [`Fault::all_of`] lists the
+    /// others.
     ///
-    /// A key that occurs twice makes what it names unreadable, but nothing beside it. A text that is cut off is read as far as
-    /// it goes. A sieve that keeps everything looks a few levels down for what cannot be read.
+    /// A duplicate key makes only its own value unreadable. A truncated text is read up to its end. A sieve that keeps everything
+    /// locates unreadable parts down to a few levels.
     pub fn decode(&self, json: &[u8]) -> Node {
         let levels = if self.0.0.is_none() { LEVELS } else { 0 };
         if let Ok(tree) = self.read(json) {
@@ -42,7 +41,7 @@ impl Sieve {
         tree
     }
 
-    /// Reads the beginning of an object that is too large to be read.
+    /// Decodes the beginning of an object that is too large.
     pub fn decode_beginning(&self, json: &[u8]) -> Node {
         let mut tree = self.decode(json);
         let too_large = Fault {
@@ -53,7 +52,7 @@ impl Sieve {
         tree
     }
 
-    /// Whether something is kept of what lies at a path, above it or below it.
+    /// True if anything at, above or below a path is kept.
     pub fn touches(&self, path: &Path) -> bool {
         self.0.touches(path.steps())
     }
@@ -75,15 +74,15 @@ impl Branch {
     }
 }
 
-/// Reads part by part.
+/// Reads a value part by part.
 struct Reader {
     faults: Vec<Fault>,
-    /// The part that is read.
+    /// The path of the current part.
     path: Vec<Step>,
 }
 
 impl Reader {
-    /// What `branch` keeps of a value; none where nothing is.
+    /// Returns the parts of a value that `branch` keeps; `None` if there are none.
     fn part(&mut self, branch: &Branch, json: &[u8], levels: usize) -> Option<Node> {
         let error = match branch.read(json) {
             Ok(part) => return part,
@@ -109,7 +108,7 @@ impl Reader {
         self.faults.push(Fault { path, cause });
     }
 
-    /// The same one step further.
+    /// The same, one step deeper.
     fn at(&mut self, step: Step, branch: &Branch, json: &[u8], levels: usize) -> Option<Node> {
         self.path.push(step);
         let part = self.part(branch, json, levels);
@@ -140,7 +139,7 @@ impl Reader {
         Node::Map(entries.into_iter().map(named).collect())
     }
 
-    /// A key occurs twice: neither value counts.
+    /// Records a duplicate key: neither value is used.
     fn twice(&mut self, key: Key) {
         self.path.push(Step::Field(key));
         self.fault(Cause::Duplicate);
@@ -202,7 +201,7 @@ impl Reader {
 }
 
 impl Branch {
-    /// Reads one value: none is one of which nothing is kept.
+    /// Reads one value; `None` if nothing of it is kept.
     fn read(&self, json: &[u8]) -> serde_json::Result<Option<Node>> {
         let mut deserializer = serde_json::Deserializer::from_slice(json);
         let part = self.deserialize(&mut deserializer)?;

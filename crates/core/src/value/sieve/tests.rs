@@ -26,7 +26,7 @@ fn read(sieve: &Sieve, tree: &Value) -> Value {
     sieve.read(tree.to_string().as_bytes()).unwrap().to_json()
 }
 
-/// Few keys, so that paths meet them; `0` and `1` are keys and positions.
+/// Few keys, so that paths often match them; `0` and `1` are keys and positions.
 const KEYS: &str = "[abc01]";
 
 fn tree() -> impl Strategy<Value = Value> {
@@ -53,7 +53,7 @@ fn some_paths() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(path, 0..5)
 }
 
-/// JSON in which keys come twice, which no writer of ours makes.
+/// JSON with duplicate keys, which our own serialization never produces.
 fn doubled(tree: &Value) -> String {
     match tree {
         Value::Object(map) => {
@@ -81,7 +81,7 @@ proptest! {
         let (paths, whole) = (paths(&texts), serde_json::from_str::<Node>(&text).unwrap());
         let sieved = Sieve::new(&paths).read(text.as_bytes());
         if twice {
-            // Of what is kept no key may occur twice.
+            // The kept parts must not contain duplicate keys.
             if let Err(error) = sieved {
                 prop_assert!(error.to_string().starts_with(DUPLICATE));
                 return Ok(());
@@ -89,7 +89,7 @@ proptest! {
         }
         let sieved = sieved.unwrap();
         prop_assert_eq!(&sieved, &project(&whole, &paths));
-        // Who looks at less afterwards sees the same.
+        // Reading fewer paths afterwards gives the same result.
         for one in &paths {
             let one = std::slice::from_ref(one);
             prop_assert_eq!(project(&sieved, one), project(&whole, one));
@@ -109,7 +109,7 @@ proptest! {
         match (whole, Sieve::new(&paths).read(&text)) {
             (Ok(whole), Ok(sieved)) => prop_assert_eq!(project(&whole, &paths), sieved),
             (Ok(_), Err(error)) => prop_assert!(error.to_string().starts_with(DUPLICATE)),
-            // What is broken is not looked at, or both see it.
+            // An invalid part is either skipped, or both fail.
             (Err(_), _) => {}
         }
     }
@@ -120,7 +120,7 @@ proptest! {
         prop_assert_eq!(sieve.decode(text.as_bytes()), sieve.read(text.as_bytes()).unwrap());
     }
 
-    /// Of a map whose one field is broken, the others are as they are.
+    /// If one field of a map is broken, the others are unchanged.
     #[test]
     fn a_broken_field_is_a_fault_and_hides_no_other(tree in tree(), texts in some_paths()) {
         let paths: Vec<Path> = paths(&texts).iter().map(|path| below(path, "good")).collect();

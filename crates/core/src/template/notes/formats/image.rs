@@ -1,17 +1,17 @@
 //! References of container images: `registry.example:5000/garden/pump:2.4@sha256:…`.
 //!
-//! Source: distribution/reference, "Grammar", and its rule for what is a host: the part before the first
-//! slash is one if it has a dot or a port, or is `localhost`.
+//! Source: distribution/reference, "Grammar", and its rule for the host: the part before the first slash is a host if it
+//! contains a dot or a port, or is `localhost`.
 
-/// The longest name, host included, in bytes.
+/// The maximum length of a name, including the host, in bytes.
 const NAME_BYTES: usize = 255;
-/// The longest tag, in bytes.
+/// The maximum length of a tag, in bytes.
 const TAG_BYTES: usize = 128;
 
-/// Longer texts name no image: no digest is that long.
+/// The maximum length of a reference. No digest is that long.
 const LONGEST: usize = 1024;
 
-/// Whether this names an image.
+/// True if the text is an image reference.
 pub(crate) fn is_reference(text: &str) -> bool {
     if text.len() > LONGEST {
         return false;
@@ -90,7 +90,7 @@ fn is_tag(tag: &str) -> bool {
     (1..=TAG_BYTES).contains(&tag.len()) && tag.bytes().all(inside) && !tag.starts_with(['.', '-'])
 }
 
-/// An algorithm and at least 32 hexadecimal digits; as many as the algorithm gives where it is a known one.
+/// Checks for an algorithm and at least 32 hexadecimal digits, or the exact number for a known algorithm.
 fn is_digest(digest: &str) -> bool {
     let Some((algorithm, hex)) = digest.split_once(':') else {
         return false;

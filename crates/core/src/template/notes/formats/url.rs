@@ -1,15 +1,15 @@
-//! Addresses with a scheme and a host.
+//! URLs with a scheme and a host.
 //!
 //! Source: RFC 3986, section 3; git-fetch(1), "GIT URLS".
 
 use std::net::Ipv6Addr;
 
-/// Whether this is an http or https address with a host.
+/// True for an http or https URL with a host.
 pub(super) fn is_web(text: &str) -> bool {
     parse(text, &["http", "https"]).is_some()
 }
 
-/// Whether this tells where a Git repository is.
+/// True for the URL of a Git repository.
 pub(super) fn is_repository(text: &str) -> bool {
     match parse(text, &["https", "git", "ssh"]) {
         Some(path) => path.len() > 1 && path.starts_with('/'),
@@ -37,12 +37,12 @@ fn is_scp(text: &str) -> bool {
         && is_clean(path)
 }
 
-/// Longer texts are no addresses.
+/// The maximum length of a URL.
 ///
-/// Source: RFC 9110, section 4.1, which asks for 8,000 bytes at least.
+/// Source: RFC 9110, section 4.1, which requires support for at least 8,000 bytes.
 const LONGEST: usize = 8192;
 
-/// What follows the host of an address with one of the schemes.
+/// Returns the part after the host of a URL with one of the schemes.
 fn parse<'t>(text: &'t str, schemes: &[&str]) -> Option<&'t str> {
     let (scheme, rest) = text.split_once("://")?;
     if text.len() > LONGEST
@@ -59,7 +59,7 @@ fn parse<'t>(text: &'t str, schemes: &[&str]) -> Option<&'t str> {
     is_host(host).then_some(path)
 }
 
-/// Whether no character has to be escaped, and every `%` escapes one.
+/// True if no character has to be escaped and every `%` starts an escape.
 fn is_clean(text: &str) -> bool {
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || r#""<>\^`{|}"#.contains(c);
     let escapes = text.split('%').skip(1).all(|after| {
@@ -69,7 +69,7 @@ fn is_clean(text: &str) -> bool {
     !text.contains(forbidden) && escapes
 }
 
-/// A host name or address, and an optional port.
+/// Checks for a host name or address and an optional port.
 fn is_host(text: &str) -> bool {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
@@ -87,8 +87,8 @@ fn is_host(text: &str) -> bool {
         }
 }
 
-/// Labels of letters, digits, `-` and `_`, with a letter or digit at both ends, and dots between them; also
-/// an IPv4 address. A dot may stand at the end.
+/// Checks for labels of letters, digits, `-` and `_`, each with a letter or digit at both ends, separated by dots. An IPv4
+/// address is valid too, and so is a dot at the end.
 pub(super) fn is_host_name(text: &str) -> bool {
     let label = |label: &str| {
         let inside = |c: char| c.is_alphanumeric() || c == '-' || c == '_';

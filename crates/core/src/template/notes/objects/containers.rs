@@ -1,11 +1,11 @@
-//! The containers of Pods and of what makes Pods.
+//! The containers of Pods and of workloads.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{Object, joined, name_of, number, text_of};
 use crate::template::error::Failure;
 use crate::value::Node;
 
-/// Where a `Deployment`, a `CronJob` and a `Pod` have their containers.
+/// The paths of containers in a `Deployment`, a `CronJob` and a `Pod`.
 const CONTAINERS: &[&str] = &[
     "spec.template.spec.containers",
     "spec.jobTemplate.spec.template.spec.containers",
@@ -111,7 +111,7 @@ fn containers<'o>(object: &'o Object<'_, '_>) -> &'o [Node] {
     lists.find_map(Node::as_list).unwrap_or_default()
 }
 
-/// The container at the position that is the second argument; the first without one.
+/// Returns the container at the position in the second argument; the first if it is omitted.
 fn container<'o>(object: &'o Object<'_, '_>, position: &Node) -> Option<&'o Node> {
     let position = match position {
         Node::Null => 0,
@@ -120,7 +120,7 @@ fn container<'o>(object: &'o Object<'_, '_>, position: &Node) -> Option<&'o Node
     containers(object).get(position)
 }
 
-/// The items of a list in a container.
+/// Returns the items of a list in a container.
 fn items<'o>(container: Option<&'o Node>, key: &str) -> &'o [Node] {
     let items = container.and_then(|container| container.get(key)?.as_list());
     items.unwrap_or_default()

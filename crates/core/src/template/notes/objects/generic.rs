@@ -1,4 +1,4 @@
-//! What every object has: metadata, spec, status and conditions.
+//! The parts that every object has: metadata, spec, status and conditions.
 
 use super::super::{Call, Note, Run, Type, Value};
 use super::{CHECK, INT, KEYED, MAP, TEXT, condition, is_scalar, is_true, text_of};
@@ -7,7 +7,7 @@ use crate::value::Node;
 
 const LABELS: &str = "metadata.labels";
 const ANNOTATIONS: &str = "metadata.annotations";
-/// One label, or annotation.
+/// One label; the next constant is one annotation.
 const LABEL: &str = "metadata.labels.*";
 const ANNOTATION: &str = "metadata.annotations.*";
 const CONDITIONS: &str = "status.conditions";
@@ -338,7 +338,7 @@ fn has_key<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure>
     Ok(found.is_some_and(is_something).into())
 }
 
-/// Whether a value is no null and no empty text, list or map.
+/// True if a value is not null and not an empty text, list or map.
 fn is_something(node: &Node) -> bool {
     match node {
         Node::Bool(_) | Node::Int(_) | Node::UInt(_) | Node::Float(_) => true,

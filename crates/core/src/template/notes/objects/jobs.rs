@@ -135,7 +135,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Whether the first integer at the paths that are read is more than 0.
+/// True if the first integer at the declared paths is more than 0.
 fn positive<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let object = call.object()?;
     let found = object.parts().find_map(|(_, node)| node.as_i64());

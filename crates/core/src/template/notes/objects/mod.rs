@@ -1,8 +1,8 @@
 //! Notes on Kubernetes objects.
 //!
-//! Each takes an object first and declares which parts of it it reads. Anything that is no object, and what an
-//! object lacks, is the zero value. Keys that start with `_` are what `enrich` adds to an object; without them
-//! notes read what the object itself tells. Several texts come back as one, with `, ` between them.
+//! Each note takes an object first and declares the parts that it reads. A value that is not an object, and a missing part
+//! of an object, count as the zero value. `enrich` adds keys that start with `_` to an object; without them notes read the
+//! object's own fields. Several texts are returned as one, separated by `, `.
 
 pub(super) mod containers;
 pub(super) mod generic;
@@ -26,41 +26,41 @@ use crate::template::print;
 use crate::template::scope::NULL;
 use crate::value::{Map, Node};
 
-/// The first text at the paths that are read.
+/// The first text at the declared paths.
 const TEXT: Note = Note {
     result: Type::Text,
     run: Run::Eager(text),
     ..PLAIN
 };
 
-/// The integer at the path that is read.
+/// The integer at the declared path.
 const INT: Note = Note {
     result: Type::Int,
     run: Run::Eager(int),
     ..PLAIN
 };
 
-/// The number of items in the first list at the paths that are read.
+/// The number of items in the first list at the declared paths.
 const COUNT: Note = Note {
     result: Type::Int,
     run: Run::Eager(count),
     ..PLAIN
 };
 
-/// The map at the path that is read.
+/// The map at the declared path.
 const MAP: Note = Note {
     result: Type::Map,
     run: Run::Eager(map),
     ..PLAIN
 };
 
-/// A boolean, by a way of its own.
+/// A boolean, with its own implementation.
 const CHECK: Note = Note {
     result: Type::Bool,
     ..PLAIN
 };
 
-/// Takes an object and a text.
+/// A note that takes an object and a text.
 const KEYED: Note = Note {
     min_args: 2,
     max_args: Some(2),
@@ -68,10 +68,10 @@ const KEYED: Note = Note {
     ..PLAIN
 };
 
-/// Finding what a note reads takes as long as some expressions.
+/// Finding the parts that a note reads costs as much as several expressions.
 const STEPS_AN_OBJECT: u64 = 3;
 
-/// The first argument of a note: no more of it than the note declares to read.
+/// The first argument of a note, restricted to the paths that the note declares.
 struct Object<'c, 'd> {
     whole: Value<'d>,
     data: &'c Data<'d>,
@@ -79,7 +79,7 @@ struct Object<'c, 'd> {
 }
 
 impl<'c, 'd> Call<'c, 'd> {
-    /// The first argument, which is then null.
+    /// Takes the first argument and leaves null in its place.
     fn object(&mut self) -> Result<Object<'c, 'd>, Failure> {
         self.budget.step(STEPS_AN_OBJECT)?;
         Ok(Object {
@@ -91,7 +91,7 @@ impl<'c, 'd> Call<'c, 'd> {
 }
 
 impl<'d> Object<'_, 'd> {
-    /// What is at one of the paths that the note declares; null where nothing is, and at any other path.
+    /// Returns the value at one of the paths that the note declares; null if there is none, and for any other path.
     fn at(&self, path: &str) -> &Node {
         let declared = self.reads.contains(&path);
         let found = declared.then(|| self.find(path)).flatten();
@@ -108,7 +108,7 @@ impl<'d> Object<'_, 'd> {
         }
     }
 
-    /// What the map at a path has under the key that is the note's second argument; the note declares it by the path
+    /// Returns the value in the map at a path, under the key in the note's second argument. The note declares it as the path
     /// and a `*`.
     fn under(&self, path: &str, key: &Node) -> Option<&Node> {
         let stars = self.reads.iter().filter_map(|read| read.strip_suffix(".*"));
@@ -116,7 +116,7 @@ impl<'d> Object<'_, 'd> {
         declared.then(|| self.find(path)?.get(key.as_str()?))?
     }
 
-    /// What [`Object::at`] finds, borrowed where the object is.
+    /// Returns the value of [`Object::at`], borrowed if the object is.
     fn part(self, path: &str, budget: &mut Budget) -> Result<Value<'d>, Failure> {
         match self.whole {
             _ if !self.reads.contains(&path) => Ok(Value::null()),
@@ -129,30 +129,30 @@ impl<'d> Object<'_, 'd> {
         }
     }
 
-    /// Whether it is a map.
+    /// True if it is a map.
     fn is_map(&self) -> bool {
         matches!(self.whole, Value::Root) || self.whole.node().as_map().is_some()
     }
 
-    /// The paths at which something is, in their order, and what is there.
+    /// Iterates over the paths that have a value, in order, with their values.
     fn parts(&self) -> impl Iterator<Item = (&'static str, &Node)> {
         let parts = self.reads.iter().map(|path| (*path, self.at(path)));
         parts.filter(|(_, node)| !matches!(node, Node::Null))
     }
 
-    /// The items of the list at a path, to be gone over.
+    /// Returns the items of the list at a path, charged for an iteration.
     fn list(&self, path: &str, budget: &mut Budget) -> Result<&[Node], Failure> {
         let items = self.at(path).as_list().unwrap_or_default();
         budget.step(items.len() as u64)?;
         Ok(items)
     }
 
-    /// The integer at a path, or 0.
+    /// Returns the integer at a path, or 0.
     fn int(&self, path: &str) -> i64 {
         self.at(path).as_i64().unwrap_or_default()
     }
 
-    /// The text at a path, or an empty one.
+    /// Returns the text at a path, or an empty one.
     fn text(&self, path: &str) -> &str {
         self.at(path).as_str().unwrap_or_default()
     }
@@ -165,7 +165,7 @@ fn split(path: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What is below a node; itself if there is no path.
+/// Returns the value at a path below a node; the node itself without a path.
 fn below<'n>(node: &'n Node, path: Option<&str>) -> Option<&'n Node> {
     let mut keys = path.into_iter().flat_map(|path| path.split('.'));
     keys.try_fold(node, |node, key| match node {
@@ -217,13 +217,13 @@ fn is_scalar(node: &Node) -> bool {
     !matches!(node, Node::Null | Node::List(_) | Node::Map(_))
 }
 
-/// The text under a key; empty if it has none.
+/// Returns the text under a key; empty if there is none.
 fn text_of<'n>(node: &'n Node, key: &str) -> &'n str {
     let text = node.get(key).and_then(Node::as_str);
     text.unwrap_or_default()
 }
 
-/// The name of an item: as enriched, or as Kubernetes' objects have it.
+/// Returns the name of an item, as added by `enrich` or as in Kubernetes objects.
 fn name_of(item: &Node) -> &str {
     let name = item
         .get("name")
@@ -231,7 +231,7 @@ fn name_of(item: &Node) -> &str {
     name.and_then(Node::as_str).unwrap_or_default()
 }
 
-/// Texts as one, without the empty ones.
+/// Joins texts, without the empty ones.
 fn joined<'d, T: AsRef<str>>(
     texts: impl IntoIterator<Item = T>,
     budget: &mut Budget,
@@ -251,7 +251,7 @@ fn joined<'d, T: AsRef<str>>(
     Ok(Node::from(out).into())
 }
 
-/// Each text once, in the order in which they come first.
+/// Removes duplicates and keeps the order of first occurrence.
 fn unique<'n>(texts: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let mut known = std::collections::HashSet::new();
     let mut unique: Vec<&str> = texts.into_iter().collect();
@@ -259,12 +259,12 @@ fn unique<'n>(texts: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     unique
 }
 
-/// The condition of a type, in a list of conditions.
+/// Finds the condition of a type in a list of conditions.
 fn condition<'n>(conditions: &'n [Node], wanted: &str) -> Option<&'n Node> {
     conditions.iter().find(|c| text_of(c, "type") == wanted)
 }
 
-/// Whether the condition of a type is true.
+/// True if the condition of a type is true.
 fn is_true(conditions: &[Node], wanted: &str) -> bool {
     condition(conditions, wanted).is_some_and(|c| text_of(c, "status") == "True")
 }

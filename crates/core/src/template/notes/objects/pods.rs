@@ -1,7 +1,7 @@
-//! The Pods of a workload, as `enrich` adds them.
+//! The Pods of a workload, as added by `enrich`.
 //!
-//! `_pods` is a list of maps with `name`, `ip`, `phase`, `ready`, `node`, `restartCount` and `containers`, whose items
-//! have `name`, `state`, `reason` and, once they have ended, `exitCode`.
+//! `_pods` is a list of maps with `name`, `ip`, `phase`, `ready`, `node`, `restartCount` and `containers`, whose items have
+//! `name`, `state`, `reason` and, after termination, `exitCode`.
 
 use super::super::{Call, Note, PLAIN, Run, Type, Value};
 use super::{CHECK, COUNT, Object, joined, name_of, number, text_of, unique};
@@ -11,17 +11,17 @@ use crate::value::{Key, Map, Node};
 
 const PODS: &str = "_pods";
 
-/// A Pod that restarted more often is crashing.
+/// A Pod with more restarts is crashing.
 const RESTARTS: i64 = 2;
 
-/// Texts of the Pods.
+/// Texts from the Pods.
 const OF_PODS: Note = Note {
     reads: &[PODS],
     result: Type::Text,
     ..PLAIN
 };
 
-/// Whether a container waits or ended for a reason.
+/// A note that checks if a container waits or terminated for a reason.
 const REASON: Note = Note {
     reads: &[PODS],
     ..CHECK
@@ -243,7 +243,7 @@ fn max_restarts(call: &mut Call<'_, '_>) -> Result<i64, Failure> {
     Ok(restarts.max().unwrap_or_default())
 }
 
-/// The number behind the last hyphen of a Pod's name, as a `StatefulSet` gives it.
+/// Returns the number after the last hyphen of a Pod's name, as a `StatefulSet` assigns it.
 fn ordinal(pod: &Node) -> Option<i64> {
     let (_, digits) = name_of(pod).rsplit_once('-')?;
     let sound = digits.bytes().all(|b| b.is_ascii_digit());
@@ -301,7 +301,7 @@ fn containers(pod: Option<&Node>) -> &[Node] {
     containers.unwrap_or_default()
 }
 
-/// The reasons of all containers, empty ones left out.
+/// Returns the reasons of all containers, without empty ones.
 fn reasons<'o>(
     object: &'o Object<'_, '_>,
     budget: &mut Budget,

@@ -10,10 +10,10 @@ const DESIRED: &str = "status.desiredReplicas";
 const MOST: &str = "spec.maxReplicas";
 const LEAST: &str = "spec.minReplicas";
 const CONDITIONS: &str = "status.conditions";
-/// Where the metrics are told: as enriched, as measured, as declared.
+/// The paths of metrics: as enriched, as measured, as declared.
 const METRICS: &[&str] = &["_currentMetrics", "status.currentMetrics", "spec.metrics"];
 
-/// Whether a condition is true.
+/// A note that checks if a condition is true.
 const CONDITION: Note = Note {
     reads: &[CONDITIONS],
     ..CHECK

@@ -10,7 +10,7 @@ const PODS: &str = "_backingPods";
 const SLICE: &str = "endpoints";
 const SUBSETS: &str = "subsets";
 
-/// Texts of the endpoints.
+/// Texts from the endpoints.
 const OF_ENDPOINTS: Note = Note {
     reads: &[ENDPOINTS],
     result: Type::Text,
@@ -125,7 +125,8 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-/// Of an `EndpointSlice` an address counts as ready if nothing is said; of `Endpoints` all in `addresses` are.
+/// An address in an `EndpointSlice` counts as ready if the condition is missing; in `Endpoints`, everything in `addresses`
+/// is ready.
 ///
 /// Source: discovery.k8s.io/v1 `EndpointConditions`, v1 `EndpointSubset`.
 fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {

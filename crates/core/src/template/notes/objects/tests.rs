@@ -5,7 +5,7 @@ use crate::template::tests::{node, text};
 use crate::template::{Budget, Data, Template};
 use crate::value::{Node, Path, project};
 
-/// The object of the reference, but for its Pods, which are in the sample of all notes.
+/// The object of the reference, without its Pods, which are in the sample of all notes.
 fn root() -> Node {
     node!({"d": {
         "metadata": {
@@ -244,7 +244,7 @@ fn only_the_parts_that_are_declared_are_read() {
     }
 }
 
-/// Objects that have some of what notes read, and something else in its place.
+/// Objects with some of the parts that notes read, and values of other types in place of the rest.
 fn object() -> impl Strategy<Value = Node> {
     let sample: Node = serde_saphyr::from_str(SAMPLE).unwrap();
     let children = sample.get("children").and_then(Node::as_map).unwrap();

@@ -87,7 +87,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-/// As enriched, or as a `PersistentVolume` tells it: the annotation, or the driver.
+/// The provisioner as enriched, or from a `PersistentVolume`: the annotation or the driver.
 fn provisioner<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let object = call.object()?;
     let volume = object.at(VOLUME);

@@ -1,4 +1,4 @@
-//! The warnings about an object, as `enrich` adds them.
+//! The warnings about an object, as added by `enrich`.
 //!
 //! `_warnings` is a list of maps with `reason` and `message`.
 
@@ -10,7 +10,7 @@ use crate::value::Node;
 
 const WARNINGS: &str = "_warnings";
 
-/// Texts of the warnings.
+/// Texts from the warnings.
 const OF_WARNINGS: Note = Note {
     reads: &[WARNINGS],
     result: Type::Text,

@@ -137,7 +137,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-/// How many replicas there should be: Kubernetes' default is 1.
+/// Returns the desired number of replicas; Kubernetes' default is 1.
 fn desired(object: &Object<'_, '_>) -> i64 {
     object.at(DESIRED).as_i64().unwrap_or(1)
 }
@@ -146,7 +146,7 @@ fn reached(object: &Object<'_, '_>, count: &str) -> bool {
     object.int(count) == desired(object)
 }
 
-/// The names of all replica sets, or of those that are of an older template than the newest.
+/// Returns the names of all replica sets, or of those with an older Pod template than the newest.
 fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Failure> {
     let object = call.object()?;
     let sets = object.list(REPLICA_SETS, call.budget)?;
@@ -159,8 +159,8 @@ fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Fai
     Ok(Node::from(names).into())
 }
 
-/// Which of a Deployment's templates a replica set is of; later ones have higher numbers. As it is added, or as Kubernetes'
-/// own objects have it.
+/// Returns the revision of a replica set, as added by `enrich` or as in Kubernetes objects. Later Pod templates have higher
+/// numbers.
 fn revision(set: &Node) -> i64 {
     let annotations = set.get("metadata").and_then(|meta| meta.get("annotations"));
     let told = [

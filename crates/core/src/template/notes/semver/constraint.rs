@@ -1,6 +1,6 @@
 //! Constraints: `^1.2`, `>=1, <3 || 1.x`.
 //!
-//! Alternatives by `||`; in each, comparisons by commas or spaces, all of which have to hold.
+//! `||` separates alternatives. Within one, commas or spaces separate comparisons, all of which must hold.
 //!
 //! Source: Masterminds/semver 3.4, "Checking Version Constraints".
 
@@ -8,24 +8,26 @@ use semver::Version;
 
 use super::{parse, read_number};
 
-/// Longer texts are no constraints.
+/// The maximum length of a constraint.
 pub(super) const LONGEST: usize = 1024;
 
-/// Whether a constraint holds for a version; a malformed one holds for none.
+/// True if a version satisfies a constraint. No version satisfies a malformed one.
 ///
-/// A prerelease satisfies only an alternative that names a prerelease itself.
+/// A prerelease satisfies only an alternative that itself names a prerelease.
 pub(super) fn holds(constraint: &str, version: &Version) -> bool {
+    check(constraint, version).unwrap_or(false)
+}
+
+/// Returns whether a version satisfies a constraint; `None` if it is malformed.
+pub(super) fn check(constraint: &str, version: &Version) -> Option<bool> {
     if constraint.len() > LONGEST {
-        return false;
+        return None;
     }
     let mut found = false;
     for alternative in constraint.split("||") {
-        match read_alternative(alternative) {
-            Some(comparisons) => found |= all_hold(&comparisons, version),
-            None => return false,
-        }
+        found |= all_hold(&read_alternative(alternative)?, version);
     }
-    found
+    Some(found)
 }
 
 fn all_hold(comparisons: &[Comparison], version: &Version) -> bool {
@@ -45,7 +47,7 @@ enum Op {
     Caret,
 }
 
-/// The longer of two that start alike stands before the shorter.
+/// An operator precedes those that are a prefix of it.
 const OPS: [(&str, Op); 11] = [
     ("!=", Op::NotEqual),
     (">=", Op::GreaterEqual),
@@ -64,17 +66,17 @@ const OPS: [(&str, Op); 11] = [
 struct Comparison {
     op: Op,
     with: Version,
-    /// How many of its numbers are written: 0 of `*`, 2 of `1.2` and `1.2.x`.
+    /// The number of numbers that are written: 0 in `*`, 2 in `1.2` and `1.2.x`.
     written: usize,
 }
 
-/// The comparisons of an alternative; nothing if it is malformed or empty.
+/// Parses the comparisons of an alternative; `None` if it is malformed or empty.
 fn read_alternative(text: &str) -> Option<Vec<Comparison>> {
     let mut words = Vec::new();
     for list in text.split(',') {
         let before = words.len();
         words.extend(list.split_whitespace());
-        // A comma stands between two comparisons.
+        // A comma must separate two comparisons.
         if words.len() == before {
             return None;
         }
@@ -84,7 +86,7 @@ fn read_alternative(text: &str) -> Option<Vec<Comparison>> {
     while let Some(word) = words.next() {
         let (op, rest) = read_op(word);
         let text = match rest {
-            // A sign may stand apart from its version.
+            // The sign may be separated from its version.
             "" => words.next()?,
             rest => rest,
         };
@@ -109,7 +111,7 @@ fn read_op(word: &str) -> (Option<Op>, &str) {
 }
 
 impl Comparison {
-    /// Reads the version of a comparison, where `x`, `X` and `*` stand for any number.
+    /// Parses the version of a comparison. `x`, `X` and `*` stand for any number.
     fn read(op: Op, text: &str) -> Option<Comparison> {
         let bare = text.strip_prefix('v').unwrap_or(text);
         let end = bare.find(['-', '+']).unwrap_or(bare.len());
@@ -147,7 +149,7 @@ impl Comparison {
             (Op::NotEqual, 3) => order.is_ne(),
             (Op::NotEqual, 2) => !same_minor,
             (Op::NotEqual, _) => !same_major,
-            // More than 1.2 is what is more than any 1.2.x.
+            // `>1.2` excludes every 1.2.x.
             (Op::Greater, 2) => order.is_gt() && !same_minor,
             (Op::Greater, 1) => order.is_gt() && !same_major,
             (Op::Greater, _) => order.is_gt(),
@@ -162,7 +164,7 @@ impl Comparison {
         }
     }
 
-    /// Whether a version has the same numbers up to the first that is not 0.
+    /// True if a version has the same numbers up to the first that is not 0.
     fn same_leading(&self, version: &Version, written: usize) -> bool {
         let numbers = |v: &Version| [v.major, v.minor, v.patch];
         let with = numbers(&self.with);

@@ -1,4 +1,4 @@
-//! Go's layouts: a text that shows how the reference time, Mon Jan 2 15:04:05 MST 2006, looks.
+//! Go's layouts: a text that shows the form of the reference time, Mon Jan 2 15:04:05 MST 2006.
 //!
 //! Source: Go's package time, "Constants" and `Time.Format`.
 
@@ -35,12 +35,12 @@ const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// A part of a layout that stands for a part of the time.
+/// An element of a layout that stands for a part of the time.
 #[derive(Clone, Copy)]
 enum Element {
     LongMonth,
     Month,
-    /// A number, and how it is filled up to a width.
+    /// A number and its padding.
     Number(Number, Fill),
     LongDay,
     Day,
@@ -71,14 +71,14 @@ enum Fill {
     Spaces(usize),
 }
 
-/// How the distance from UTC is written.
+/// The form of an offset from UTC.
 #[derive(Clone, Copy)]
 struct OffsetForm {
-    /// Whether UTC is `Z`.
+    /// True if UTC is written as `Z`.
     z: bool,
-    /// Whether colons stand between the parts.
+    /// True if colons separate the parts.
     colons: bool,
-    /// Hours; hours and minutes; hours, minutes and seconds.
+    /// 1 for hours, 2 for hours and minutes, 3 for hours, minutes and seconds.
     parts: usize,
 }
 
@@ -92,7 +92,7 @@ const fn offset(z: bool, colons: bool, parts: usize) -> Element {
     Element::Offset(OffsetForm { z, colons, parts })
 }
 
-/// The elements by their text; of two that start alike the longer comes first.
+/// The elements by their text. An element precedes those that are a prefix of it.
 const ELEMENTS: &[(&str, Element)] = &[
     ("January", LongMonth),
     ("Jan", Month),
@@ -129,11 +129,11 @@ const ELEMENTS: &[(&str, Element)] = &[
     ("Z07", offset(true, false, 1)),
 ];
 
-/// Finding and writing an element takes as long as some expressions.
+/// Finding and writing an element cost as much as several expressions.
 const STEPS_AN_ELEMENT: u64 = 4;
 
-/// Writes a time in a layout.
-pub(super) fn format(
+/// Formats a time in a layout.
+pub(in crate::template) fn format(
     out: &mut String,
     time: DateTime,
     offset: Offset,
@@ -157,9 +157,9 @@ pub(super) fn format(
     Ok(())
 }
 
-/// The element that a layout starts with.
+/// Returns the element at the start of a layout.
 fn element(layout: &str) -> Option<(&'static str, Element)> {
-    // Here the line is a line, and the year follows it.
+    // Here the underscore is literal text, and the year follows it.
     if layout.starts_with("_2006") {
         return None;
     }
@@ -175,8 +175,7 @@ fn element(layout: &str) -> Option<(&'static str, Element)> {
     found.copied()
 }
 
-/// The fraction of a second that a layout starts with, `.000` or `,999`: how long that is, and its text.
-/// With nines, zeros at the end are left out.
+/// The fraction of a second at the start of a layout, `.000` or `,999`: its length and its text. Nines drop trailing zeros.
 fn fraction(layout: &str, time: DateTime) -> Option<(usize, String)> {
     let digits = layout.strip_prefix(['.', ','])?;
     let fill = digits.chars().next().filter(|c| matches!(c, '0' | '9'))?;
@@ -222,7 +221,7 @@ fn write(element: Element, time: DateTime, offset: Offset) -> String {
             }
         }
         Element::ZoneName if offset == Offset::UTC => "UTC".to_owned(),
-        // A distance alone has no name.
+        // A zone that is only an offset has no name.
         Element::ZoneName => distance(
             offset,
             OffsetForm {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::template::{Budget, Data, Template};
 
-/// The text of a template at Friday, 2026-01-09T12:00:00Z.
+/// Returns the text of a template at Friday, 2026-01-09T12:00:00Z.
 fn text(source: &str) -> String {
     text_at("2026-01-09T12:00:00Z", source)
 }
@@ -171,7 +171,7 @@ fn saturday_and_sunday_are_the_weekend() {
     }
 }
 
-/// The expectations are what Go's `Time.Format` gives.
+/// The expected values are the results of Go's `Time.Format`.
 #[test]
 fn layouts_are_those_of_go() {
     let time = "2009-02-04T21:00:57.012345600-08:00";

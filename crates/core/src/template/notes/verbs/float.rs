@@ -6,18 +6,18 @@ use crate::value::Node;
 
 pub(super) const VERBS: &str = "vbeEfFgGxX";
 
-/// No float has more digits behind the point than these; further ones are zeros.
+/// The maximum number of digits after the point. No float has more; further digits are zeros.
 const MOST_DIGITS: usize = 1100;
 
-/// The bits of the mantissa that a float stores, without the first.
+/// The stored bits of the mantissa, without the first.
 const STORED_BITS: u32 = 52;
 
 impl Printer<'_> {
-    /// A float: `%v` exactly, the others as Go does.
+    /// Prints a float: `%v` exactly, the other verbs as Go does.
     pub(super) fn float(&mut self, n: f64, verb: char) -> Result<(), Failure> {
         let precision = self.flags.precision;
         self.budget.longer(self.out.len(), precision.unwrap_or(0))?;
-        let mut digits = magnitude(n.abs(), verb, precision);
+        let mut digits = magnitude(n.abs(), verb, precision, self.exact);
         if self.flags.sharp && n.is_finite() {
             digits = pointed(&digits, verb, precision);
         }
@@ -45,8 +45,8 @@ impl Printer<'_> {
     }
 }
 
-/// The digits of a float that is not negative.
-fn magnitude(n: f64, verb: char, precision: Option<usize>) -> String {
+/// Returns the digits of a float that is not negative.
+fn magnitude(n: f64, verb: char, precision: Option<usize>, exact: bool) -> String {
     if n.is_nan() {
         return String::from("NaN");
     }
@@ -58,18 +58,18 @@ fn magnitude(n: f64, verb: char, precision: Option<usize>) -> String {
         'e' | 'E' => exponent(n, Some(precision.unwrap_or(6))),
         'f' | 'F' => fixed(n, precision.unwrap_or(6)),
         'x' | 'X' => hexadecimal(n, precision),
-        'v' if precision.is_none() => Node::Float(n).to_text().into_owned(),
+        'v' if precision.is_none() && exact => Node::Float(n).to_text().into_owned(),
         _ => general(n, precision),
     }
 }
 
-/// The mantissa and the power of two, both whole: `4503599627370496p-51`.
+/// Formats the mantissa and the power of two as integers: `4503599627370496p-51`.
 fn binary(n: f64) -> String {
     let (mantissa, power) = parts(n);
     format!("{mantissa}p{:+}", power - i64::from(STORED_BITS))
 }
 
-/// `0x1.8p+00`; without a precision all digits that are not zero.
+/// `0x1.8p+00`; without a precision, all digits that are not zero.
 fn hexadecimal(n: f64, precision: Option<usize>) -> String {
     const NIBBLES: usize = STORED_BITS as usize / 4;
     let (mut mantissa, mut power) = parts(n);
@@ -78,13 +78,13 @@ fn hexadecimal(n: f64, precision: Option<usize>) -> String {
         let point = if zeros.is_empty() { "" } else { "." };
         return format!("0x0{point}{zeros}p+00");
     }
-    // The smallest floats lack the first bit of the others.
+    // Subnormal floats lack the implicit first bit.
     let lacking = i64::from(mantissa.leading_zeros()) - i64::from(u64::BITS - STORED_BITS - 1);
     mantissa <<= lacking;
     power -= lacking;
     if let Some(precision) = precision.filter(|precision| *precision < NIBBLES) {
         let cut = (NIBBLES - precision) * 4;
-        // Half goes to the even neighbour.
+        // Rounds half to even.
         let odd = (mantissa >> cut) & 1;
         mantissa = (mantissa + (1 << (cut - 1)) - 1 + odd) >> cut << cut;
         if mantissa >> (STORED_BITS + 1) > 0 {
@@ -103,7 +103,7 @@ fn hexadecimal(n: f64, precision: Option<usize>) -> String {
     format!("0x1{point}{fraction}p{sign}{:02}", power.abs())
 }
 
-/// A mantissa with its first bit, and the power of two of that bit.
+/// Returns the mantissa including its first bit, and the power of two of that bit.
 ///
 /// Source: IEEE 754, binary64.
 fn parts(n: f64) -> (u64, i64) {
@@ -120,7 +120,7 @@ fn parts(n: f64) -> (u64, i64) {
     }
 }
 
-/// What the flag `#` asks for: a point in any case, and for `%g` the zeros that it leaves out.
+/// Applies the flag `#`: always a point, and for `%g` the zeros that it otherwise omits.
 fn pointed(digits: &str, verb: char, precision: Option<usize>) -> String {
     if verb == 'b' {
         return digits.into();
@@ -147,7 +147,7 @@ fn fixed(n: f64, precision: usize) -> String {
     format!("{n:.shown$}{}", "0".repeat(precision - shown))
 }
 
-/// `1.234568e+02`; without a precision the shortest digits that give the number back.
+/// `1.234568e+02`; without a precision, the shortest digits that round-trip.
 fn exponent(n: f64, precision: Option<usize>) -> String {
     let (digits, zeros) = match precision {
         Some(precision) => {
@@ -191,7 +191,7 @@ fn general(n: f64, precision: Option<usize>) -> String {
     }
     let behind_point = usize::try_from(count - 1 - power).unwrap_or(0);
     if power >= count {
-        // Digits that the precision cut off before the point.
+        // Digits before the point that the precision cut off.
         let zeros = usize::try_from(power + 1 - count).unwrap_or(0);
         return format!("{significant}{}", "0".repeat(zeros));
     }

@@ -6,7 +6,7 @@ use crate::template::error::Failure;
 pub(super) const INTEGER_VERBS: &str = "vdboOxXcqU";
 
 impl Printer<'_> {
-    /// A 64-bit integer, with or without a sign.
+    /// Prints a 64-bit integer, signed or unsigned.
     pub(super) fn integer(&mut self, n: i128, verb: char) -> Result<(), Failure> {
         let magnitude = n.unsigned_abs();
         let digits = match verb {
@@ -46,7 +46,7 @@ impl Printer<'_> {
             'X' if self.flags.sharp => "0X",
             _ => "",
         };
-        // The zeros are digits here, so the rest is filled with spaces.
+        // The zeros are digits here, so the padding is spaces.
         let length = sign.len() + prefix.len() + zeros + digits.len();
         let missing = self.flags.width.unwrap_or(0).saturating_sub(length);
         if !self.flags.minus {
@@ -59,9 +59,9 @@ impl Printer<'_> {
         self.fill(' ', if self.flags.minus { missing } else { 0 })
     }
 
-    /// `U+0041`, and the character itself with `#`.
+    /// `U+0041`, followed by the character itself with `#`.
     fn code_point(&mut self, n: i128) -> Result<(), Failure> {
-        // Negative numbers are taken for their bits.
+        // Negative numbers are printed as their bits.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -88,7 +88,7 @@ impl Printer<'_> {
     }
 }
 
-/// The character of a number; what is none is the replacement character.
+/// Returns the character of a number, or the replacement character if there is none.
 fn character(n: i128) -> char {
     let code = u32::try_from(n).ok();
     code.and_then(char::from_u32)

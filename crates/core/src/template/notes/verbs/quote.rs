@@ -6,7 +6,7 @@ use super::Printer;
 use crate::template::error::Failure;
 
 impl Printer<'_> {
-    /// A text by `s`, `v`, `q`, `x` or `X`.
+    /// Prints a text with `s`, `v`, `q`, `x` or `X`.
     pub(super) fn text(&mut self, text: &str, verb: char) -> Result<(), Failure> {
         match verb {
             'q' => {
@@ -30,7 +30,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The text up to the precision, in characters.
+    /// Truncates the text to the precision, in characters.
     fn cut<'t>(&self, text: &'t str) -> &'t str {
         let end = self
             .flags
@@ -39,7 +39,7 @@ impl Printer<'_> {
         end.map_or(text, |(end, _)| &text[..end])
     }
 
-    /// The bytes of a text, two digits each.
+    /// Prints the bytes of a text, two digits each.
     fn hexadecimal(&mut self, text: &str, upper: bool) -> Result<(), Failure> {
         let most = self.flags.precision.unwrap_or(text.len());
         let bytes = &text.as_bytes()[..text.len().min(most)];
@@ -63,12 +63,12 @@ impl Printer<'_> {
     }
 }
 
-/// A character between single quotes, escaped as in Go.
+/// Quotes a character in single quotes, with Go's escapes.
 pub(super) fn character(c: char, ascii: bool) -> String {
     quote(c.encode_utf8(&mut [0; 4]), '\'', ascii)
 }
 
-/// A text between quotes, escaped as in Go.
+/// Quotes a text, with Go's escapes.
 ///
 /// Source: Go's package strconv, `Quote` and `QuoteToASCII`.
 fn quote(text: &str, mark: char, ascii: bool) -> String {
@@ -101,12 +101,12 @@ fn quote(text: &str, mark: char, ascii: bool) -> String {
     out
 }
 
-/// Whether a character shows: letters, marks, digits, punctuation, symbols and the ASCII space.
+/// True if a character is printable: letters, marks, digits, punctuation, symbols and the ASCII space.
 pub(super) fn printable(c: char) -> bool {
     if c.is_ascii() {
         return c == ' ' || c.is_ascii_graphic();
     }
-    // The standard library escapes what does not show; a mark shows once it has a letter before it.
+    // The standard library escapes characters that are not printable. A mark is printable only after a letter.
     let mut shown = String::from("a");
     shown.push(c);
     shown.escape_debug().count() == 2

@@ -1,0 +1,366 @@
+//! Values with fields and methods: `.Files`, `.Capabilities`, times, versions.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+use orkestra_core::template::go::{self, Failure};
+use semver::Version;
+
+use crate::Capabilities;
+use crate::engine::Engine;
+use crate::value::{Elem, Entries, Items, Raw, Value};
+use crate::{functions, glob, yaml};
+
+/// The files of a chart by path.
+pub(crate) type Files = BTreeMap<Rc<str>, Rc<[u8]>>;
+
+/// A value that is not plain data.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    /// `.Files`
+    Files(Rc<Files>),
+    /// `.Capabilities`
+    Capabilities(Rc<Capabilities>),
+    /// `.Capabilities.APIVersions`
+    Versions(Rc<Capabilities>),
+    /// `.Capabilities.KubeVersion`
+    KubeVersion(Rc<Capabilities>),
+    /// `time.Time`
+    Time(Timestamp),
+    /// `time.Duration`, in nanoseconds
+    Duration(i64),
+    /// `*semver.Version` and its original text
+    Version(Rc<(Version, Box<str>)>),
+}
+
+impl Object {
+    /// Returns the Go type.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Object::Files(_) => "engine.files",
+            Object::Capabilities(_) => "*common.Capabilities",
+            Object::Versions(_) => "common.VersionSet",
+            Object::KubeVersion(_) => "common.KubeVersion",
+            Object::Time(_) => "time.Time",
+            Object::Duration(_) => "time.Duration",
+            Object::Version(_) => "*semver.Version",
+        }
+    }
+
+    /// Returns the Go kind.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Object::Files(_) => "map",
+            Object::Capabilities(_) | Object::Version(_) => "ptr",
+            Object::Versions(_) => "slice",
+            Object::KubeVersion(_) | Object::Time(_) => "struct",
+            Object::Duration(_) => "int64",
+        }
+    }
+
+    /// True if a condition treats it as false.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Object::Files(files) => files.is_empty(),
+            Object::Versions(capabilities) => capabilities.api_versions.is_empty(),
+            Object::Duration(nanos) => *nanos == 0,
+            _ => false,
+        }
+    }
+
+    /// True if both are equal.
+    pub(crate) fn same(&self, other: &Object) -> bool {
+        match (self, other) {
+            (Object::Time(a), Object::Time(b)) => a == b,
+            (Object::Duration(a), Object::Duration(b)) => a == b,
+            (Object::Version(a), Object::Version(b)) => a.0 == b.0,
+            (Object::Files(a), Object::Files(b)) => a == b,
+            (Object::Capabilities(a), Object::Capabilities(b))
+            | (Object::Versions(a), Object::Versions(b))
+            | (Object::KubeVersion(a), Object::KubeVersion(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Returns the value of its JSON.
+    pub(crate) fn data(&self) -> Option<Value> {
+        Some(match self {
+            Object::Files(files) => {
+                let entry = |(name, data): (&Rc<str>, &Rc<[u8]>)| {
+                    (Rc::clone(name), Value::Bytes(Rc::clone(data), Raw::Slice))
+                };
+                Value::map(files.iter().map(entry).collect::<Entries>())
+            }
+            Object::Versions(capabilities) => Value::texts(&capabilities.api_versions),
+            Object::KubeVersion(capabilities) => {
+                let part = |name| kube_version(capabilities, name).unwrap_or_default();
+                Value::object(["Version", "Major", "Minor"].map(|name| (name, part(name))))
+            }
+            Object::Capabilities(capabilities) => {
+                let part = |name| capability(capabilities, name).unwrap_or_default();
+                Value::object(["APIVersions", "HelmVersion", "KubeVersion"].map(|n| (n, part(n))))
+            }
+            Object::Duration(nanos) => Value::Int64(*nanos),
+            Object::Version(_) | Object::Time(_) => Value::text(self.text()?),
+        })
+    }
+
+    /// Returns the text of a value that formats itself.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self {
+            Object::KubeVersion(capabilities) => Some(capabilities.normal_version()),
+            Object::Time(time) => {
+                let time = Offset::UTC.to_datetime(*time);
+                let date = time.strftime("%Y-%m-%d %H:%M:%S%.f");
+                Some(format!("{date} +0000 UTC"))
+            }
+            Object::Duration(nanos) => Some(go::duration_text(i128::from(*nanos))),
+            Object::Version(version) => Some(version.0.to_string()),
+            Object::Files(_) | Object::Capabilities(_) | Object::Versions(_) => None,
+        }
+    }
+
+    /// Returns the value of a field, or of a method without arguments.
+    pub(crate) fn field(&self, name: &str, engine: &mut Engine<'_>) -> Result<Value, Failure> {
+        let found = match self {
+            Object::Capabilities(capabilities) => capability(capabilities, name),
+            Object::KubeVersion(capabilities) => kube_version(capabilities, name),
+            Object::Version(version) => version_part(version, name),
+            // A key of the map, unless it is a method.
+            Object::Files(files) if !matches!(name, "AsConfig" | "AsSecrets") => {
+                let file = files.get(name);
+                Some(file.map_or(Value::Nil, |f| Value::Bytes(Rc::clone(f), Raw::Slice)))
+            }
+            _ => None,
+        };
+        match found {
+            Some(value) => Ok(value),
+            None => self.method(name, &[], engine),
+        }
+    }
+
+    /// Calls a method.
+    pub(crate) fn method(
+        &self,
+        name: &str,
+        args: &[Value],
+        engine: &mut Engine<'_>,
+    ) -> Result<Value, Failure> {
+        let unknown = || {
+            let message = format!("can't evaluate field {name} in type {}", self.type_name());
+            Failure::wrong_type(message)
+        };
+        match (self, args) {
+            (Object::Files(files), args) => {
+                files_method(files, name, args, engine)?.ok_or_else(unknown)
+            }
+            (Object::Versions(capabilities), [version]) if name == "Has" => {
+                let version = functions::string(version)?;
+                let has = capabilities
+                    .api_versions
+                    .iter()
+                    .any(|known| **known == *version);
+                Ok(Value::Bool(has))
+            }
+            (Object::Time(time), args) => {
+                time_method(*time, name, args, engine)?.ok_or_else(unknown)
+            }
+            (Object::Duration(nanos), []) => duration_method(*nanos, name).ok_or_else(unknown),
+            (Object::Version(version), [other]) => {
+                version_method(version, name, other).ok_or_else(unknown)
+            }
+            (object, []) if name == "String" => object.text().map(Value::text).ok_or_else(unknown),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+fn capability(capabilities: &Rc<Capabilities>, name: &str) -> Option<Value> {
+    let shared = Rc::clone(capabilities);
+    Some(match name {
+        "KubeVersion" => Value::Object(Object::KubeVersion(shared)),
+        "APIVersions" => Value::Object(Object::Versions(shared)),
+        "HelmVersion" => Value::object([
+            ("GitCommit", Value::text("")),
+            ("GitTreeState", Value::text("")),
+            ("GoVersion", Value::text("")),
+            ("KubeClientVersion", Value::text("")),
+            ("Version", Value::text(&capabilities.helm_version)),
+        ]),
+        _ => return None,
+    })
+}
+
+fn kube_version(capabilities: &Capabilities, name: &str) -> Option<Value> {
+    let (major, minor) = capabilities.numbers();
+    Some(match name {
+        "Version" | "GitVersion" => Value::text(&capabilities.kube_version),
+        "Major" => Value::text(major),
+        "Minor" => Value::text(minor),
+        _ => return None,
+    })
+}
+
+fn version_part((version, original): &(Version, Box<str>), name: &str) -> Option<Value> {
+    let number = |n: u64| Value::Int64(i64::try_from(n).unwrap_or(i64::MAX));
+    Some(match name {
+        "Major" => number(version.major),
+        "Minor" => number(version.minor),
+        "Patch" => number(version.patch),
+        "Prerelease" => Value::text(version.pre.as_str()),
+        "Metadata" => Value::text(version.build.as_str()),
+        "Original" => Value::text(original),
+        "String" => Value::text(version.to_string()),
+        _ => return None,
+    })
+}
+
+fn version_method(version: &(Version, Box<str>), name: &str, other: &Value) -> Option<Value> {
+    let Value::Object(Object::Version(other)) = other else {
+        return None;
+    };
+    let order = version.0.cmp_precedence(&other.0);
+    Some(match name {
+        "Compare" => Value::Int(order as i64),
+        "LessThan" => Value::Bool(order.is_lt()),
+        "GreaterThan" => Value::Bool(order.is_gt()),
+        "Equal" => Value::Bool(order.is_eq()),
+        _ => return None,
+    })
+}
+
+fn files_method(
+    files: &Rc<Files>,
+    name: &str,
+    args: &[Value],
+    engine: &mut Engine<'_>,
+) -> Result<Option<Value>, Failure> {
+    let first = args.first().map(functions::string).transpose()?;
+    let file = |name: &str| files.get(name).cloned().unwrap_or_default();
+    Ok(Some(match (name, first) {
+        ("Get", Some(path)) => Value::bytes(&file(&path)),
+        ("GetBytes", Some(path)) => Value::Bytes(file(&path), Raw::Slice),
+        ("Lines", Some(path)) => {
+            let data = file(&path);
+            let text = String::from_utf8_lossy(&data);
+            engine.text(text.len())?;
+            match text.strip_suffix('\n').unwrap_or(&text) {
+                "" if text.is_empty() => Value::texts([""; 0]),
+                text => Value::texts(text.split('\n')),
+            }
+        }
+        ("Glob", Some(pattern)) => {
+            let pattern = glob::Pattern::compile(&pattern);
+            engine.steps(files.len() as u64)?;
+            let mut matched = Files::new();
+            for (name, data) in files.iter() {
+                if pattern.matches(name, engine)? {
+                    matched.insert(Rc::clone(name), Rc::clone(data));
+                }
+            }
+            Value::Object(Object::Files(Rc::new(matched)))
+        }
+        ("AsConfig", None) => as_data(files, engine, Value::bytes)?,
+        ("AsSecrets", None) => as_data(files, engine, |data| {
+            Value::text(functions::base64_text(data))
+        })?,
+        _ => return Ok(None),
+    }))
+}
+
+/// Returns the files by their last names, as YAML.
+fn as_data(
+    files: &Files,
+    engine: &mut Engine<'_>,
+    text: impl Fn(&[u8]) -> Value,
+) -> Result<Value, Failure> {
+    let mut entries = Entries::new();
+    for (name, data) in files {
+        engine.text(data.len().saturating_mul(2))?;
+        let base = name.rsplit('/').next().unwrap_or(name);
+        entries.insert(base.into(), text(data));
+    }
+    yaml::write(&Value::map(entries), engine).map(Value::text)
+}
+
+fn time_method(
+    time: Timestamp,
+    name: &str,
+    args: &[Value],
+    engine: &mut Engine<'_>,
+) -> Result<Option<Value>, Failure> {
+    let date = Offset::UTC.to_datetime(time);
+    Ok(Some(match (name, args) {
+        ("Unix", []) => Value::Int64(time.as_second()),
+        ("UnixMilli", []) => Value::Int64(time.as_millisecond()),
+        ("UnixNano", []) => Value::Int64(i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)),
+        ("Year", []) => Value::Int(date.year().into()),
+        ("Month", []) => Value::Int(date.month().into()),
+        ("Day", []) => Value::Int(date.day().into()),
+        ("Hour", []) => Value::Int(date.hour().into()),
+        ("Minute", []) => Value::Int(date.minute().into()),
+        ("Second", []) => Value::Int(date.second().into()),
+        ("YearDay", []) => Value::Int(date.day_of_year().into()),
+        ("UTC" | "Local", []) => Value::Object(Object::Time(time)),
+        ("String", []) => Value::text(Object::Time(time).text().unwrap_or_default()),
+        ("Format", [layout]) => {
+            let layout = functions::string(layout)?;
+            Value::text(go::format_time(time, &layout, engine.budget_mut())?)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "as Go does")]
+fn duration_method(nanos: i64, name: &str) -> Option<Value> {
+    Some(match name {
+        "Seconds" => Value::Float(nanos as f64 / 1e9),
+        "Minutes" => Value::Float(nanos as f64 / 6e10),
+        "Hours" => Value::Float(nanos as f64 / 3.6e12),
+        "Milliseconds" => Value::Int64(nanos / 1_000_000),
+        "Microseconds" => Value::Int64(nanos / 1000),
+        "Nanoseconds" => Value::Int64(nanos),
+        "String" => Value::text(go::duration_text(i128::from(nanos))),
+        _ => return None,
+    })
+}
+
+/// Returns the keys and values for a `range`, if the object supports it.
+pub(crate) fn items(object: &Object) -> Option<Vec<(Value, Value)>> {
+    match object {
+        Object::Files(files) => Some(
+            files
+                .iter()
+                .map(|(name, data)| {
+                    let data = Value::Bytes(Rc::clone(data), Raw::Slice);
+                    (Value::Str(Rc::clone(name)), data)
+                })
+                .collect(),
+        ),
+        Object::Versions(capabilities) => {
+            let versions = capabilities.api_versions.iter();
+            let pair = |(at, version): (usize, &String)| {
+                (
+                    Value::Int(i64::try_from(at).unwrap_or(0)),
+                    Value::text(version),
+                )
+            };
+            Some(versions.enumerate().map(pair).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Returns the elements of a value that Go treats as a slice.
+pub(crate) fn slice(value: &Value) -> Option<(Rc<Items>, Elem)> {
+    match value {
+        Value::List(items, elem) => Some((Rc::clone(items), *elem)),
+        Value::Object(Object::Versions(capabilities)) => {
+            let items = capabilities.api_versions.iter().map(Value::text).collect();
+            Some((Items::new(items), Elem::Text))
+        }
+        _ => None,
+    }
+}

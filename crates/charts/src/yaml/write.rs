@@ -1,0 +1,162 @@
+//! Writes values as YAML: line starts, and the content after keys and dashes.
+
+use orkestra_core::template::go::Failure;
+use orkestra_core::value::Node;
+
+use super::scalar::{float, inline, scalar};
+use crate::engine::Engine;
+use crate::value::Value;
+
+/// The maximum length of a simple key; longer ones are written with a question mark.
+const LONGEST_KEY: usize = 128;
+
+/// Writes a value, without a final line break.
+///
+/// # Errors
+/// The budget is exhausted.
+pub(crate) fn write(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
+    write_with(value, engine, false)
+}
+
+/// Writes a value with the items of lists indented: `toYamlPretty`.
+///
+/// # Errors
+/// The budget is exhausted.
+pub(crate) fn write_pretty(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
+    write_with(value, engine, true)
+}
+
+fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<String, Failure> {
+    engine.whole(value)?;
+    let node = value.to_node();
+    let mut out = Writer {
+        out: String::new(),
+        pretty,
+        engine,
+    };
+    out.node(&node, 0, Place::Root)?;
+    let Writer { mut out, .. } = out;
+    if out.ends_with('\n') {
+        out.pop();
+    }
+    Ok(out)
+}
+
+/// The position of a value.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Root,
+    /// After `key:`
+    Key,
+    /// After `- `
+    Item,
+}
+
+struct Writer<'w, 'c> {
+    out: String,
+    /// True if the items of a list are indented relative to its key.
+    pretty: bool,
+    engine: &'w mut Engine<'c>,
+}
+
+impl Writer<'_, '_> {
+    /// Writes a value and a line break. `indent` is the column of its keys or items.
+    fn node(&mut self, node: &Node, indent: usize, place: Place) -> Result<(), Failure> {
+        match node {
+            Node::Map(map) if !map.is_empty() => {
+                if place == Place::Key {
+                    self.push("\n")?;
+                }
+                for (at, (key, value)) in map.iter().enumerate() {
+                    // The first key of an item is on the line of its dash.
+                    if at > 0 || place != Place::Item {
+                        self.spaces(indent)?;
+                    }
+                    self.key(key, indent)?;
+                    // The items of a list start in the column of the key.
+                    let deeper = match value {
+                        Node::List(_) if !self.pretty => indent,
+                        _ => indent + 2,
+                    };
+                    self.node(value, deeper, Place::Key)?;
+                }
+                Ok(())
+            }
+            Node::List(items) if !items.is_empty() => {
+                if place == Place::Key {
+                    self.push("\n")?;
+                }
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 || place != Place::Item {
+                        self.spaces(indent)?;
+                    }
+                    self.push("-")?;
+                    if is_block(item) {
+                        self.push(" ")?;
+                    }
+                    self.node(item, indent + 2, Place::Item)?;
+                }
+                Ok(())
+            }
+            node => {
+                if place != Place::Root && !self.out.ends_with("- ") {
+                    self.push(" ")?;
+                }
+                let column = self.column();
+                let text = match node {
+                    Node::Null => "null".to_owned(),
+                    Node::Map(_) => "{}".to_owned(),
+                    Node::List(_) => "[]".to_owned(),
+                    Node::Float(n) => float(*n),
+                    Node::Str(text) => {
+                        scalar(text, if place == Place::Root { 2 } else { indent }, column)
+                    }
+                    node => node.to_text().into_owned(),
+                };
+                self.push(&text)?;
+                if text.ends_with('\n') && text.starts_with('|') {
+                    Ok(())
+                } else {
+                    self.push("\n")
+                }
+            }
+        }
+    }
+
+    fn key(&mut self, key: &str, indent: usize) -> Result<(), Failure> {
+        let text = inline(key);
+        if text.len() > LONGEST_KEY {
+            self.push("? ")?;
+            self.push(&text)?;
+            self.push("\n")?;
+            self.spaces(indent)?;
+        } else {
+            self.push(&text)?;
+        }
+        self.push(":")
+    }
+
+    fn column(&self) -> usize {
+        let start = self.out.rfind('\n').map_or(0, |at| at + 1);
+        self.out[start..].chars().count()
+    }
+
+    fn spaces(&mut self, count: usize) -> Result<(), Failure> {
+        self.push(&" ".repeat(count))
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Failure> {
+        self.engine.text(text.len())?;
+        self.out.push_str(text);
+        Ok(())
+    }
+}
+
+/// True if a value starts with keys or dashes.
+fn is_block(node: &Node) -> bool {
+    match node {
+        Node::Map(map) => !map.is_empty(),
+        Node::List(items) => !items.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,328 @@
+//! Assigns requests to connections: accounting only, without I/O and without a clock of its own.
+//!
+//! ```text
+//!  seat ─► an open one with room ──────────► Taken, released by `leave`
+//!      ├─► one being opened, with room ────► Wait, then seat again
+//!      └─► none ───────────────────────────► Make ─► opened ─► idle for IDLE ─► closed
+//! ```
+
+use std::{collections::BTreeMap, time::Duration};
+
+use tokio::time::Instant;
+
+/// How long an unused connection is kept.
+pub(super) const IDLE: Duration = Duration::from_secs(90);
+
+/// What a connection is used for. The two uses share no connection: a request never waits behind watches, and closing an idle
+/// connection of one use does not disturb the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Responses that take minutes.
+    Watches,
+    /// Requests that are answered at once.
+    Singles,
+}
+
+impl Use {
+    /// The most concurrent requests on one connection. A genuine API server allows 100 streams (observed with 1.34): watches
+    /// leave some of them unused; single requests are spread, since one connection is one byte stream and one task of the server.
+    pub(super) fn most(self) -> usize {
+        match self {
+            Self::Watches => 80,
+            Self::Singles => 32,
+        }
+    }
+}
+
+/// Identifies a connection, as long as it is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Id(u64);
+
+/// The sending half of a connection.
+pub(super) trait Sender: Clone {
+    /// True if it takes no more requests.
+    fn is_closed(&self) -> bool;
+}
+
+/// The place of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seat<S> {
+    /// This connection; the place is held until [`Connections::leave`].
+    Taken(Id, S),
+    /// A connection is being opened that will probably have room: call `seat` again then.
+    Wait(Id),
+    /// The caller opens a connection, and reports the outcome with [`Connections::opened`] or [`Connections::remove`].
+    Make(Id),
+}
+
+/// All connections of one client.
+#[derive(Debug)]
+pub(super) struct Connections<S> {
+    entries: BTreeMap<Id, Entry<S>>,
+    last: u64,
+    /// The number of concurrent requests that the last connection took: the estimate for the next one.
+    usual: usize,
+}
+
+#[derive(Debug)]
+struct Entry<S> {
+    used_for: Use,
+    /// `None` while the connection is being opened.
+    sender: Option<S>,
+    /// The number of concurrent requests that the server takes.
+    limit: usize,
+    /// Requests on the connection; while it is being opened, those that wait for it.
+    taken: usize,
+    idle_since: Instant,
+}
+
+impl<S> Entry<S> {
+    fn has_room(&self) -> bool {
+        self.taken < self.limit.min(self.used_for.most())
+    }
+}
+
+impl<S: Sender> Connections<S> {
+    /// No connections; the server is assumed to multiplex until it shows otherwise.
+    pub(super) fn new() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            last: 0,
+            usual: usize::MAX,
+        }
+    }
+
+    /// Finds a place: the fullest connection with room, so that others can become idle.
+    pub(super) fn seat(&mut self, used_for: Use, now: Instant) -> Seat<S> {
+        let is_usable = |entry: &Entry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
+        self.entries.retain(|_, entry| is_usable(entry));
+        let fit = (self.entries.iter_mut())
+            .filter(|(_, entry)| entry.used_for == used_for && entry.has_room())
+            // An open connection before one that is being opened.
+            .max_by_key(|(_, entry)| (entry.sender.is_some(), entry.taken));
+        if let Some((id, entry)) = fit {
+            entry.taken += 1;
+            return match &entry.sender {
+                Some(sender) => Seat::Taken(*id, sender.clone()),
+                None => Seat::Wait(*id),
+            };
+        }
+        self.last += 1;
+        let id = Id(self.last);
+        let entry = Entry {
+            used_for,
+            sender: None,
+            limit: self.usual,
+            taken: 1,
+            idle_since: now,
+        };
+        self.entries.insert(id, entry);
+        Seat::Make(id)
+    }
+
+    /// A connection is open, for `limit` concurrent requests. It has no requests yet: those that waited for it call `seat` again.
+    pub(super) fn opened(&mut self, id: Id, sender: S, limit: usize, now: Instant) {
+        self.usual = limit;
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.sender = Some(sender);
+            entry.limit = limit;
+            entry.taken = 0;
+            entry.idle_since = now;
+        }
+    }
+
+    /// The server changed the number of concurrent requests.
+    pub(super) fn limit(&mut self, id: Id, limit: usize) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.limit = limit;
+        }
+    }
+
+    /// A request has finished.
+    pub(super) fn leave(&mut self, id: Id, now: Instant) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.taken = entry.taken.saturating_sub(1);
+            entry.idle_since = now;
+        }
+    }
+
+    /// Removes a connection that failed or is closed. Its requests end by themselves.
+    pub(super) fn remove(&mut self, id: Id) {
+        self.entries.remove(&id);
+    }
+
+    /// Removes a connection that has been unused for [`IDLE`].
+    pub(super) fn close_idle(&mut self, id: Id, now: Instant) {
+        let is_idle = |entry: &Entry<S>| {
+            entry.taken == 0 && now.saturating_duration_since(entry.idle_since) >= IDLE
+        };
+        if self.entries.get(&id).is_some_and(is_idle) {
+            self.entries.remove(&id);
+        }
+    }
+
+    /// The number of connections for a use.
+    #[cfg(test)]
+    pub(super) fn count(&self, used_for: Use) -> usize {
+        let same = |entry: &&Entry<S>| entry.used_for == used_for;
+        self.entries.values().filter(same).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::Cell, rc::Rc};
+
+    use super::*;
+
+    #[derive(Clone, Debug, Default)]
+    struct Wire(Rc<Cell<bool>>);
+
+    impl PartialEq for Wire {
+        fn eq(&self, other: &Self) -> bool {
+            Rc::ptr_eq(&self.0, &other.0)
+        }
+    }
+    impl Eq for Wire {}
+
+    impl Sender for Wire {
+        fn is_closed(&self) -> bool {
+            self.0.get()
+        }
+    }
+
+    struct Case {
+        connections: Connections<Wire>,
+        now: Instant,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            Self {
+                connections: Connections::new(),
+                now: Instant::now(),
+            }
+        }
+
+        fn seat(&mut self, used_for: Use) -> Seat<Wire> {
+            self.connections.seat(used_for, self.now)
+        }
+
+        /// Opens the connection that `seat` asks for, and takes a place on it.
+        fn make(&mut self, used_for: Use, limit: usize) -> (Id, Wire) {
+            let Seat::Make(id) = self.seat(used_for) else {
+                panic!("no connection is to be made");
+            };
+            let wire = Wire::default();
+            self.connections.opened(id, wire.clone(), limit, self.now);
+            assert_eq!(self.seat(used_for), Seat::Taken(id, wire.clone()));
+            (id, wire)
+        }
+    }
+
+    #[test]
+    fn eighty_watches_share_a_connection_and_the_next_one_asks_for_another() {
+        let mut case = Case::new();
+        let (first, wire) = case.make(Use::Watches, 100);
+        for _ in 1..80 {
+            assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire.clone()));
+        }
+        let (second, _) = case.make(Use::Watches, 100);
+        assert_ne!(first, second);
+        // A watch that ends makes room.
+        case.connections.leave(first, case.now);
+        assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
+    }
+
+    #[test]
+    fn a_single_request_never_shares_with_watches() {
+        let mut case = Case::new();
+        let (watches, _) = case.make(Use::Watches, 100);
+        let (singles, wire) = case.make(Use::Singles, 100);
+        assert_ne!(watches, singles);
+        for _ in 1..32 {
+            assert_eq!(case.seat(Use::Singles), Seat::Taken(singles, wire.clone()));
+        }
+        assert!(matches!(case.seat(Use::Singles), Seat::Make(_)));
+    }
+
+    #[test]
+    fn a_server_that_takes_fewer_streams_gets_no_more() {
+        let mut case = Case::new();
+        let (first, wire) = case.make(Use::Watches, 3);
+        for _ in 1..3 {
+            assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire.clone()));
+        }
+        let Seat::Make(second) = case.seat(Use::Watches) else {
+            panic!("the fourth has no place");
+        };
+        // While it is being opened two more get a place there, since it is assumed to be as small as the first.
+        assert_eq!(case.seat(Use::Watches), Seat::Wait(second));
+        assert_eq!(case.seat(Use::Watches), Seat::Wait(second));
+        assert!(matches!(case.seat(Use::Watches), Seat::Make(_)));
+        // The server raises its limit.
+        case.connections.limit(first, 4);
+        assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
+    }
+
+    #[test]
+    fn at_the_start_all_wait_for_one_connection_and_each_makes_its_own_where_that_takes_one() {
+        let mut case = Case::new();
+        let Seat::Make(first) = case.seat(Use::Watches) else {
+            panic!("there is none yet");
+        };
+        for _ in 0..20 {
+            assert_eq!(case.seat(Use::Watches), Seat::Wait(first));
+        }
+        // It is HTTP/1.1.
+        let wire = Wire::default();
+        case.connections.opened(first, wire.clone(), 1, case.now);
+        assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
+        for _ in 0..19 {
+            assert!(matches!(case.seat(Use::Watches), Seat::Make(_)));
+        }
+    }
+
+    #[test]
+    fn the_fullest_connection_is_taken_and_the_other_closes_when_it_is_idle() {
+        let mut case = Case::new();
+        let (first, wire) = case.make(Use::Singles, 2);
+        assert_eq!(case.seat(Use::Singles), Seat::Taken(first, wire.clone()));
+        let (second, _) = case.make(Use::Singles, 2);
+        case.connections.leave(first, case.now);
+        case.connections.leave(second, case.now);
+        case.now += IDLE.saturating_sub(Duration::from_secs(1));
+        case.connections.close_idle(second, case.now);
+        assert_eq!(case.connections.count(Use::Singles), 2);
+        assert_eq!(case.seat(Use::Singles), Seat::Taken(first, wire));
+        case.connections.leave(first, case.now);
+        case.now += Duration::from_secs(1);
+        for id in [first, second] {
+            case.connections.close_idle(id, case.now);
+        }
+        assert_eq!(case.connections.count(Use::Singles), 1);
+    }
+
+    #[test]
+    fn a_connection_that_is_closed_takes_nobody() {
+        let mut case = Case::new();
+        let (first, wire) = case.make(Use::Watches, 100);
+        wire.0.set(true);
+        let (second, _) = case.make(Use::Watches, 100);
+        assert_ne!(first, second);
+        // The requests on it finish without effect on others.
+        case.connections.leave(first, case.now);
+        assert_eq!(case.connections.count(Use::Watches), 1);
+    }
+
+    #[test]
+    fn a_connection_that_cannot_be_made_leaves_nothing() {
+        let mut case = Case::new();
+        let Seat::Make(first) = case.seat(Use::Singles) else {
+            panic!("there is none yet");
+        };
+        case.connections.remove(first);
+        assert_eq!(case.connections.count(Use::Singles), 0);
+        assert!(matches!(case.seat(Use::Singles), Seat::Make(_)));
+    }
+}

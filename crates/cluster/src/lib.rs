@@ -1,0 +1,15 @@
+//! Access to the API server.
+//!
+//! ```text
+//!  watch (informers: lists and watches, decoded from bytes into records)
+//!    │
+//!  wire (one request: its deadline, its errors) ──► reach (one breaker for the process)
+//!    │
+//!  gate (no writes without the lease) ──► client ──► flow (fair shares) ──► connections (HTTP/2)
+//! ```
+
+pub mod client;
+pub mod gate;
+pub mod reach;
+pub mod watch;
+pub mod wire;

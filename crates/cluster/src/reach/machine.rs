@@ -1,0 +1,158 @@
+//! The breaker's state machine, without locks and without a clock.
+
+use std::time::Duration;
+
+use orkestra_ground::Backoff;
+use tokio::time::Instant;
+
+use super::{Away, View};
+
+/// The number of consecutive unanswered requests that makes the API server doubted.
+pub(super) const MISSES: u32 = 3;
+/// The shortest time between a false alarm and the next doubt: a webhook that fails all day must not cause a probe per failure.
+pub(super) const CALM: Duration = Duration::from_secs(1);
+/// The pause between probes.
+pub(super) const PAUSE: Backoff =
+    Backoff::doubling(Duration::from_millis(200), Duration::from_secs(2));
+/// After this many refused probes in a row the API server counts as up: it answers, but does not permit a readiness check.
+pub(super) const DENIALS: u32 = 4;
+
+/// The outcome of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// The API server is ready.
+    Ready,
+    /// The API server answers, but not whether it is ready.
+    Denied,
+    /// The API server does not answer, or is not ready; with the reason.
+    Failed(String),
+}
+
+/// The next step after a probe.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The API server is up, after an outage of this length; `None` if it was only doubted.
+    Up(Option<Duration>),
+    /// The API server has become unreachable; with the reason.
+    Away(String),
+    /// Probe again after this delay.
+    Again(Duration),
+}
+
+/// The known state of the API server.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    state: State,
+    /// Consecutive unanswered requests.
+    misses: u32,
+    /// The time of the last false alarm.
+    cleared: Option<Instant>,
+    returns: u64,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Up,
+    Doubted {
+        denials: u32,
+    },
+    Away {
+        away: Away,
+        /// Failed probes in this outage.
+        probes: u32,
+        denials: u32,
+    },
+}
+
+impl Machine {
+    /// Records the outcome of a request; true if probing has to start.
+    pub(super) fn heard(&mut self, missed: bool, now: Instant) -> bool {
+        if !matches!(self.state, State::Up) {
+            return false;
+        }
+        self.misses = if missed {
+            self.misses.saturating_add(1)
+        } else {
+            0
+        };
+        let calm = self
+            .cleared
+            .is_some_and(|cleared| now.saturating_duration_since(cleared) < CALM);
+        let doubted = self.misses >= MISSES && !calm;
+        if doubted {
+            self.state = State::Doubted { denials: 0 };
+        }
+        doubted
+    }
+
+    /// Records the outcome of a probe.
+    pub(super) fn probed(&mut self, probe: Probe, now: Instant) -> Step {
+        match (&mut self.state, probe) {
+            (State::Up, _) => Step::Up(None),
+            (_, Probe::Ready) => self.rise(now),
+            (State::Doubted { denials } | State::Away { denials, .. }, Probe::Denied) => {
+                *denials += 1;
+                if *denials >= DENIALS {
+                    return self.rise(now);
+                }
+                Step::Again(pause(*denials))
+            }
+            (State::Doubted { .. }, Probe::Failed(why)) => {
+                let away = Away {
+                    since: now,
+                    why: why.clone(),
+                };
+                self.state = State::Away {
+                    away,
+                    probes: 1,
+                    denials: 0,
+                };
+                Step::Away(why)
+            }
+            (
+                State::Away {
+                    away,
+                    probes,
+                    denials,
+                },
+                Probe::Failed(why),
+            ) => {
+                away.why = why;
+                *denials = 0;
+                *probes = probes.saturating_add(1);
+                Step::Again(pause(*probes))
+            }
+        }
+    }
+
+    fn rise(&mut self, now: Instant) -> Step {
+        self.misses = 0;
+        match std::mem::take(&mut self.state) {
+            State::Away { away, .. } => {
+                self.returns += 1;
+                Step::Up(Some(now.saturating_duration_since(away.since)))
+            }
+            State::Doubted { .. } | State::Up => {
+                self.cleared = Some(now);
+                Step::Up(None)
+            }
+        }
+    }
+
+    /// Returns the state as others see it.
+    pub(super) fn view(&self) -> View {
+        View {
+            is_up: matches!(self.state, State::Up),
+            away: match &self.state {
+                State::Away { away, .. } => Some(away.clone()),
+                State::Up | State::Doubted { .. } => None,
+            },
+            returns: self.returns,
+        }
+    }
+}
+
+fn pause(probes: u32) -> Duration {
+    PAUSE.after(probes.saturating_sub(1))
+}

@@ -1,0 +1,345 @@
+//! The shared state of one informer: records, readers, and the state of the watch.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::record::Identity,
+    value::{Node, Path, Sieve},
+};
+use tokio::{
+    sync::{Notify, watch},
+    task::AbortHandle,
+};
+
+use super::{
+    Change, Record, Reports, Spec, Subscriber, WatchProblem, WatchState, Watched, handle::Handle,
+    store::Records, unread::Unread,
+};
+
+/// One informer, without its task.
+pub(super) struct Shared<R> {
+    pub(super) watched: Watched,
+    /// Objects per page of a list.
+    pub(super) page: u32,
+    records: Mutex<Records<R>>,
+    readers: Mutex<Readers<R>>,
+    /// Wakes the task from a pause, and to check whether a list is due.
+    pub(super) nudge: Notify,
+    /// Whether the API server may be in an older state than before.
+    doubted: AtomicBool,
+    /// Whether it is unknown that the records match the API server's present state: until the states are compared.
+    open: AtomicBool,
+    pub(super) unread: Unread,
+    pub(super) counts: Counts,
+}
+
+/// The counters of an informer.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) lists: AtomicU64,
+    pub(super) watches: AtomicU64,
+    pub(super) failures: AtomicU64,
+    pub(super) panics: AtomicU64,
+    pub(super) unreadable: AtomicU64,
+    pub(super) rewinds: AtomicU64,
+}
+
+pub(super) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How objects are read: into which records, and which parts are decoded for that.
+pub(super) struct Reading {
+    pub(super) spec: Spec,
+    pub(super) sieve: Sieve,
+}
+
+impl Reading {
+    fn new<R: Record>(spec: Spec) -> Arc<Self> {
+        let sieve = R::looks_at(&spec);
+        Arc::new(Self { spec, sieve })
+    }
+}
+
+/// The readers of an informer, and their state.
+struct Readers<R> {
+    reading: Arc<Reading>,
+    /// Grows with the set of fields that are kept; a list made for one generation serves every reader up to it.
+    generation: u64,
+    synced: Option<u64>,
+    problem: Option<WatchProblem>,
+    last_seat: u64,
+    seats: Vec<Seat<R>>,
+    /// The state as published to the seats, shared by all that have the same needs.
+    told: Vec<Told>,
+}
+
+/// The state of the watch, for the seats that need a generation.
+struct Told {
+    needs: u64,
+    state: watch::Sender<WatchState>,
+}
+
+/// The place of one handle.
+struct Seat<R> {
+    number: u64,
+    /// The generation of the spec that covers the fields it reads.
+    needs: u64,
+    subscriber: Option<Subscriber<R>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Record> Shared<R> {
+    pub(super) fn new(watched: Watched, page: u32, paths: &[Path], reports: Reports) -> Self {
+        let reading = Reading::new::<R>(Spec::new(watched.served.group_kind(), paths));
+        let readers = Readers {
+            reading,
+            generation: 0,
+            synced: None,
+            problem: None,
+            last_seat: 0,
+            seats: Vec::new(),
+            told: Vec::new(),
+        };
+        Self {
+            doubted: AtomicBool::new(false),
+            open: AtomicBool::new(false),
+            unread: Unread::new(watched.served.clone(), reports),
+            watched,
+            page,
+            records: Mutex::new(Records::new()),
+            readers: Mutex::new(readers),
+            nudge: Notify::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Locks the records, for one step at a time.
+    pub(super) fn records(&self) -> MutexGuard<'_, Records<R>> {
+        lock(&self.records)
+    }
+
+    /// The number of records, and their bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let records = self.records();
+        (records.len(), records.bytes())
+    }
+
+    /// Releases a seat.
+    pub(super) fn leave(&self, seat: u64) {
+        lock(&self.readers).leave(seat);
+    }
+
+    /// True if that seat is the first of those taken.
+    pub(super) fn is_first(&self, seat: u64) -> bool {
+        let readers = lock(&self.readers);
+        readers.seats.first().is_some_and(|one| one.number == seat)
+    }
+
+    /// Returns how to read records, and its generation.
+    pub(super) fn reading(&self) -> (Arc<Reading>, u64) {
+        let readers = lock(&self.readers);
+        (readers.reading.clone(), readers.generation)
+    }
+
+    /// True if a reader needs more fields than the last list was made for.
+    pub(super) fn wants_list(&self) -> bool {
+        let readers = lock(&self.readers);
+        readers
+            .synced
+            .is_none_or(|synced| synced < readers.generation)
+    }
+
+    /// Records that a list for that generation is complete.
+    pub(super) fn synced(&self, generation: u64) {
+        lock(&self.readers).publish(|readers| {
+            readers.synced = Some(generation);
+            readers.problem = None;
+        });
+    }
+
+    /// Records that the API server answers again.
+    pub(super) fn healthy(&self) {
+        lock(&self.readers).publish(|readers| readers.problem = None);
+    }
+
+    pub(super) fn failing(&self, problem: WatchProblem) {
+        count(&self.counts.failures);
+        lock(&self.readers).publish(|readers| readers.problem = Some(problem));
+    }
+
+    /// Reports that a response is older than the state known before the request: the API server may have been restored to an
+    /// older state.
+    pub(super) fn doubt(&self) {
+        self.doubted.store(true, Ordering::Relaxed);
+        self.nudge.notify_one();
+    }
+
+    /// Sets whether it is unknown that the records match the API server's present state.
+    pub(super) fn set_open(&self, is_open: bool) {
+        self.open.store(is_open, Ordering::Relaxed);
+    }
+
+    /// True while that is unknown: it takes a request to find out, and a list if they do not match.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a doubt was reported since the last call.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.doubted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Reads a record. If a part of the object is unreadable, the record lacks that part, and the object is reported.
+    ///
+    /// # Errors
+    /// The object cannot be recorded, and is reported: its key, if at least that is readable.
+    pub(super) fn read(&self, object: &Node, spec: &Spec) -> Result<R, Option<ObjectKey>> {
+        let why = match catch_unwind(AssertUnwindSafe(|| R::read(object, spec))) {
+            Ok(Ok(record)) => {
+                let id = record.identity();
+                match record.fault() {
+                    None => self.unread.remove(&id.key),
+                    Some(fault) => {
+                        count(&self.counts.unreadable);
+                        self.unread.add(id, &fault.to_string());
+                    }
+                }
+                return Ok(record);
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => {
+                count(&self.counts.panics);
+                "recording it panicked".to_owned()
+            }
+        };
+        count(&self.counts.unreadable);
+        let Ok(id) = Identity::read(object) else {
+            self.unread.add_nameless(object, &why);
+            return Err(None);
+        };
+        self.unread.add(&id, &why);
+        Err(Some(id.key))
+    }
+
+    /// Notifies subscribers, except the one in seat `except`; no lock is held meanwhile.
+    pub(super) fn tell(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
+        let mut subscribers: Option<Vec<Subscriber<R>>> = None;
+        for change in changes {
+            let subscribers =
+                subscribers.get_or_insert_with(|| lock(&self.readers).subscribers(except));
+            for subscriber in subscribers {
+                if catch_unwind(AssertUnwindSafe(|| subscriber(&change))).is_err() {
+                    count(&self.counts.panics);
+                    tracing::error!(kind = %self.watched.served.plural, object = %change.key, "a subscriber panicked");
+                }
+            }
+        }
+    }
+}
+
+impl<R> Readers<R> {
+    fn subscribers(&self, except: Option<u64>) -> Vec<Subscriber<R>> {
+        let seats = self.seats.iter().filter(|seat| Some(seat.number) != except);
+        seats.filter_map(|seat| seat.subscriber.clone()).collect()
+    }
+
+    fn publish(&mut self, change: impl FnOnce(&mut Self)) {
+        change(self);
+        for told in &self.told {
+            let state = self.state_for(told.needs);
+            told.state.send_if_modified(|last| {
+                let differs = *last != state;
+                *last = state;
+                differs
+            });
+        }
+    }
+
+    /// Subscribes to the state of the watch for readers that need that generation.
+    fn tell(&mut self, needs: u64) -> watch::Receiver<WatchState> {
+        if let Some(told) = self.told.iter().find(|told| told.needs == needs) {
+            return told.state.subscribe();
+        }
+        let (sender, state) = watch::channel(self.state_for(needs));
+        self.told.push(Told {
+            needs,
+            state: sender,
+        });
+        state
+    }
+
+    fn leave(&mut self, number: u64) {
+        let seats = &mut self.seats;
+        seats.retain(|seat| seat.number != number);
+        self.told
+            .retain(|told| seats.iter().any(|seat| seat.needs == told.needs));
+    }
+
+    fn state_for(&self, needs: u64) -> WatchState {
+        let was_synced = self.synced.is_some_and(|synced| synced >= needs);
+        match &self.problem {
+            Some(problem) => WatchState::Failing {
+                problem: problem.clone(),
+                was_synced,
+            },
+            None if was_synced => WatchState::Synced,
+            None => WatchState::Starting,
+        }
+    }
+}
+
+/// An informer with its task, which is aborted when the informer is dropped.
+pub(super) struct Informer<R> {
+    pub(super) shared: Arc<Shared<R>>,
+    task: AbortHandle,
+}
+
+impl<R> Drop for Informer<R> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl<R: Record> Informer<R> {
+    pub(super) fn new(shared: Arc<Shared<R>>, task: AbortHandle) -> Self {
+        Self { shared, task }
+    }
+
+    /// Adds a seat for a reader of `paths`. If it needs more than is kept so far, another list is requested.
+    pub(super) fn join(
+        self: Arc<Self>,
+        paths: &[Path],
+        subscriber: Option<Subscriber<R>>,
+    ) -> Handle<R> {
+        let shared = &self.shared;
+        let mut readers = lock(&shared.readers);
+        if !readers.reading.spec.covers(paths) {
+            let mut spec = readers.reading.spec.clone();
+            spec.widen(paths);
+            readers.reading = Reading::new::<R>(spec);
+            readers.generation += 1;
+            shared.nudge.notify_one();
+        }
+        readers.last_seat += 1;
+        let (number, needs) = (readers.last_seat, readers.generation);
+        let state = readers.tell(needs);
+        readers.seats.push(Seat {
+            number,
+            needs,
+            subscriber,
+        });
+        drop(readers);
+        Handle::new(self, number, state)
+    }
+}

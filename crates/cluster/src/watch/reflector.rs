@@ -1,0 +1,385 @@
+//! The task of an informer: list, then watch, indefinitely.
+//!
+//! ```text
+//!        ┌── 410, a reader needs more, or an older state ◄───┐
+//!        ▼                                                   │
+//!  ──► list ── complete ──► watch from there ── clean end ──►┤ again from the last event or bookmark
+//!        │ error                 │ error, or silence beyond the requested time
+//!        └───────► pause ◄───────┘
+//! ```
+//!
+//! After an outage the API server may be in an older state: etcd was restored from a backup. A watch from a resourceVersion that
+//! it has not reached again shows nothing, without an error. So after a failure its state is compared first: a list of one object
+//! returns the resourceVersion, and everything is listed again if it is behind the known one. The same happens when an event, a
+//! bookmark or a response is older than the state known before it, and when a Lease of the process is read in an older state than
+//! it was written: this also detects a restored state that has passed the known resourceVersion since.
+//!
+//! Each watch has its own pause: 200 ms, doubled up to 10 s; 1 s to 30 s for a kind that is not served; 30 s for a missing
+//! permission. A nudge ends it. While the API server is unreachable, all watches wait for its return, and then resume from their
+//! position, one after the other.
+
+mod compare;
+mod pause;
+
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use orkestra_core::{decode::Version, reconcile::record::Identity};
+use orkestra_ground::Entropy;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use self::pause::PAUSE;
+use super::{
+    Record, WatchProblem,
+    informer::{Reading, Shared, count},
+};
+use crate::wire::{Event, Listed, PageOf, Wire, WireError, is_missed};
+
+/// The requested duration of a watch, with 5 s of jitter below: kube-apiserver ends watches at 5 minutes or later.
+const LIFETIME: Duration = Duration::from_secs(295);
+/// How long a watch may exceed its duration before its connection counts as dead.
+const SLACK: Duration = Duration::from_secs(15);
+/// A watch that ends sooner without an event has failed.
+const SHORT: Duration = Duration::from_secs(1);
+/// A watch that lasted this long resets the backoff.
+const STEADY: Duration = Duration::from_secs(5);
+/// The shortest interval between comparisons of the API server's state because of a response.
+const COMPARED: Duration = Duration::from_secs(10);
+
+/// Runs the informer until it is aborted.
+pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: Entropy) {
+    loop {
+        let mut reflector = Reflector {
+            shared: &shared,
+            wire: &wire,
+            entropy: &entropy,
+            failures: 0,
+            from: None,
+            doubt: false,
+            compared: Instant::now(),
+            rewinds: wire.reach().rewinds(),
+        };
+        if AssertUnwindSafe(reflector.reflect())
+            .catch_unwind()
+            .await
+            .is_err()
+        {
+            count(&shared.counts.panics);
+            tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; restarting it");
+            shared.failing(WatchProblem::Unavailable {
+                message: "the watch panicked; it starts anew".to_owned(),
+            });
+            sleep(PAUSE.longest).await;
+        }
+    }
+}
+
+struct Reflector<'a, R> {
+    shared: &'a Shared<R>,
+    wire: &'a Wire,
+    entropy: &'a Entropy,
+    /// Consecutive pauses.
+    failures: u32,
+    /// The start of the next watch; `None` if a list is due.
+    from: Option<Version>,
+    /// Whether the API server may have been restored to an older state since its last response.
+    doubt: bool,
+    /// The time of the last comparison of states because of a response.
+    compared: Instant,
+    /// The number of rewinds of the API server known when the last list began.
+    rewinds: u64,
+}
+
+/// The end of a watch.
+enum End {
+    /// Regular: by the server, after the requested time.
+    Clean,
+    /// A reader needs more fields.
+    List,
+    /// The API server was unreachable: the connection may be dead without an error.
+    Returned,
+    /// The resourceVersion of its start is too old.
+    Gone,
+    /// The API server is in an older state than before.
+    Rewound,
+    /// Refused, or the connection broke or died.
+    Failed(WireError),
+}
+
+impl<R: Record> Reflector<'_, R> {
+    async fn reflect(&mut self) {
+        loop {
+            let rewinds = self.wire.reach().rewinds();
+            if rewinds > self.rewinds {
+                (self.rewinds, self.from) = (rewinds, None);
+                self.set_doubt(true);
+            }
+            if self.from.is_none() || self.shared.wants_list() {
+                // Large and rare, like everything that lists and starts: boxed, so that its memory is held only while it runs.
+                match Box::pin(self.list()).await {
+                    Ok(version) => {
+                        self.from = Some(version);
+                        self.set_doubt(false);
+                    }
+                    Err(error) => {
+                        self.close(&error);
+                        // A page that is too old is not a problem: the next list is fresh.
+                        if !matches!(error, WireError::Gone(_)) {
+                            self.shared.failing(problem(&error));
+                        }
+                        Box::pin(self.pause(&error)).await;
+                        continue;
+                    }
+                }
+            }
+            if self.doubt {
+                if let Err(error) = Box::pin(self.compare()).await {
+                    self.close(&error);
+                    self.shared.failing(problem(&error));
+                    Box::pin(self.pause(&error)).await;
+                    continue;
+                }
+                if self.from.is_none() {
+                    continue;
+                }
+            }
+            let started = Instant::now();
+            let mut heard = false;
+            let end = self.watch(&mut heard).await;
+            let lasted = started.elapsed();
+            if lasted >= STEADY || (heard && lasted >= SHORT) {
+                self.failures = 0;
+            }
+            Box::pin(self.follow(end, heard, lasted >= SHORT)).await;
+        }
+    }
+
+    /// Handles the end of a watch.
+    async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
+        let was_good = heard || was_long;
+        match end {
+            End::List => {}
+            End::Returned => self.set_doubt(true),
+            End::Clean if was_long => {}
+            End::Clean => {
+                self.set_doubt(true);
+                let error =
+                    WireError::Unavailable("the API server ended the watch at once".to_owned());
+                self.close(&error);
+                if !heard {
+                    self.shared.failing(problem(&error));
+                }
+                self.pause(&error).await;
+            }
+            End::Gone | End::Rewound => {
+                self.from = None;
+                if !was_long {
+                    self.pause(&WireError::Gone(String::new())).await;
+                }
+            }
+            End::Failed(error) => {
+                tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
+                self.set_doubt(true);
+                self.close(&error);
+                // A watch that worked and broke is restarted before it is reported.
+                if was_good {
+                    count(&self.shared.counts.failures);
+                } else {
+                    self.shared.failing(problem(&error));
+                }
+                if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
+                    // If it is served again, the CRD may be another one.
+                    self.from = None;
+                }
+                self.pause(&error).await;
+            }
+        }
+    }
+
+    /// Lists all objects; returns the resourceVersion to watch from.
+    async fn list(&self) -> Result<Version, WireError> {
+        count(&self.shared.counts.lists);
+        let (reading, generation) = self.shared.reading();
+        let watched = &self.shared.watched;
+        let mut next: Option<String> = None;
+        let mut version: Option<Version> = None;
+        loop {
+            let page = PageOf {
+                limit: self.shared.page,
+                next: next.as_deref(),
+            };
+            let mut take = |listed| self.take_listed(listed, &reading, &mut version);
+            let how = (R::FORM, &reading.sieve);
+            next = self
+                .wire
+                .list_each(how, &watched.served, &watched.scope, page, &mut take)
+                .await?;
+            if next.is_none() {
+                let changes = self.shared.records().list_end();
+                self.shared.unread.list_end();
+                self.shared.tell(changes, None);
+                self.shared.synced(generation);
+                return Ok(version.unwrap_or_else(|| Version::from("")));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Processes a part of a list. The first page determines the resourceVersion of all of them.
+    fn take_listed(&self, listed: Listed, reading: &Reading, version: &mut Option<Version>) {
+        match listed {
+            Listed::Version(text) => {
+                version.get_or_insert_with(|| {
+                    let version = Version::from(&*text);
+                    self.shared.records().list_begin(version.clone());
+                    self.shared.unread.list_begin();
+                    version
+                });
+            }
+            Listed::Object(object) => {
+                let read = self.shared.read(&object, &reading.spec);
+                let mut records = self.shared.records();
+                let change = match read {
+                    Ok(record) => records.list_put(record),
+                    Err(key) => {
+                        match key {
+                            Some(key) => records.list_keep(&key),
+                            None => records.list_blind(),
+                        }
+                        None
+                    }
+                };
+                drop(records);
+                self.shared.tell(change, None);
+            }
+        }
+    }
+
+    /// Watches from `from`; sets `heard` if anything was received.
+    async fn watch(&mut self, heard: &mut bool) -> End {
+        let timeout = self.entropy.shorten(LIFETIME, 5.0 / LIFETIME.as_secs_f64());
+        let dead_at = Instant::now() + timeout + SLACK;
+        let watched = &self.shared.watched;
+        let reach = self.wire.reach();
+        let seen = reach.returns();
+        count(&self.shared.counts.watches);
+        let from = self.from.clone().unwrap_or_else(|| Version::from(""));
+        let start = self
+            .wire
+            .watch(R::FORM, &watched.served, &watched.scope, &from, timeout);
+        let started = Box::pin(start).await;
+        reach.heard(is_missed(&started));
+        let mut stream = match started {
+            Ok(stream) => stream,
+            Err(error) => return refused(error),
+        };
+        let mut returned = pin!(reach.back(seen));
+        let mut rewound = pin!(reach.rewound(self.rewinds));
+        let mut steady = pin!(sleep(SHORT));
+        let mut is_steady = false;
+        let mut compare_at = None;
+        loop {
+            let (reading, _) = self.shared.reading();
+            let event = tokio::select! {
+                event = stream.next(&reading.sieve) => event,
+                () = self.shared.nudge.notified() => {
+                    if self.shared.wants_list() {
+                        return End::List;
+                    }
+                    if self.shared.is_doubted() {
+                        compare_at.get_or_insert(Instant::now().max(self.compared + COMPARED));
+                    }
+                    continue;
+                }
+                () = sleep_until(compare_at.unwrap_or(dead_at)), if compare_at.is_some() => {
+                    compare_at = None;
+                    self.compared = Instant::now();
+                    // On failure it is repeated at the next doubt.
+                    let _ = Box::pin(self.compare()).await;
+                    if self.from.is_none() {
+                        return End::Rewound;
+                    }
+                    continue;
+                }
+                () = &mut steady, if !is_steady => {
+                    is_steady = true;
+                    self.shared.healthy();
+                    continue;
+                }
+                () = &mut returned => return End::Returned,
+                () = &mut rewound => {
+                    count(&self.shared.counts.rewinds);
+                    return End::Rewound;
+                }
+                () = sleep_until(dead_at) => {
+                    return End::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
+                }
+            };
+            match event {
+                Ok(None) => return End::Clean,
+                Ok(Some(event)) => {
+                    *heard = true;
+                    self.take_in(event, &reading);
+                    if self.from.is_none() {
+                        return End::Rewound;
+                    }
+                }
+                Err(error) => return refused(error),
+            }
+        }
+    }
+
+    /// Processes an event. One that is older than the known state ends this watch: there is no position to watch from.
+    fn take_in(&mut self, event: Event, reading: &Reading) {
+        let (object, is_there) = match event {
+            Event::Put(object) => (object, true),
+            Event::Gone(object) => (object, false),
+            Event::Bookmark(version) => {
+                if self.goes_on(&version) {
+                    self.shared.records().advance(&version);
+                    self.from = Some(version);
+                }
+                return;
+            }
+        };
+        let Ok(id) = Identity::read(&object) else {
+            count(&self.shared.counts.unreadable);
+            self.shared
+                .unread
+                .add_nameless(&object, "it has no identity");
+            return;
+        };
+        if !self.goes_on(&id.resource_version) {
+            return;
+        }
+        let change = if is_there {
+            let read = self.shared.read(&object, &reading.spec);
+            read.ok()
+                .and_then(|record| self.shared.records().put(record))
+        } else {
+            self.shared.unread.remove(&id.key);
+            self.shared.records().delete(&id)
+        };
+        self.from = Some(id.resource_version);
+        self.shared.tell(change, None);
+    }
+}
+
+fn refused(error: WireError) -> End {
+    match error {
+        WireError::Gone(_) => End::Gone,
+        error => End::Failed(error),
+    }
+}
+
+fn problem(error: &WireError) -> WatchProblem {
+    match error {
+        WireError::NotServed(_) | WireError::NotFound(_) => WatchProblem::NotServed,
+        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden {
+            message: error.to_string(),
+        },
+        _ => WatchProblem::Unavailable {
+            message: error.to_string(),
+        },
+    }
+}

@@ -1,0 +1,365 @@
+//! Informers against a scripted API server, under paused time.
+
+mod answers;
+mod bytes;
+mod outage;
+mod rewind;
+mod scoped;
+mod trouble;
+mod unread;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use orkestra_core::{
+    plan::{GroupKind, ObjectKey},
+    reconcile::record::{ChildRecord, CrRecord},
+    value::Path,
+};
+use orkestra_ground::Entropy;
+use tokio::time::sleep;
+
+use super::{
+    testing::{Feed, Server, bookmark, child, list, node, object, settle, status},
+    *,
+};
+
+/// The notifications of a subscriber: key, whether the object existed, whether it exists.
+type Told = Arc<Mutex<Vec<(String, bool, bool)>>>;
+
+fn watched() -> Watched {
+    let served = Served {
+        group: "shop.example".into(),
+        version: "v1".into(),
+        kind: "Website".into(),
+        plural: "websites".into(),
+        namespaced: true,
+    };
+    Watched {
+        served,
+        scope: Scope {
+            namespace: None,
+            selector: Some("a=b".into()),
+            fields: None,
+        },
+    }
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: Some("shop".into()),
+        name: name.into(),
+    }
+}
+
+fn paths(texts: &[&str]) -> Vec<Path> {
+    texts
+        .iter()
+        .map(|text| Path::parse(text).unwrap())
+        .collect()
+}
+
+fn notebook<R: Record>() -> (Told, Option<Subscriber<R>>) {
+    let told = Told::default();
+    let notes = told.clone();
+    let subscriber: Subscriber<R> = Arc::new(move |change| {
+        notes.lock().unwrap().push((
+            change.key.name.to_string(),
+            change.before.is_some(),
+            change.after.is_some(),
+        ));
+    });
+    (told, Some(subscriber))
+}
+
+fn take(told: &Told) -> Vec<(String, bool, bool)> {
+    std::mem::take(&mut told.lock().unwrap())
+}
+
+fn told_of(name: &str, before: bool, after: bool) -> Vec<(String, bool, bool)> {
+    vec![(name.to_owned(), before, after)]
+}
+
+fn informers(server: &Server) -> Informers {
+    Informers::new(server.wire(), Entropy::seeded(7))
+}
+
+fn state<R: Record>(handle: &Handle<R>) -> WatchState {
+    handle.state().borrow().clone()
+}
+
+fn names<R: Record>(handle: &Handle<R>) -> Vec<String> {
+    let mut names: Vec<String> = handle
+        .store()
+        .keys()
+        .iter()
+        .map(|key| key.name.to_string())
+        .collect();
+    names.sort();
+    names
+}
+
+fn version<R: Record>(handle: &Handle<R>, name: &str) -> String {
+    handle
+        .store()
+        .get(&key(name))
+        .unwrap()
+        .identity()
+        .resource_version
+        .to_string()
+}
+
+/// A synced informer of websites with `a` (10) and `b` (11) at 20, the watch that follows, and the notifications of a subscriber.
+async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Told) {
+    let spec = |size: u8| format!(r#","spec":{{"size":{size},"other":1}}"#);
+    server.answer(
+        200,
+        list(
+            20,
+            "",
+            &[object("a", 10, &spec(1)), object("b", 11, &spec(2))],
+        ),
+    );
+    let feed = server.watch();
+    let informers = informers(server);
+    let (told, subscriber) = notebook();
+    let handle = informers.crs(watched(), &paths(&["spec.size"]), subscriber);
+    assert_eq!(state(&handle), WatchState::Starting);
+    handle.synced().await;
+    // Long enough for the watch to count as working.
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(take(&told).len(), 2);
+    (informers, handle, feed, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_fills_the_store_and_events_keep_it() {
+    let server = Server::new();
+    let (_informers, handle, feed, told) = websites(&server).await;
+    assert_eq!(names(&handle), ["a", "b"]);
+    feed.send("ADDED", &object("c", 21, ""));
+    settle().await;
+    assert_eq!(take(&told), told_of("c", false, true));
+    feed.send("MODIFIED", &object("a", 22, r#","spec":{"size":5}"#));
+    settle().await;
+    assert_eq!(take(&told), told_of("a", true, true));
+    feed.send("DELETED", &object("b", 23, ""));
+    settle().await;
+    assert_eq!(take(&told), told_of("b", true, false));
+    assert_eq!(names(&handle), ["a", "c"]);
+    let requests = server.requests();
+    assert_eq!(
+        requests[0].uri,
+        "/apis/shop.example/v1/websites?labelSelector=a%3Db&limit=500"
+    );
+    assert!(requests[1].uri.starts_with("/apis/shop.example/v1/websites?watch=true&allowWatchBookmarks=true&labelSelector=a%3Db&resourceVersion=20&timeoutSeconds=29"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_what_nobody_reads_wakes_nobody_but_is_known() {
+    let server = Server::new();
+    let (_informers, handle, feed, told) = websites(&server).await;
+    feed.send(
+        "MODIFIED",
+        &object("a", 30, r#","spec":{"size":1,"other":2}"#),
+    );
+    feed.send(
+        "MODIFIED",
+        &object("a", 30, r#","spec":{"size":1,"other":2}"#),
+    );
+    settle().await;
+    assert_eq!(take(&told), []);
+    assert_eq!(version(&handle, "a"), "30");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_make_one_list() {
+    let server = Server::new();
+    server.answer(200, list(20, "more/1", &[object("a", 10, "")]));
+    server.answer(200, list(20, "", &[object("b", 11, "")]));
+    let informers = informers(&server);
+    let handle = informers.crs(watched(), &[], None);
+    handle.synced().await;
+    assert_eq!(names(&handle), ["a", "b"]);
+    assert!(
+        server.requests()[1]
+            .uri
+            .ends_with("&limit=500&continue=more%2F1")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_are_found_by_their_owner_in_order() {
+    let server = Server::new();
+    server.answer(
+        200,
+        list(
+            20,
+            "",
+            &[
+                child("b", 11, "cr-1"),
+                child("a", 10, "cr-1"),
+                child("c", 12, "cr-2"),
+            ],
+        ),
+    );
+    let feed = server.watch();
+    let informers = informers(&server);
+    let handle: Handle<ChildRecord> = informers.children(watched(), &[], None);
+    handle.synced().await;
+    let owned = |uid: &str| {
+        handle
+            .store()
+            .owned_by(&uid.into())
+            .into_iter()
+            .map(|(key, _)| key.name.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(owned("cr-1"), ["a", "b"]);
+    feed.send("MODIFIED", &child("b", 21, "cr-2"));
+    feed.send("DELETED", &child("a", 22, "cr-1"));
+    settle().await;
+    assert_eq!(
+        (owned("cr-1"), owned("cr-2")),
+        (vec![], vec!["b".to_owned(), "c".to_owned()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_goes_on_from_its_last_bookmark() {
+    let server = Server::new();
+    let (_informers, handle, feed, told) = websites(&server).await;
+    feed.send("BOOKMARK", &bookmark(77));
+    let next = server.watch();
+    drop(feed);
+    settle().await;
+    next.send("MODIFIED", &object("a", 78, r#","spec":{"size":5}"#));
+    settle().await;
+    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(state(&handle), WatchState::Synced);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests[2].uri.contains("resourceVersion=77&"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
+    let server = Server::new();
+    let (informers, handle, _feed, told) = websites(&server).await;
+    let mut before = handle.state();
+    before.mark_unchanged();
+    let (more_told, subscriber) = notebook();
+    let more = informers.crs(watched(), &paths(&["spec.other"]), subscriber);
+    assert_eq!(state(&more), WatchState::Starting);
+    more.synced().await;
+    let record = more.store().get(&key("a")).unwrap();
+    for path in paths(&["spec.size", "spec.other"]) {
+        assert!(record.view.at(&path).is_some(), "{path}");
+    }
+    assert_eq!(
+        (server.times(false).len(), before.has_changed().unwrap()),
+        (2, false)
+    );
+    // The records hold more than before; the first reader is notified too, since it shares them.
+    assert_eq!((take(&told).len(), take(&more_told).len()), (2, 2));
+    let same = informers.crs(watched(), &paths(&["spec.size"]), None);
+    assert_eq!(state(&same), WatchState::Synced);
+    assert_eq!(informers.stats().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_handle_ends_the_watch() {
+    let server = Server::new();
+    let (informers, handle, feed, _told) = websites(&server).await;
+    let other = informers.crs(watched(), &[], None);
+    drop(handle);
+    settle().await;
+    assert!(!feed.is_deserted());
+    let record = Arc::downgrade(&other.store().get(&key("a")).unwrap());
+    drop(other);
+    settle().await;
+    assert!(feed.is_deserted());
+    assert!(record.upgrade().is_none());
+    assert!(informers.stats().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_panics_ends_nothing() {
+    let server = Server::new();
+    let (informers, handle, feed, told) = websites(&server).await;
+    let _bad = informers.crs(
+        watched(),
+        &[],
+        Some(Arc::new(|change| panic!("told of {}", change.key))),
+    );
+    feed.send("ADDED", &object("c", 21, ""));
+    feed.send("ADDED", &object("d", 22, ""));
+    settle().await;
+    assert_eq!((names(&handle).len(), take(&told).len()), (4, 2));
+    assert_eq!(informers.stats()[0].panics, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_recorded_does_not_hide_its_neighbours() {
+    let server = Server::new();
+    server.answer(
+        200,
+        list(
+            20,
+            "",
+            &[r#"{"metadata":{}}"#.to_owned(), object("a", 10, "")],
+        ),
+    );
+    let feed = server.watch();
+    let informers = informers(&server);
+    let handle = informers.crs(watched(), &[], None);
+    handle.synced().await;
+    feed.send("ADDED", r#"{"metadata":{"name":"half"}}"#);
+    feed.send("ADDED", &object("b", 21, ""));
+    settle().await;
+    assert_eq!(names(&handle), ["a", "b"]);
+    assert_eq!(informers.stats()[0].unreadable, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn crds_are_found_by_the_kind_they_define() {
+    let crd = |name: &str, version: u64, kind: &str, accepted: &str| {
+        format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},"spec":{{"group":"shop.example","scope":"Namespaced","names":{{"kind":"{kind}","plural":"{name}"}},"versions":[{{"name":"v1","served":true,"storage":true}}]}},"status":{{"conditions":[{{"type":"NamesAccepted","status":"{accepted}"}},{{"type":"Established","status":"{accepted}"}}]}}}}"#
+        )
+    };
+    let server = Server::new();
+    server.answer(
+        200,
+        list(
+            20,
+            "",
+            &[
+                crd("websites", 10, "Website", "True"),
+                crd("sites", 11, "Website", "False"),
+            ],
+        ),
+    );
+    let feed = server.watch();
+    let crds = Crds::start(server.wire(), Entropy::seeded(7), Reports::default());
+    crds.synced().await;
+    settle().await;
+    let kind = GroupKind::parse("Website.shop.example");
+    assert_eq!(&*crds.get(&kind).unwrap().plural, "websites");
+    assert_eq!(&*crds.served(&kind, "v1").unwrap().plural, "websites");
+    assert!(crds.served(&kind, "v2").is_none());
+    let mut changed = crds.changed();
+    changed.mark_unchanged();
+    feed.send("DELETED", &crd("websites", 21, "Website", "True"));
+    changed.changed().await.unwrap();
+    assert_eq!(&*crds.get(&kind).unwrap().plural, "sites");
+    assert!(crds.served(&kind, "v1").is_none());
+    assert!(
+        server.requests()[0]
+            .uri
+            .ends_with("/customresourcedefinitions?limit=20")
+    );
+    sleep(Duration::from_secs(1)).await;
+}

@@ -1,0 +1,177 @@
+//! Unreadable objects among readable ones.
+
+use orkestra_core::{reconcile::record::Identity, value::Cause};
+
+use super::*;
+use crate::wire::{PageOf, Served, WireError};
+
+fn deep(levels: usize) -> String {
+    let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+    format!(r#","spec":{{"size":{open}{close}}}"#)
+}
+
+fn unread(handle: &Handle<CrRecord>, name: &str) -> Option<Cause> {
+    let record = handle.store().get(&key(name)).unwrap();
+    record.unread.as_ref().map(|fault| fault.cause)
+}
+
+/// Counts reports.
+#[derive(Clone, Default)]
+struct Reported(Arc<Mutex<(usize, usize)>>);
+
+impl Reported {
+    /// The number of unreadable objects, and the number of reports.
+    fn counts(&self) -> (usize, usize) {
+        *self.0.lock().unwrap()
+    }
+}
+
+impl Report for Reported {
+    fn unreadable(&self, served: &Served, object: &Identity, why: &str) {
+        assert_eq!(
+            (&*served.kind, why.is_empty()),
+            ("Website", false),
+            "{object:?}"
+        );
+        self.0.lock().unwrap().1 += 1;
+    }
+
+    fn count(&self, before: usize, after: usize) {
+        let mut counts = self.0.lock().unwrap();
+        counts.0 = counts.0 + after - before;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_cannot_be_read_is_followed_by_those_that_can() {
+    let server = Server::new();
+    let (_informers, handle, feed, told) = websites(&server).await;
+    feed.send("MODIFIED", &object("a", 30, &deep(9_999)));
+    feed.send("MODIFIED", &object("b", 31, r#","spec":{"size":7}"#));
+    settle().await;
+    assert_eq!(
+        take(&told),
+        [("a".to_owned(), true, true), ("b".to_owned(), true, true)]
+    );
+    assert_eq!(
+        (unread(&handle, "a"), unread(&handle, "b")),
+        (Some(Cause::TooDeep), None)
+    );
+    assert_eq!(version(&handle, "a"), "30");
+    // It is read again when it changes.
+    feed.send("MODIFIED", &object("a", 32, r#","spec":{"size":7}"#));
+    settle().await;
+    assert_eq!(
+        (unread(&handle, "a"), take(&told)),
+        (None, told_of("a", true, true))
+    );
+    feed.send("MODIFIED", &object("a", 33, &deep(200)));
+    feed.send("DELETED", &object("a", 34, &deep(200)));
+    settle().await;
+    assert_eq!(
+        (names(&handle), server.times(false).len()),
+        (vec!["b".to_owned()], 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_with_objects_that_cannot_be_read_is_complete() {
+    let server = Server::new();
+    let number = r#","spec":{"size":1e400}"#;
+    let items = [
+        object("a", 10, &deep(300)),
+        object("b", 11, ""),
+        object("c", 12, number),
+    ];
+    server.answer(200, list(20, "", &items));
+    let reported = Reported::default();
+    let reports = Reports::new(reported.clone());
+    let informers = informers(&server).reporting(reports);
+    let handle = informers.crs(watched(), &paths(&["spec.size"]), None);
+    handle.synced().await;
+    assert_eq!(names(&handle), ["a", "b", "c"]);
+    let unread = ["a", "b", "c"].map(|name| unread(&handle, name));
+    assert_eq!(unread, [Some(Cause::TooDeep), None, Some(Cause::Number)]);
+    assert_eq!(reported.counts(), (2, 2));
+    drop(handle);
+    drop(informers);
+    settle().await;
+    assert_eq!(reported.counts(), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_name_hides_no_other_and_takes_none_for_gone() {
+    let server = Server::new();
+    let (informers, handle, feed, _told) = websites(&server).await;
+    let nameless = r#"{"metadata":{"name":"\ud800","uid":"u","resourceVersion":"30"}}"#.to_owned();
+    feed.send("ADDED", &nameless);
+    feed.send("ADDED", &object("c", 31, ""));
+    settle().await;
+    assert_eq!(names(&handle), ["a", "b", "c"]);
+    server.answer(200, list(50, "", &[nameless, object("d", 40, "")]));
+    feed.send("ERROR", &status(410, "Expired", "too old resource version"));
+    sleep(Duration::from_secs(2)).await;
+    // It may be any of those that are missing in the list.
+    assert_eq!(names(&handle), ["a", "b", "c", "d"]);
+    assert_eq!(informers.stats()[0].unreadable, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_event_leads_to_a_list_and_not_to_the_same_line_for_ever() {
+    let server = Server::new();
+    let (_informers, handle, feed, _told) = websites(&server).await;
+    server.answer(200, list(50, "", &[object("c", 40, "")]));
+    feed.send_raw("garbage\n");
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(
+        (names(&handle), state(&handle)),
+        (vec!["c".to_owned()], WatchState::Synced)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unreadable_object_is_reported_once_a_state_and_not_all_the_time() {
+    let server = Server::new();
+    let reported = Reported::default();
+    let reports = Reports::new(reported.clone());
+    server.answer(200, list(20, "", &[object("a", 10, &deep(300))]));
+    let feed = server.watch();
+    let informers = informers(&server).reporting(reports);
+    let handle = informers.crs(watched(), &paths(&["spec.size"]), None);
+    handle.synced().await;
+    for version in 21..121 {
+        feed.send("MODIFIED", &object("a", version, &deep(300)));
+    }
+    settle().await;
+    assert_eq!(reported.counts(), (1, 1));
+    sleep(Duration::from_mins(1)).await;
+    feed.send("MODIFIED", &object("a", 130, &deep(300)));
+    settle().await;
+    assert_eq!(reported.counts(), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_is_about_its_object_alone() {
+    let server = Server::new();
+    let text = object("a", 30, &deep(300));
+    server.answer(200, text.clone());
+    let (wire, kind) = (server.wire(), watched().served);
+    let error = wire.get(&kind, &key("a")).await.unwrap_err();
+    assert!(
+        matches!(&error, WireError::Unreadable(why) if why.contains("spec")),
+        "{error}"
+    );
+    assert!(error.is_permanent());
+    let answer = wire.in_part().get(&kind, &key("a")).await.unwrap();
+    assert!(answer.get("spec").is_some());
+    // A reader that needs only the rest has all of it.
+    let (_informers, handle, _feed, _told) = websites(&Server::new()).await;
+    let record = handle.store().answer(&answer).unwrap();
+    assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooDeep);
+    server.answer(200, list(50, "", &[text, object("b", 31, "")]));
+    let page = wire
+        .list_page(&kind, &Scope::default(), 0, PageOf::default().next)
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 2);
+}

@@ -1,0 +1,452 @@
+//! Requests to the API server with [`Node`] bodies, each with a deadline, and errors classified by their consequence.
+
+mod error;
+mod find;
+mod list;
+mod served;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::TryFutureExt as _;
+use http::{Method, Request, header};
+#[cfg(doc)]
+use orkestra_core::value::Fault;
+use orkestra_core::{plan::ObjectKey, value::Node};
+use tokio::sync::Semaphore;
+
+use self::{error::Asked, list::PAGES_AT_ONCE};
+pub use self::{
+    error::{Cause, WireError, is_missed},
+    list::{Listed, PageOf},
+    served::{Served, autoscalers},
+    stream::{Event, Watch},
+};
+use super::reach::Reach;
+use crate::client::flow::{Flow, Share, Turn};
+use served::Query;
+
+/// The deadline of a request.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+const JSON: &str = "application/json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+/// JSON is YAML, and this is the content type that every server supports.
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// An unknown field is an error that names it; it is not dropped silently.
+const STRICT: &str = "Strict";
+
+/// The API server, as one client identity sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Wire {
+    client: kube::Client,
+    reach: Reach,
+    /// Flow control and the account of requests.
+    flow: Option<(Flow, Share)>,
+    /// Permits to read a page of a list.
+    pages: Arc<Semaphore>,
+    /// Whether the readable rest of a partly unreadable response is returned.
+    in_part: bool,
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
+/// How much of objects is requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Complete objects.
+    Whole,
+    /// Metadata only: the content of a Secret is not transferred.
+    Metadata,
+}
+
+/// One page of a list.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The objects. The API server omits `apiVersion` and `kind` in the items of built-in kinds.
+    pub items: Vec<Node>,
+    /// The resourceVersion of all pages of one list.
+    pub resource_version: String,
+    /// The continue token of the next page; `None` on the last.
+    pub next: Option<String>,
+}
+
+/// The objects of a list or watch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// The namespace; `None` for all, and for cluster-scoped kinds.
+    pub namespace: Option<String>,
+    /// Label selector, in the syntax of `kubectl -l`.
+    pub selector: Option<String>,
+    /// Field selector, in the syntax of `kubectl --field-selector`.
+    pub fields: Option<String>,
+}
+
+/// What happens to an object's dependents when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// The garbage collector deletes them afterwards.
+    Background,
+    /// The object is deleted after them.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// The options of a deletion.
+#[derive(Clone, Debug)]
+pub struct Deletion<'a> {
+    /// What happens to the object's dependents.
+    pub propagation: Propagation,
+    /// Delete only if the object has this uid, so that a new object of the same name is safe.
+    pub uid: Option<&'a str>,
+    /// Delete only if the object has this resourceVersion.
+    pub resource_version: Option<&'a str>,
+}
+
+impl Wire {
+    /// Requests through `client`, with a deadline of [`DEADLINE`] each.
+    pub fn new(client: kube::Client) -> Self {
+        Self::reaching(client, Reach::unquestioned())
+    }
+
+    /// The same, with outcomes reported to `reach`.
+    pub fn reaching(client: kube::Client, reach: Reach) -> Self {
+        Self {
+            client,
+            reach,
+            flow: None,
+            pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
+            in_part: false,
+        }
+    }
+
+    /// The same, with each request waiting for its turn in `flow`; the deadline starts after that.
+    #[must_use]
+    pub fn in_turn(mut self, flow: Flow) -> Self {
+        self.flow = Some((flow, Share::new("process")));
+        self
+    }
+
+    /// The same requests; if a response is partly unreadable, the rest is returned, and [`Fault::all_of`] lists what is missing.
+    /// For callers that make records of responses.
+    #[must_use]
+    pub fn in_part(&self) -> Self {
+        Self {
+            in_part: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same requests on another account.
+    #[must_use]
+    pub fn on_account_of(&self, share: Share) -> Self {
+        let flow = self.flow.as_ref().map(|(flow, _)| (flow.clone(), share));
+        Self {
+            flow,
+            ..self.clone()
+        }
+    }
+
+    /// Waits for the turn of a request, to be put into the request's extensions. `None` if requests do not wait.
+    async fn turn(&self) -> Option<Turn> {
+        let (flow, share) = self.flow.as_ref()?;
+        Some(flow.turn(share).await)
+    }
+
+    /// The reachability of the API server, as observed by requests.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// The underlying client.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Returns the object.
+    ///
+    /// # Errors
+    /// [`WireError::NotFound`] if there is no such object, [`WireError::NotServed`] if the kind is not served.
+    pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
+        let asked = Asked::of("get", kind, key.namespace.as_deref());
+        self.node(&asked, Method::GET, &kind.object_path(key, None), None)
+            .await
+    }
+
+    /// Returns one page of a list: the first, or the one for `next` of the last page; a `limit` of 0 is no limit.
+    ///
+    /// No resourceVersion is requested, so a first page is never older than any state that was returned before. A partly
+    /// unreadable object is included without the unreadable part, see [`Fault::all_of`].
+    ///
+    /// # Errors
+    /// [`WireError::Gone`] if `next` is too old: the list has to start again.
+    pub async fn list_page(
+        &self,
+        kind: &Served,
+        scope: &Scope,
+        limit: u32,
+        next: Option<&str>,
+    ) -> Result<Page, WireError> {
+        let asked = Asked::of("list", kind, scope.namespace.as_deref());
+        let mut query = Query::default();
+        query.add("labelSelector", scope.selector.as_deref());
+        query.add("fieldSelector", scope.fields.as_deref());
+        query.add("limit", (limit > 0).then(|| limit.to_string()).as_deref());
+        query.add("continue", next);
+        let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
+        let text = self.text(&asked, Method::GET, &path, None).await?;
+        list::read_whole(&text)
+    }
+
+    /// Creates an object, as field manager `manager`; returns it as stored.
+    ///
+    /// # Errors
+    /// [`WireError::AlreadyExists`].
+    pub async fn create(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        manager: &str,
+        body: &Node,
+    ) -> Result<Node, WireError> {
+        let namespace = key.namespace.as_deref();
+        let asked = Asked::of("create", kind, namespace);
+        let mut query = Query::default();
+        query.add("fieldManager", Some(manager));
+        query.add("fieldValidation", Some(STRICT));
+        let path = query.onto(kind.collection_path(namespace));
+        let answer = self
+            .node(&asked, Method::POST, &path, Some((JSON, body)))
+            .await;
+        self.wrote(kind, key, answer)
+    }
+
+    /// Server-side apply, as field manager `manager`; returns the object as stored.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`]: its causes name the managers if other managers own fields; it has no causes if the
+    /// resourceVersion in `body` is not the object's.
+    pub async fn apply(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        manager: &str,
+        force: bool,
+        body: &Node,
+    ) -> Result<Node, WireError> {
+        let asked = Asked::of("patch", kind, key.namespace.as_deref());
+        let mut query = Query::default();
+        query.add("fieldManager", Some(manager));
+        query.add("force", force.then_some("true"));
+        query.add("fieldValidation", Some(STRICT));
+        let path = query.onto(kind.object_path(key, None));
+        let answer = self
+            .node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body)))
+            .await;
+        self.wrote(kind, key, answer)
+    }
+
+    /// JSON merge patch of the object or of a subresource such as `status`; returns the object as stored.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`] if `body` has a resourceVersion that is not the object's.
+    pub async fn merge_patch(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        subresource: Option<&str>,
+        manager: &str,
+        body: &Node,
+    ) -> Result<Node, WireError> {
+        let asked = Asked::of("patch", kind, key.namespace.as_deref());
+        let mut query = Query::default();
+        query.add("fieldManager", Some(manager));
+        let path = query.onto(kind.object_path(key, subresource));
+        let answer = self
+            .node(&asked, Method::PATCH, &path, Some((MERGE_PATCH, body)))
+            .await;
+        self.wrote(kind, key, answer)
+    }
+
+    /// Deletes an object. Returns it if finalizers keep it, `None` if it is gone.
+    ///
+    /// # Errors
+    /// [`WireError::Conflict`] if the preconditions do not match.
+    pub async fn delete(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        how: &Deletion<'_>,
+    ) -> Result<Option<Node>, WireError> {
+        let asked = Asked::of("delete", kind, key.namespace.as_deref());
+        let path = kind.object_path(key, None);
+        let answer = self
+            .node(&asked, Method::DELETE, &path, Some((JSON, &how.body())))
+            .await?;
+        self.reach.note_deleted(|| find::path(kind, key));
+        let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
+        let stays = answer
+            .get("metadata")
+            .and_then(|metadata| metadata.get("deletionTimestamp"))
+            .is_some();
+        Ok((!is_status && stays).then_some(answer))
+    }
+
+    /// Remembers the response to a write, which reveals a restored etcd.
+    fn wrote(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        answer: Result<Node, WireError>,
+    ) -> Result<Node, WireError> {
+        if let Ok(object) = &answer {
+            self.reach.note_written(|| find::path(kind, key), object);
+        }
+        answer
+    }
+
+    /// Returns how the API server serves a kind of that group and version; `None` if it does not.
+    ///
+    /// # Errors
+    /// Any failure of the request.
+    pub async fn discover(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<Option<Served>, WireError> {
+        let asked = Asked::discovery(group);
+        let path = served::api_path(group, version);
+        let list = match self.node(&asked, Method::GET, &path, None).await {
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(None),
+            other => other?,
+        };
+        let resources = list
+            .get("resources")
+            .and_then(Node::as_list)
+            .unwrap_or_default();
+        Ok(resources
+            .iter()
+            .find_map(|resource| served::read_resource(resource, group, version, kind)))
+    }
+
+    /// Returns the versions in which a group is served, the preferred one first; empty if the group is not served.
+    ///
+    /// # Errors
+    /// Any failure of the request.
+    pub async fn versions(&self, group: &str) -> Result<Vec<String>, WireError> {
+        if group.is_empty() {
+            return Ok(vec!["v1".to_owned()]);
+        }
+        let asked = Asked::discovery(group);
+        let answer = match self
+            .node(&asked, Method::GET, &format!("/apis/{group}"), None)
+            .await
+        {
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let version = |node: &Node| {
+            node.get("version")
+                .and_then(Node::as_str)
+                .map(str::to_owned)
+        };
+        let listed = answer
+            .get("versions")
+            .and_then(Node::as_list)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(version);
+        let mut versions: Vec<String> = answer
+            .get("preferredVersion")
+            .and_then(version)
+            .into_iter()
+            .chain(listed)
+            .collect();
+        let mut seen = std::collections::BTreeSet::new();
+        versions.retain(|version| seen.insert(version.clone()));
+        Ok(versions)
+    }
+
+    async fn node(
+        &self,
+        asked: &Asked<'_>,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Node)>,
+    ) -> Result<Node, WireError> {
+        Asked::parse(&self.text(asked, method, path, body).await?, self.in_part)
+    }
+
+    async fn text(
+        &self,
+        asked: &Asked<'_>,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Node)>,
+    ) -> Result<String, WireError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, JSON);
+        let mut bytes = Vec::new();
+        if let Some((content_type, node)) = body {
+            request = request.header(header::CONTENT_TYPE, content_type);
+            bytes = serde_json::to_vec(node).map_err(|_| asked.unwritable())?;
+        }
+        let mut request = request.body(bytes).map_err(|_| asked.unwritable())?;
+        if let Some(turn) = self.turn().await {
+            request.extensions_mut().insert(turn);
+        }
+        // Not `request::<Node>`: kube logs the complete text of a response that it cannot parse.
+        let answer = self.client.request_text(request);
+        let answer = in_time(answer.map_err(|error| asked.sort(error))).await;
+        self.reach.heard(is_missed(&answer));
+        answer
+    }
+}
+
+/// Returns the response, if it arrives within [`DEADLINE`].
+async fn in_time<T>(answer: impl Future<Output = Result<T, WireError>>) -> Result<T, WireError> {
+    match tokio::time::timeout(DEADLINE, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(WireError::Unavailable(format!(
+            "no answer within {} s",
+            DEADLINE.as_secs()
+        ))),
+    }
+}
+
+impl Deletion<'_> {
+    fn body(&self) -> Node {
+        let propagation = match self.propagation {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        };
+        let conditions = [
+            ("uid", self.uid),
+            ("resourceVersion", self.resource_version),
+        ];
+        let conditions = conditions
+            .into_iter()
+            .filter_map(|(field, value)| Some((field.into(), Node::from(value?))));
+        let mut fields = vec![
+            ("apiVersion".into(), Node::from("v1")),
+            ("kind".into(), Node::from("DeleteOptions")),
+            ("propagationPolicy".into(), Node::from(propagation)),
+        ];
+        if self.uid.is_some() || self.resource_version.is_some() {
+            fields.push(("preconditions".into(), Node::Map(conditions.collect())));
+        }
+        Node::Map(fields.into_iter().collect())
+    }
+}

@@ -1,0 +1,48 @@
+//! Lookup of one object for clients with permission to list but not to get.
+
+use http::Method;
+use orkestra_core::{
+    plan::ObjectKey,
+    value::{Fault, Node},
+};
+
+use super::{Served, Wire, WireError, error::Asked, list::read_whole, served::Query};
+
+/// The path of a list of that object alone.
+pub(super) fn path(kind: &Served, key: &ObjectKey) -> String {
+    let mut query = Query::default();
+    let name = format!("metadata.name={}", key.name);
+    query.add("fieldSelector", Some(&name));
+    query.onto(kind.collection_path(key.namespace.as_deref()))
+}
+
+impl Wire {
+    /// Returns the cluster-scoped object of that name, by a list of one; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`WireError::NotServed`] if the kind is not served.
+    pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, WireError> {
+        let asked = Asked::of("list", kind, None);
+        let key = ObjectKey {
+            namespace: None,
+            name: name.into(),
+        };
+        let path = path(kind, &key);
+        let text = self.text(&asked, Method::GET, &path, None).await?;
+        let object = read_whole(&text)?.items.into_iter().next();
+        if let Some(fault) = object
+            .as_ref()
+            .and_then(|object| Fault::all_of(object).pop())
+        {
+            return Err(WireError::Unreadable(fault.to_string()));
+        }
+        // A list omits these in its items.
+        Ok(object.map(|mut object| {
+            if let Node::Map(fields) = &mut object {
+                fields.insert("apiVersion".into(), Node::from(kind.api_version()));
+                fields.insert("kind".into(), Node::from(&*kind.kind));
+            }
+            object
+        }))
+    }
+}

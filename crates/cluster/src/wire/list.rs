@@ -1,0 +1,156 @@
+//! Lists that are decoded item by item while they arrive, see [`orkestra_core::decode`].
+
+use std::pin::pin;
+
+use futures::{AsyncBufRead, AsyncBufReadExt};
+use http::{Method, Request, header};
+pub use orkestra_core::decode::Listed;
+use orkestra_core::{
+    decode::{BadPage, Page, Version},
+    reconcile::record::Identity,
+    value::Sieve,
+};
+
+use super::{
+    Form, JSON, Scope, Served, Wire, WireError,
+    error::{Asked, broken, is_missed},
+    in_time,
+    served::Query,
+};
+
+/// The number of pages that are read concurrently by all lists of the process: at the start, not everything may be requested at
+/// once, for the sake of the API server and of our memory.
+pub(super) const PAGES_AT_ONCE: usize = 8;
+
+/// Source: Kubernetes API concepts, "Metadata-only representation".
+const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// The page of a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageOf<'a> {
+    /// The most objects; 0 is all.
+    pub limit: u32,
+    /// The continue token of the last page; `None` for the first.
+    pub next: Option<&'a str>,
+}
+
+/// The error, without quoting the response.
+fn bad(page: &BadPage) -> WireError {
+    WireError::Unavailable(page.to_string())
+}
+
+impl Wire {
+    /// Reads one page of a list and passes what `sieve` keeps of each object to `take` as it arrives; returns the continue token
+    /// of the next page, or `None` on the last.
+    ///
+    /// No resourceVersion is requested, so a first page is never older than any state that was returned before. Objects that were
+    /// passed on before an error are still valid.
+    ///
+    /// # Errors
+    /// [`WireError::Gone`] if `page.next` is too old: the list has to start again.
+    pub async fn list_each(
+        &self,
+        (form, sieve): (Form, &Sieve),
+        kind: &Served,
+        scope: &Scope,
+        page: PageOf<'_>,
+        take: &mut (dyn FnMut(Listed) + Send),
+    ) -> Result<Option<String>, WireError> {
+        // The semaphore is never closed.
+        let _pages = self.pages.acquire().await;
+        let asked = Asked::of("list", kind, scope.namespace.as_deref());
+        let mut request = request(&asked, form, kind, scope, page)?;
+        if let Some(turn) = self.turn().await {
+            request.extensions_mut().insert(turn);
+        }
+        let read = self.read_page(&asked, request, sieve, take);
+        let read = in_time(read).await;
+        self.reach.heard(is_missed(&read));
+        read
+    }
+
+    /// Returns the API server's present resourceVersion for that kind and scope: never older than any that was returned before,
+    /// unless the API server was restored to an older state.
+    ///
+    /// # Errors
+    /// The errors of a list.
+    pub async fn state_of(&self, kind: &Served, scope: &Scope) -> Result<Version, WireError> {
+        let mut version = Version::from("");
+        let mut take = |listed| {
+            if let Listed::Version(text) = listed {
+                version = Version::from(&*text);
+            }
+        };
+        let page = PageOf {
+            limit: 1,
+            next: None,
+        };
+        let how = (Form::Metadata, &Identity::looks_at());
+        self.list_each(how, kind, scope, page, &mut take).await?;
+        Ok(version)
+    }
+
+    async fn read_page(
+        &self,
+        asked: &Asked<'_>,
+        request: Request<Vec<u8>>,
+        sieve: &Sieve,
+        take: &mut (dyn FnMut(Listed) + Send),
+    ) -> Result<Option<String>, WireError> {
+        let body = self.client().request_stream(request).await;
+        let mut body = pin!(body.map_err(|error| asked.sort(error))?);
+        let mut page = Page::new(sieve);
+        loop {
+            let part = body.fill_buf().await.map_err(|error| broken(&error))?;
+            if part.is_empty() {
+                break;
+            }
+            let length = part.len();
+            page.feed(part, take).map_err(|page| bad(&page))?;
+            body.as_mut().consume(length);
+        }
+        page.end(take).map_err(|page| bad(&page))
+    }
+}
+
+/// Reads a complete page with the readable parts of all its objects.
+pub(super) fn read_whole(text: &str) -> Result<super::Page, WireError> {
+    let sieve = Sieve::whole();
+    let mut answers = super::Page::default();
+    let mut take = |listed| match listed {
+        Listed::Version(version) => answers.resource_version = version,
+        Listed::Object(object) => answers.items.push(object),
+    };
+    let mut page = Page::new(&sieve);
+    let read = page.feed(text.as_bytes(), &mut take);
+    let next = read.and_then(|()| page.end(&mut take));
+    answers.next = next.map_err(|page| bad(&page))?;
+    Ok(answers)
+}
+
+fn request(
+    asked: &Asked<'_>,
+    form: Form,
+    kind: &Served,
+    scope: &Scope,
+    page: PageOf<'_>,
+) -> Result<Request<Vec<u8>>, WireError> {
+    let mut query = Query::default();
+    query.add("labelSelector", scope.selector.as_deref());
+    query.add("fieldSelector", scope.fields.as_deref());
+    let limit = (page.limit > 0).then(|| page.limit.to_string());
+    query.add("limit", limit.as_deref());
+    query.add("continue", page.next);
+    let accept = match form {
+        Form::Whole => JSON,
+        Form::Metadata => METADATA,
+    };
+    Request::builder()
+        .method(Method::GET)
+        .uri(query.onto(kind.collection_path(scope.namespace.as_deref())))
+        .header(header::ACCEPT, accept)
+        // Compression costs the API server more than it saves on cluster networks.
+        .header(header::ACCEPT_ENCODING, "identity")
+        .body(Vec::new())
+        .map_err(|_| asked.unwritable())
+}

@@ -1,0 +1,227 @@
+//! Served kinds, and their URLs.
+
+use std::fmt::Write as _;
+
+use orkestra_core::{
+    plan::{GroupKind, ObjectKey, built_in},
+    value::{Key, Node},
+};
+
+/// A kind as the API server serves it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Served {
+    /// API group, empty for the core group.
+    pub group: Key,
+    /// Version, such as `v1`.
+    pub version: Key,
+    /// Kind.
+    pub kind: Key,
+    /// REST plural.
+    pub plural: Key,
+    /// Whether the kind is namespaced.
+    pub namespaced: bool,
+}
+
+impl Served {
+    /// The kind of CRDs.
+    pub fn crds() -> Self {
+        Self {
+            group: "apiextensions.k8s.io".into(),
+            version: "v1".into(),
+            kind: "CustomResourceDefinition".into(),
+            plural: "customresourcedefinitions".into(),
+            namespaced: false,
+        }
+    }
+
+    /// Returns a built-in kind of Kubernetes in that version; `None` if it is not built-in.
+    pub fn built_in(kind: &GroupKind, version: &str) -> Option<Self> {
+        let (plural, namespaced) = built_in(kind)?;
+        Some(Self {
+            group: kind.group.clone(),
+            version: version.into(),
+            kind: kind.kind.clone(),
+            plural: plural.into(),
+            namespaced,
+        })
+    }
+
+    /// The kind without its version.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind {
+            group: self.group.clone(),
+            kind: self.kind.clone(),
+        }
+    }
+
+    /// True if it is that kind, in any version.
+    pub fn is(&self, kind: &GroupKind) -> bool {
+        self.kind == kind.kind && self.group == kind.group
+    }
+
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// Path of all objects, or of those of one namespace.
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        let mut path = api_path(&self.group, &self.version);
+        if let Some(namespace) = namespace.filter(|_| self.namespaced) {
+            path.push_str("/namespaces/");
+            encode(&mut path, namespace);
+        }
+        path.push('/');
+        encode(&mut path, &self.plural);
+        path
+    }
+
+    /// Path of one object, or of a subresource of it.
+    pub fn object_path(&self, key: &ObjectKey, subresource: Option<&str>) -> String {
+        let mut path = self.collection_path(key.namespace.as_deref());
+        path.push('/');
+        encode(&mut path, &key.name);
+        if let Some(subresource) = subresource {
+            path.push('/');
+            encode(&mut path, subresource);
+        }
+        path
+    }
+}
+
+/// The path of a group and version; the core group has its own.
+pub(super) fn api_path(group: &str, version: &str) -> String {
+    let mut path = String::from("/api");
+    if !group.is_empty() {
+        path.push_str("s/");
+        encode(&mut path, group);
+    }
+    path.push('/');
+    encode(&mut path, version);
+    path
+}
+
+/// The kind that scales workloads.
+pub fn autoscalers() -> Served {
+    Served {
+        group: "autoscaling".into(),
+        version: "v2".into(),
+        kind: "HorizontalPodAutoscaler".into(),
+        plural: "horizontalpodautoscalers".into(),
+        namespaced: true,
+    }
+}
+
+/// Converts an entry of an `APIResourceList` to a kind, if it is that of `kind` and not a subresource.
+pub(super) fn read_resource(
+    resource: &Node,
+    group: &str,
+    version: &str,
+    kind: &str,
+) -> Option<Served> {
+    let text = |field| resource.get(field).and_then(Node::as_str);
+    let plural = text("name").filter(|name| !name.contains('/'))?;
+    (text("kind") == Some(kind)).then(|| Served {
+        group: group.into(),
+        version: version.into(),
+        kind: kind.into(),
+        plural: plural.into(),
+        namespaced: resource
+            .get("namespaced")
+            .and_then(Node::as_bool)
+            .unwrap_or_default(),
+    })
+}
+
+/// A builder for query strings.
+#[derive(Default)]
+pub(super) struct Query(String);
+
+impl Query {
+    pub(super) fn add(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.0.push(if self.0.is_empty() { '?' } else { '&' });
+            self.0.push_str(name);
+            self.0.push('=');
+            encode(&mut self.0, value);
+        }
+    }
+
+    pub(super) fn onto(self, mut path: String) -> String {
+        path.push_str(&self.0);
+        path
+    }
+}
+
+/// Percent-encodes all characters but RFC 3986's unreserved ones.
+fn encode(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(group: &str, plural: &str, namespaced: bool) -> Served {
+        Served {
+            group: group.into(),
+            version: "v1".into(),
+            kind: "Kind".into(),
+            plural: plural.into(),
+            namespaced,
+        }
+    }
+
+    fn key(namespace: Option<&str>, name: &str) -> ObjectKey {
+        ObjectKey {
+            namespace: namespace.map(Into::into),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn the_core_group_is_served_at_a_place_of_its_own() {
+        let pod = served("", "pods", true);
+        assert_eq!(
+            pod.object_path(&key(Some("shop"), "web"), Some("status")),
+            "/api/v1/namespaces/shop/pods/web/status"
+        );
+        let role = served("rbac.authorization.k8s.io", "clusterroles", false);
+        assert_eq!(
+            role.object_path(&key(None, "system:node"), None),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode"
+        );
+        assert_eq!(pod.collection_path(None), "/api/v1/pods");
+    }
+
+    #[test]
+    fn names_cannot_leave_their_segment() {
+        assert_eq!(
+            served("", "pods", true).object_path(&key(Some("a/b"), "..?x"), None),
+            "/api/v1/namespaces/a%2Fb/pods/..%3Fx"
+        );
+    }
+
+    #[test]
+    fn query_values_are_encoded() {
+        let mut query = Query::default();
+        query.add("fieldManager", Some("orkestra/websites.shop.example"));
+        query.add("force", None);
+        query.add("labelSelector", Some("a=b,c in (d)"));
+        assert_eq!(
+            query.onto("/x".into()),
+            "/x?fieldManager=orkestra%2Fwebsites.shop.example&labelSelector=a%3Db%2Cc%20in%20%28d%29"
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! `when` and `or` of expectations: conditions on the custom resource and the time.
+
+use jiff::Timestamp;
+
+use crate::api::E2eSpec;
+use crate::diagnostics::Diagnostics;
+use crate::plan::{Gate, GroupKind, Lexicon, Library, ObjectKey, conditions};
+use crate::reconcile::gate::Turns;
+use crate::reconcile::render::{Frame, Renderer};
+use crate::reconcile::sources::Sources;
+use crate::resources::scope::{At, Problems};
+use crate::template::{Budget, Data};
+use crate::value::Node;
+
+/// Returns the compiled conditions of each expectation, in order, and their problems.
+pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
+    let problems = Problems::default();
+    let library = Library::default();
+    let at = At::root(&problems).field("spec");
+    let lexicon = Lexicon::new(&at, (None, spec.notes.as_ref()), [], &library);
+    let at = at.with(&lexicon).field("expect");
+    let gates = spec.expect.iter().enumerate();
+    let gates = gates.map(|(index, expected)| {
+        let gates = &expected.gates;
+        conditions::gate(&at.index(index), &gates.when, &gates.or)
+    });
+    let gates = gates.collect();
+    (gates, problems.into_inner())
+}
+
+/// Returns whether the conditions are true for a custom resource at a time. All fields of a custom resource that does not
+/// exist are absent.
+///
+/// # Errors
+/// The reason why an operand cannot be rendered or compared.
+pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, String> {
+    let (sources, turns) = (Sources::default(), Turns::default());
+    let data = Data::of(resource).at(now);
+    let nobody = ObjectKey {
+        namespace: None,
+        name: "".into(),
+    };
+    let owner = (GroupKind::parse(""), nobody);
+    let open = Renderer {
+        data: &data,
+        budget: &mut Budget::default(),
+        frame: Frame {
+            owner: (&owner.0, &owner.1),
+            sources: &sources,
+            turns: &turns,
+        },
+    }
+    .gate(gate)
+    .map_err(|error| error.to_string())?;
+    match turns.doubts().first() {
+        Some(doubt) => Err(format!("{}: {}", doubt.at, doubt.message)),
+        None => Ok(open),
+    }
+}

@@ -1,0 +1,21 @@
+//! The part of `ork e2e` without I/O: the calls of a document and the evaluation of their results.
+//!
+//! ```text
+//!  E2eSpec ── gates ──► conditions of expectations ── is_open ──► run or skipped
+//!     └────── calls, commands ──► Call ── run by `ork e2e` ──► Answer ── judge ──► a diff; empty if met
+//!     └────── resources ──► objects of the cluster ── check_resource ──► a diff
+//! ```
+
+mod assertions;
+mod calls;
+mod gate;
+mod judge;
+mod resources;
+#[cfg(test)]
+mod tests;
+
+pub use assertions::wrong_assertions;
+pub use calls::{Action, Call, Filter, Forward, Word, calls, commands};
+pub use gate::{gates, is_open};
+pub use judge::{Answer, judge};
+pub use resources::check_resource;

@@ -1,0 +1,148 @@
+//! The end of a custom resource that its user deleted: `onDelete`, the children that Kubernetes does not collect, then the
+//! finalizer.
+
+use super::{Cycle, Fault, stored::key_of, world::World, writer::Writer};
+use crate::reconcile::{
+    finish::{Ending, finish},
+    labels::worn_labels,
+    leaving,
+    record::{Malformed, Observed},
+    sources::Sources,
+    step::Deletion,
+    verdict::Executed,
+};
+
+impl World<'_> {
+    /// Goes one step towards the end of a subject that is being deleted.
+    pub(super) fn leave(
+        &mut self,
+        index: usize,
+        number: u32,
+        told: &mut Cycle,
+    ) -> Result<(), Malformed> {
+        let mut observed = self.observe(index)?;
+        let ending = self.ending(index, &mut observed);
+        let is_held = !observed.cr.skips_on_delete && !observed.cr.orphans();
+        if is_held && !ending.is_done() {
+            return self.end(index, number, (&observed, ending), told);
+        }
+        let mut ops = Vec::new();
+        let manager = self.actors[index].plan.field_manager();
+        let cr = &observed.cr;
+        if !cr.orphans() {
+            let mut writer = Writer {
+                world: self,
+                index,
+                number,
+                observed: &observed,
+                ops: &mut ops,
+            };
+            for child in &observed.children {
+                if child.record.is_uncollected(&cr.id.uid, &manager) {
+                    writer.delete(&Deletion {
+                        key: child.key.clone(),
+                        uid: child.record.id.uid.clone(),
+                    });
+                }
+            }
+        }
+        if self.actors[index].release() {
+            ops.push(self.op_on_cr(index, false)?);
+        }
+        told.ops.append(&mut ops);
+        if self.actors[index].is_free() {
+            self.actors[index].is_gone = true;
+            let key = key_of(&self.actors[index].cr)?;
+            told.outcomes.push(format!("{key} is gone"));
+            self.collect(&observed, told);
+        }
+        Ok(())
+    }
+
+    /// What is next of `onDelete`.
+    fn ending(&self, index: usize, observed: &mut Observed) -> Ending {
+        let actor = &self.actors[index];
+        loop {
+            let mut ending = finish(
+                actor.plan,
+                &actor.scopes,
+                observed,
+                self.now,
+                &actor.entropy,
+            );
+            if ending.needs.is_empty() {
+                return ending;
+            }
+            // Each of them is new, so this ends.
+            let reads = std::mem::take(&mut ending.needs).into_iter();
+            let answers: Vec<_> = reads
+                .map(|read| {
+                    let answer = self.answer(index, &read);
+                    (read, answer)
+                })
+                .collect();
+            observed.answers.extend(answers);
+        }
+    }
+
+    /// Does a step of `onDelete`, and reports what it waits for.
+    fn end(
+        &mut self,
+        index: usize,
+        number: u32,
+        (observed, ending): (&Observed, Ending),
+        told: &mut Cycle,
+    ) -> Result<(), Malformed> {
+        let mut ops = Vec::new();
+        let mut executed = Executed {
+            ending: Some(leaving::awaits(&ending)),
+            failures: ending.failures.clone(),
+            ..Executed::default()
+        };
+        let mut writer = Writer {
+            world: self,
+            index,
+            number,
+            observed,
+            ops: &mut ops,
+        };
+        for job in &ending.make {
+            writer.create(&job.key, &job.object);
+        }
+        for deletion in &ending.delete {
+            writer.delete(deletion);
+        }
+        let labels = worn_labels(self.actors[index].plan, &observed.cr);
+        if self.actors[index].mark(&ending.inventory, &labels) {
+            ops.push(self.op_on_cr(index, false)?);
+        }
+        self.report(
+            index,
+            (observed, &Sources::default()),
+            &mut executed,
+            &mut ops,
+        )?;
+        told.ops.append(&mut ops);
+        let faults = executed.failures.into_iter().map(|failure| Fault {
+            subject: index,
+            reason: failure.reason.as_str(),
+            at: failure.at,
+            message: failure.message,
+        });
+        told.faults.extend(faults);
+        Ok(())
+    }
+
+    /// Removes the children of a custom resource that is gone, as Kubernetes' garbage collector does.
+    fn collect(&mut self, observed: &Observed, told: &mut Cycle) {
+        if observed.cr.orphans() {
+            return;
+        }
+        for child in &observed.children {
+            if self.objects.remove(&child.key).is_some() {
+                told.outcomes
+                    .push(format!("{} is garbage-collected", child.key));
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The walker over the values of a [`Machine`].
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use super::super::Budget;
+use super::super::ast::{CallExpr, Expr, Kind};
+use super::super::error::{EvalError, Failure};
+use super::super::go::{Callee, Go, Invocation, Machine};
+use super::{Eval, Host};
+use crate::value::{Key, Node};
+
+/// One evaluation on a machine.
+pub(in crate::template) struct GoHost<'m, M: Machine> {
+    machine: &'m mut M,
+    root: M::Value,
+}
+
+impl<'m, M: Machine> GoHost<'m, M> {
+    pub(in crate::template) fn new(machine: &'m mut M, root: M::Value) -> Self {
+        GoHost { machine, root }
+    }
+}
+
+impl<M: Machine> Eval<'_, GoHost<'_, M>> {
+    fn callee(
+        &mut self,
+        call: &CallExpr<Go<M::Function>>,
+        at: u32,
+        dot: &M::Value,
+        piped: Option<M::Value>,
+    ) -> Result<M::Value, EvalError> {
+        match &call.note {
+            Callee::Until { empty } => self.until(&call.args, dot, piped, *empty),
+            Callee::Function(function) => {
+                let args = self.arguments(&call.args, dot, piped)?;
+                let result = self.host.machine.call(function, args);
+                result.map_err(|e| e.at(at))
+            }
+            Callee::Method(chain) => {
+                let (base, keys) = self.base(chain, dot)?;
+                let Some((name, before)) = keys.split_last() else {
+                    return Ok(base);
+                };
+                let machine = &mut *self.host.machine;
+                let base = machine.fields(base, before).map_err(|e| e.at(at))?;
+                let args = self.arguments(&call.args, dot, piped)?;
+                let result = self.host.machine.method(base, name, args);
+                result.map_err(|e| e.at(at))
+            }
+        }
+    }
+
+    /// Splits a chain of fields into its base and the fields.
+    fn base<'t>(
+        &mut self,
+        chain: &'t Expr<Go<M::Function>>,
+        dot: &M::Value,
+    ) -> Result<(M::Value, &'t [Key]), EvalError> {
+        match &chain.kind {
+            Kind::Field(keys) => Ok((dot.clone(), keys)),
+            Kind::Within(within) => Ok((self.expr(&within.0, dot)?, &within.1)),
+            _ => Ok((self.expr(chain, dot)?, &[])),
+        }
+    }
+}
+
+impl<M: Machine> Host for GoHost<'_, M> {
+    type Dialect = Go<M::Function>;
+    type Value = M::Value;
+    type Turns = Vec<(M::Value, M::Value)>;
+
+    fn budget(&mut self) -> &mut Budget {
+        self.machine.budget()
+    }
+
+    fn root(&self) -> M::Value {
+        self.root.clone()
+    }
+
+    fn null(&self) -> M::Value {
+        self.machine.nothing()
+    }
+
+    fn literal(&mut self, node: &Arc<Node>) -> Result<M::Value, Failure> {
+        self.machine.literal(node)
+    }
+
+    fn keep(&self, value: M::Value) -> M::Value {
+        value
+    }
+
+    fn is_true(&self, value: &M::Value) -> bool {
+        self.machine.is_true(value)
+    }
+
+    fn fields(&mut self, base: M::Value, keys: &[Key]) -> Result<M::Value, Failure> {
+        self.machine.fields(base, keys)
+    }
+
+    fn print(&mut self, out: &mut String, value: M::Value) -> Result<(), Failure> {
+        self.machine.print(out, &value)
+    }
+
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
+        self.machine.append(out, text)
+    }
+
+    fn turns(
+        &mut self,
+        over: M::Value,
+        with_key: bool,
+    ) -> Result<(M::Value, Self::Turns, u64), Failure> {
+        let turns = self.machine.items(&over, with_key)?;
+        let length = turns.len() as u64;
+        Ok((over, turns, length))
+    }
+
+    fn turn(
+        &mut self,
+        _: &M::Value,
+        turns: &Self::Turns,
+        turn: u64,
+        _: bool,
+    ) -> Result<(M::Value, M::Value), Failure> {
+        let turn = usize::try_from(turn).ok().and_then(|turn| turns.get(turn));
+        let nothing = || (self.machine.nothing(), self.machine.nothing());
+        Ok(turn.cloned().unwrap_or_else(nothing))
+    }
+
+    fn call(
+        eval: &mut Eval<'_, Self>,
+        call: &CallExpr<Self::Dialect>,
+        at: u32,
+        dot: &M::Value,
+        piped: Option<M::Value>,
+    ) -> Result<M::Value, EvalError> {
+        eval.host.budget().enter().map_err(|e| e.at(at))?;
+        let result = eval.callee(call, at, dot, piped);
+        eval.host.budget().leave();
+        result
+    }
+
+    fn named(&mut self, named: &Infallible, _: u32) -> Result<M::Value, EvalError> {
+        match *named {}
+    }
+
+    fn own(
+        eval: &mut Eval<'_, Self>,
+        invocation: &Invocation<M::Function>,
+        dot: &M::Value,
+    ) -> Result<(), EvalError> {
+        let at = invocation.at;
+        let dot = match &invocation.dot {
+            Some(expr) => eval.expr(expr, dot)?,
+            None => eval.host.machine.nothing(),
+        };
+        eval.host.budget().enter().map_err(|e| e.at(at))?;
+        let Eval { host, out, .. } = eval;
+        let invoked = host.machine.invoke(out, &invocation.name, dot);
+        invoked.map_err(|e| e.at(at))?;
+        eval.host.budget().leave();
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! `ork push` and the other commands for registries.
+
+pub(in crate::cli) mod inspect;
+pub(in crate::cli) mod list;
+pub(in crate::cli) mod login;
+pub(in crate::cli) mod pull;
+pub(in crate::cli) mod push;
+pub(in crate::cli) mod sign;
+pub(in crate::cli) mod tag;
+pub(in crate::cli) mod verify;
+
+mod keys;
+mod steps;
+
+use std::{env, path::PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use orkestra_registry::{
+    Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Digest, Keychain, Limits, Options, Reference, Seen,
+    artifact::Kind,
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+
+use super::Failure;
+use crate::external;
+
+/// How registries are called.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Registry")]
+pub(in crate::cli) struct Registry {
+    /// Call the registry over plain HTTP. One on a loopback address is called so by default if it does not speak TLS
+    #[arg(long)]
+    plain_http: bool,
+    /// Certificates in PEM to trust beside those of the machine
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORK_REGISTRY_CA_FILE",
+        hide_env_values = true
+    )]
+    ca_file: Option<PathBuf>,
+}
+
+/// An artifact, as an argument.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Artifact {
+    /// `oci://host/path:tag`, `host/path@sha256:…`, or a short name such as `postgres:1.2.0` below $`ORK_REGISTRY`
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// Resolve a short name below $`ORK_MOTIFS_REGISTRY`
+    #[arg(short, long)]
+    motif: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Format {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object
+    Json,
+}
+
+impl Registry {
+    /// A client with the user's credentials.
+    fn client(&self) -> Result<Client, Failure> {
+        Ok(self.client_with(Keychain::of_user()?)?)
+    }
+
+    /// A client with these credentials.
+    fn client_with(&self, keychain: Keychain) -> anyhow::Result<Client> {
+        let mut roots = Vec::new();
+        if let Some(file) = &self.ca_file {
+            let read = CertificateDer::pem_file_iter(file);
+            let read = read.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            roots =
+                read.with_context(|| format!("cannot read certificates from {}", file.display()))?;
+            anyhow::ensure!(
+                !roots.is_empty(),
+                "{} has no certificate in PEM",
+                file.display()
+            );
+        }
+        Ok(Client::new(Options {
+            plain_http: self.plain_http,
+            roots,
+            keychain,
+            limits: Limits::default(),
+            closed: external::kind_of_address,
+        }))
+    }
+}
+
+impl Artifact {
+    fn parse(&self) -> anyhow::Result<Reference> {
+        let kind = if self.motif {
+            Kind::Motif
+        } else {
+            Kind::Katalog
+        };
+        Ok(Reference::parse(&self.reference, &base(kind))?)
+    }
+}
+
+/// The folder that short names are below.
+fn base(kind: Kind) -> String {
+    let (variable, default) = match kind {
+        Kind::Katalog => ("ORK_REGISTRY", DEFAULT_KATALOGS),
+        Kind::Motif => ("ORK_MOTIFS_REGISTRY", DEFAULT_MOTIFS),
+    };
+    let set = env::var(variable)
+        .ok()
+        .filter(|base| !base.trim().is_empty());
+    set.unwrap_or_else(|| default.to_owned())
+}
+
+/// The digest of a reference, which a tag has now.
+async fn digest(client: &Client, reference: &Reference) -> Result<Digest, Failure> {
+    match (&reference.digest, client.look(reference, None).await?) {
+        (_, Seen::Is(digest)) => Ok(digest),
+        (Some(digest), Seen::Unchanged) => Ok(*digest),
+        (None, Seen::Unchanged) => {
+            Err(Failure::Input(anyhow::anyhow!("{reference} has no digest")))
+        }
+    }
+}
+
+/// `12.3 kB`.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+fn to_json(value: &serde_json::Value) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Today, where the machine is.
+fn today() -> jiff::civil::Date {
+    jiff::Zoned::now().date()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(
+            [0, 999, 1_250, 2_000_000].map(size),
+            ["0 B", "999 B", "1.2 kB", "2.0 MB"]
+        );
+    }
+}

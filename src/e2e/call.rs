@@ -1,0 +1,219 @@
+//! Runs one call and filters its output.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use orkestra_core::{
+    api::e2e::PodChoice,
+    e2e::{Action, Answer, Call, Filter, Word},
+};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+use super::{
+    forward::{self, ForwardError},
+    process::{Place, ProcessError},
+};
+use crate::files::beside;
+
+/// The shell for commands.
+const SHELL: &str = "sh";
+pub(super) const KUBECTL: &str = "kubectl";
+const JQ: &str = "jq";
+
+/// The reason why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
+    #[error("no Pod has the labels `{0}`")]
+    NoPod(String),
+    #[error("nobody holds the Lease `{0}`")]
+    NoLeader(String),
+    #[error("the output is not YAML: {0}")]
+    NotYaml(String),
+    #[error("`jq` failed: {0}")]
+    Filter(String),
+    #[error("cannot write a temporary file: {0}")]
+    Scratch(std::io::Error),
+}
+
+impl CallError {
+    /// True if a retry would have the same result.
+    pub(super) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Process(error) | Self::Forward(ForwardError::Process(error)) => {
+                error.is_lasting()
+            }
+            _ => false,
+        }
+    }
+
+    /// True if it timed out.
+    pub(super) fn is_late(&self) -> bool {
+        matches!(
+            self,
+            Self::Process(ProcessError::Late(_)) | Self::Forward(ForwardError::Late)
+        )
+    }
+}
+
+/// Runs calls of a document.
+#[derive(Debug)]
+pub(super) struct Caller<'a> {
+    /// The file of the document; paths are relative to it.
+    pub(super) file: &'a Path,
+    pub(super) place: &'a Place,
+}
+
+impl Caller<'_> {
+    /// Runs a call, until `deadline` at most.
+    pub(super) async fn run(
+        &self,
+        call: &Call<'_>,
+        deadline: Instant,
+    ) -> Result<Answer, CallError> {
+        let pod = match &call.pod {
+            Some(choice) => Some(self.pod(choice, call.namespace, deadline).await?),
+            None => None,
+        };
+        let pod = pod.as_deref().unwrap_or_default();
+        let mut answer = match &call.action {
+            Action::Shell(command) => {
+                let args = ["-c", command].map(OsString::from);
+                self.place.run(SHELL, &args, None, deadline).await?
+            }
+            Action::Kubectl(words, input) => {
+                let args = self.args(words, pod, None);
+                let input = input.as_deref();
+                self.place.run(KUBECTL, &args, input, deadline).await?
+            }
+            Action::Copy(words) => self.copy(words, pod, deadline).await?,
+            Action::Forward(forward) => {
+                let target = self.args(&forward.target, pod, None);
+                forward::request(self.place, forward, &target, deadline).await?
+            }
+        };
+        if let Some(filter) = &call.filter
+            && answer.exit_code == call.exit_code
+        {
+            answer.output = self.filter(filter, &answer.output, deadline).await?;
+        }
+        Ok(answer)
+    }
+
+    fn args(&self, words: &[Word], pod: &str, scratch: Option<&Path>) -> Vec<OsString> {
+        let word = |word: &Word| match word {
+            Word::Text(text) => text.into(),
+            Word::File(file) => self.whole(file).into(),
+            Word::Pod(before, after) => format!("{before}{pod}{after}").into(),
+            Word::Scratch => scratch.unwrap_or(Path::new("")).into(),
+        };
+        words.iter().map(word).collect()
+    }
+
+    /// Returns the absolute path of a file relative to the document, because programs run in another folder.
+    fn whole(&self, file: &str) -> PathBuf {
+        let path = beside(self.file, file);
+        std::path::absolute(&path).unwrap_or(path)
+    }
+
+    /// Runs `kubectl cp` to a new file and returns its contents.
+    async fn copy(
+        &self,
+        words: &[Word],
+        pod: &str,
+        deadline: Instant,
+    ) -> Result<Answer, CallError> {
+        let folder = TempDir::new().map_err(CallError::Scratch)?;
+        let file = folder.path().join("copy");
+        let args = self.args(words, pod, Some(&file));
+        let mut answer = self.place.run(KUBECTL, &args, None, deadline).await?;
+        if answer.exit_code == 0 {
+            let copied = std::fs::read(&file).map_err(CallError::Scratch)?;
+            answer.output = String::from_utf8_lossy(&copied).into_owned();
+        }
+        Ok(answer)
+    }
+
+    /// Returns the name of the selected Pod.
+    async fn pod(
+        &self,
+        choice: &PodChoice,
+        namespace: Option<&str>,
+        deadline: Instant,
+    ) -> Result<String, CallError> {
+        if let Some(name) = &choice.name {
+            return Ok(name.clone());
+        }
+        if let Some(leader) = &choice.leader_election {
+            let field = "jsonpath={.spec.holderIdentity}";
+            let namespace = leader.namespace.as_deref().or(namespace);
+            let args = ["get", "lease", &leader.lease, "-o", field];
+            let holder = self.ask(&args, namespace, deadline).await?;
+            // The suffix after the name of the Pod makes the holder unique.
+            let pod = holder.split('_').next().unwrap_or_default();
+            return match pod {
+                "" => Err(CallError::NoLeader(leader.lease.clone())),
+                pod => Ok(pod.to_owned()),
+            };
+        }
+        let labels = choice.label_selector.as_deref().unwrap_or_default();
+        let field = "jsonpath={.items[*].metadata.name}";
+        let args = ["get", "pods", "-l", labels, "-o", field];
+        let names = self.ask(&args, namespace, deadline).await?;
+        let first = names.split_whitespace().min();
+        first
+            .map(str::to_owned)
+            .ok_or_else(|| CallError::NoPod(labels.to_owned()))
+    }
+
+    async fn ask(
+        &self,
+        args: &[&str],
+        namespace: Option<&str>,
+        deadline: Instant,
+    ) -> Result<String, CallError> {
+        let namespace = namespace.into_iter().flat_map(|name| ["-n", name]);
+        let args: Vec<OsString> = args
+            .iter()
+            .copied()
+            .chain(namespace)
+            .map(OsString::from)
+            .collect();
+        let answer = self.place.run(KUBECTL, &args, None, deadline).await?;
+        Ok(answer.output)
+    }
+
+    /// Applies an expression of `jq` to the output.
+    async fn filter(
+        &self,
+        filter: &Filter,
+        output: &str,
+        deadline: Instant,
+    ) -> Result<String, CallError> {
+        let (expression, input) = match filter {
+            Filter::Json(expression) => (expression, output.to_owned()),
+            Filter::Yaml(expression) => (expression, yaml_to_json(output)?),
+        };
+        let args = ["-r", expression].map(OsString::from);
+        let answer = self.place.run(JQ, &args, Some(&input), deadline).await?;
+        if answer.exit_code != 0 {
+            return Err(CallError::Filter(answer.error.trim().to_owned()));
+        }
+        Ok(answer.output)
+    }
+}
+
+/// Converts YAML documents to a sequence of JSON values, the form in which `jq` reads several.
+fn yaml_to_json(text: &str) -> Result<String, CallError> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(text).map_err(|error| CallError::NotYaml(error.to_string()))?;
+    let documents: Vec<String> = documents.iter().map(Value::to_string).collect();
+    Ok(documents.join("\n"))
+}

@@ -1,0 +1,279 @@
+//! Applies, finds and deletes the objects of a test.
+
+use std::{path::Path, time::Duration};
+
+use kube::Client;
+use orkestra_core::{
+    api::{names, simulate::ExpectedResource},
+    plan::{self, GroupKind},
+    reconcile::inventory::Inventory,
+    value::Node,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::{
+    files,
+    meta::{self, AppliedObject, CallError, FileError, Resource},
+};
+
+/// The field manager of applied objects.
+const MANAGER: &str = "orkestra/e2e";
+/// The polling interval for deletions.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// The reason why objects cannot be applied or found.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ObjectError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("{0} exists already; delete it, or give the one of the test another name")]
+    Exists(AppliedObject),
+    #[error("several definitions have the kind `{0}`; write `{0}.GROUP`")]
+    Ambiguous(String),
+}
+
+/// Applies the manifests of a file and adds them to `applied`. With `is_own`, fails if an object exists, because it would be
+/// deleted with the test.
+pub(super) async fn apply_file(
+    client: &Client,
+    file: &Path,
+    is_own: bool,
+    applied: &mut Vec<AppliedObject>,
+) -> Result<(), ObjectError> {
+    for manifest in read(file).await? {
+        if is_own {
+            refuse_existing(client, &manifest).await?;
+        }
+        let object = meta::apply_manifest(client, &manifest, MANAGER).await?;
+        applied.push(object);
+    }
+    Ok(())
+}
+
+/// Reads the manifests of a file.
+async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
+    let text = files::read_text(file).await;
+    let text = text.map_err(|source| FileError::Read {
+        path: file.display().to_string(),
+        source,
+    })?;
+    Ok(meta::manifests(file, &text)?)
+}
+
+/// Fails if an object of a file exists.
+pub(super) async fn refuse_file(client: &Client, file: &Path) -> Result<(), ObjectError> {
+    for manifest in read(file).await? {
+        refuse_existing(client, &manifest).await?;
+    }
+    Ok(())
+}
+
+/// A custom resource as the owner of children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    uid: String,
+    kinds: Vec<GroupKind>,
+}
+
+/// Returns the current state of a custom resource as the owner of children; `None` if it does not exist.
+pub(super) async fn owner(
+    client: &Client,
+    object: &AppliedObject,
+) -> Result<Option<Owner>, CallError> {
+    let Some(live) = live(client, object).await? else {
+        return Ok(None);
+    };
+    let text = |path: &[&str]| {
+        let found = live.at(&orkestra_core::value::Path::of_fields(path.iter().copied()))?;
+        found.as_str().map(str::to_owned)
+    };
+    let inventory = text(&["metadata", "annotations", names::ANNOTATION_INVENTORY]);
+    let inventory = Inventory::parse(&inventory.unwrap_or_default());
+    Ok(text(&["metadata", "uid"]).map(|uid| Owner {
+        uid,
+        kinds: inventory.kinds.iter().cloned().collect(),
+    }))
+}
+
+/// Deletes the children of deleted owners and waits until they are gone; returns those that remain at `deadline`.
+///
+/// Kubernetes' garbage collector does the same, but up to a minute after a CRD was created, and never once the CRD is
+/// deleted.
+pub(super) async fn delete_children(
+    client: &Client,
+    owners: &[Owner],
+    deadline: Instant,
+) -> Result<Vec<String>, CallError> {
+    loop {
+        let mut left = Vec::new();
+        for owner in owners {
+            let labels = format!("{}={}", names::LABEL_OWNER_UID, owner.uid);
+            for kind in &owner.kinds {
+                let Some(resource) = Resource::discover(client, kind).await? else {
+                    continue;
+                };
+                for child in resource.list(None, Some(&labels)).await? {
+                    let name = child.metadata.name.unwrap_or_default();
+                    let namespace = child.metadata.namespace;
+                    if child.metadata.deletion_timestamp.is_none() {
+                        resource.delete_in(namespace.as_deref(), &name).await?;
+                    }
+                    left.push(format!("{kind} {name}"));
+                }
+            }
+        }
+        if left.is_empty() || Instant::now() >= deadline {
+            return Ok(left);
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+async fn refuse_existing(client: &Client, manifest: &Value) -> Result<(), ObjectError> {
+    let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
+    let named = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    let (Some(api_version), Some(kind), Some(name)) = named else {
+        return Ok(());
+    };
+    let object = AppliedObject {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        namespace: text("/metadata/namespace").map(str::to_owned),
+        name: name.to_owned(),
+        is_new: false,
+    };
+    if live(client, &object).await?.is_some() {
+        return Err(ObjectError::Exists(object));
+    }
+    Ok(())
+}
+
+/// Returns the API resource for the kind of an object.
+async fn resource(client: &Client, object: &AppliedObject) -> Result<Option<Resource>, CallError> {
+    let version = object.api_version.as_str();
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    Resource::pinned(client, group, version, &object.kind).await
+}
+
+/// Returns the current state of an object in the cluster.
+pub(super) async fn live(
+    client: &Client,
+    object: &AppliedObject,
+) -> Result<Option<Node>, CallError> {
+    let Some(resource) = resource(client, object).await? else {
+        return Ok(None);
+    };
+    let namespace = object
+        .namespace
+        .as_deref()
+        .unwrap_or(client.default_namespace());
+    let namespace = resource.is_namespaced().then_some(namespace);
+    let found = resource.get(namespace, &object.name).await?;
+    Ok(found.map(|object| to_node(&object)))
+}
+
+/// Requests the deletion of an object. An object that does not exist counts as deleted.
+pub(super) async fn delete(client: &Client, object: &AppliedObject) -> Result<(), CallError> {
+    let Some(resource) = resource(client, object).await? else {
+        return Ok(());
+    };
+    let namespace = object
+        .namespace
+        .as_deref()
+        .filter(|_| resource.is_namespaced());
+    resource.delete_in(namespace, &object.name).await
+}
+
+/// Waits until objects are gone; returns those that remain at `deadline`.
+pub(super) async fn until_gone(
+    client: &Client,
+    objects: &[AppliedObject],
+    deadline: Instant,
+) -> Result<Vec<AppliedObject>, CallError> {
+    loop {
+        let mut left = Vec::new();
+        for object in objects {
+            if live(client, object).await?.is_some() {
+                left.push(object.clone());
+            }
+        }
+        if left.is_empty() || Instant::now() >= deadline {
+            return Ok(left);
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+/// Finds the objects with the expected kind and name; none if the cluster does not serve the kind.
+pub(super) async fn find(
+    client: &Client,
+    expected: &ExpectedResource,
+) -> Result<Vec<Node>, ObjectError> {
+    let Some(resource) = of_kind(client, &expected.kind).await? else {
+        return Ok(Vec::new());
+    };
+    let namespace = expected.namespace.as_deref();
+    let namespace = namespace.unwrap_or(client.default_namespace());
+    let namespace = resource.is_namespaced().then_some(namespace);
+    let found = match &expected.name {
+        Some(name) => resource.get(namespace, name).await?.into_iter().collect(),
+        None => resource.list(namespace, None).await?,
+    };
+    let mut found: Vec<Node> = found.iter().map(to_node).collect();
+    // Items of a list lack `apiVersion` and `kind`.
+    let version = resource.served.api_version();
+    for object in &mut found {
+        if let Node::Map(fields) = object {
+            fields.insert("apiVersion".into(), Node::from(version.as_str()));
+            fields.insert("kind".into(), Node::from(&*resource.served.kind));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the API resource of a kind in the form `Deployment`, `deployments` or `Certificate.cert-manager.io`.
+async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, ObjectError> {
+    if let Some(known) = plan::named(kind) {
+        let found = Resource::pinned(client, &known.group, &known.version, &known.kind).await?;
+        return Ok(found);
+    }
+    if let Some((kind, group)) = kind.split_once('.') {
+        let kind = GroupKind {
+            group: group.into(),
+            kind: kind.into(),
+        };
+        return Ok(Resource::discover(client, &kind).await?);
+    }
+    let group = "apiextensions.k8s.io";
+    let definitions = Resource::pinned(client, group, "v1", "CustomResourceDefinition").await?;
+    let definitions = match definitions {
+        Some(definitions) => definitions.list(None, None).await?,
+        None => Vec::new(),
+    };
+    let text = |object: &Value, pointer: &str| {
+        let text = object.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let mut found = definitions.iter().filter_map(|object| {
+        let names = ["kind", "plural", "singular"];
+        let names = names.map(|name| text(&object.data, &format!("/spec/names/{name}")));
+        let is_it = names.iter().any(|name| name.eq_ignore_ascii_case(kind));
+        is_it.then(|| GroupKind {
+            group: text(&object.data, "/spec/group").into(),
+            kind: names[0].as_str().into(),
+        })
+    });
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(Resource::discover(client, &only).await?),
+        (Some(_), Some(_)) => Err(ObjectError::Ambiguous(kind.to_owned())),
+        (None, _) => Ok(None),
+    }
+}
+
+fn to_node(object: &kube::api::DynamicObject) -> Node {
+    // An object that was parsed from JSON always serializes.
+    Node::from(&serde_json::to_value(object).unwrap_or_default())
+}

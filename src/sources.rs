@@ -1,0 +1,77 @@
+//! Rules that the sources follow.
+
+mod imports;
+
+use std::path::{Path, PathBuf};
+
+use orkestra_ground::tasks::{Task, markdown};
+
+/// Calls that only the module `tasks` may make.
+const SPAWNS: [&str; 7] = [
+    "tokio::spawn",
+    "task::spawn",
+    "spawn_blocking",
+    "spawn_local",
+    ".spawn(",
+    "thread::spawn",
+    "thread::Builder",
+];
+
+/// Every source of a folder that is no test, with its text up to its tests.
+fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "tests" && name != "tasks" {
+                sources(&path, found);
+            }
+        } else if path.extension().is_some_and(|end| end == "rs")
+            && !["tests.rs", "testing.rs", "sources.rs"].contains(&&*name)
+        {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            found.push((path, own.to_owned()));
+        }
+    }
+}
+
+#[test]
+fn tasks_start_in_the_module_tasks_alone() {
+    let mut found = Vec::new();
+    for folder in ["src", "crates/cluster/src", "crates/ground/src"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        sources(&root.join(folder), &mut found);
+    }
+    assert!(found.len() > 100, "{}", found.len());
+    let mut strays = Vec::new();
+    for (path, text) in &found {
+        for (number, line) in text.lines().enumerate() {
+            if SPAWNS.iter().any(|spawn| line.contains(spawn)) {
+                strays.push(format!(
+                    "{}:{}: {}",
+                    path.display(),
+                    number + 1,
+                    line.trim()
+                ));
+            }
+        }
+    }
+    assert!(
+        strays.is_empty(),
+        "start them with `tasks::named`:\n{}",
+        strays.join("\n")
+    );
+    for task in Task::ALL {
+        let mentions = [",", ")"].map(|end| format!("Task::{task:?}{end}"));
+        let is_used = |text: &str| mentions.iter().any(|mention| text.contains(mention));
+        let is_used = found.iter().any(|(_, text)| is_used(text));
+        let of_vitals = matches!(task, Task::Heartbeat | Task::Watchdog);
+        assert!(is_used || of_vitals, "nothing starts {task:?}");
+    }
+}
+
+#[test]
+fn the_committed_table_of_tasks_is_current() {
+    crate::testing::assert_document("docs/tasks.md", &markdown());
+}

@@ -1,0 +1,363 @@
+//! Which module uses which, read from the sources and compared with the table in ARCHITECTURE.md.
+//!
+//! A module is named by its crate and its first segment: `core::plan` is everything in `crates/core/src/plan`. The crate
+//! `ground`, which re-exports what its modules have, counts as one module.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+/// The crates: name in paths, name in the table, folder of sources.
+const CRATES: [(&str, &str, &str); 4] = [
+    ("orkestra_core", "core", "crates/core/src"),
+    ("orkestra_ground", "ground", "crates/ground/src"),
+    ("orkestra_cluster", "cluster", "crates/cluster/src"),
+    ("orkestra", "", "src"),
+];
+
+/// Modules that hold no part of the program.
+const NO_MODULES: [&str; 4] = ["lib", "main", "sources", "testing"];
+
+/// Arrows that turn back, and are still to be removed: the checks of E2E documents ask what commands and gates compile to.
+const TURN_BACK: [[&str; 2]; 2] = [
+    ["core::document", "core::e2e"],
+    ["core::document", "core::plan"],
+];
+
+/// Who uses whom.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// Where a source is: its crate, and its module path.
+struct Place {
+    krate: &'static str,
+    path: Vec<String>,
+}
+
+#[test]
+fn modules_use_those_that_architecture_md_allows_and_arrows_do_not_turn_back() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (units, _) = read_table(&text);
+    let mut problems = Vec::new();
+    let mut used = arrows(root, &units, &mut problems);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(root.join("ARCHITECTURE.md"), with_uses(&text, &used)).unwrap();
+    }
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (_, allowed) = read_table(&text);
+    for (from, targets) in &used {
+        for to in targets {
+            if !allowed.get(from).is_some_and(|may| may.contains(to)) {
+                problems.push(format!(
+                    "`{from}` uses `{to}`, which its row does not allow"
+                ));
+            }
+        }
+    }
+    for (from, targets) in &allowed {
+        for to in targets {
+            if !used.get(from).is_some_and(|used| used.contains(to)) {
+                problems.push(format!(
+                    "the row of `{from}` allows `{to}`, which it does not use"
+                ));
+            }
+        }
+    }
+    for [from, to] in TURN_BACK {
+        let known = used.get_mut(from).is_some_and(|used| used.remove(to));
+        assert!(
+            known,
+            "`{from}` does not use `{to}` any more: remove it from the list"
+        );
+    }
+    if let Some(cycle) = cycle(&used) {
+        problems.push(format!("a cycle: {}", cycle.join(" → ")));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The table's rows: which row each module belongs to, and which rows each row may use.
+fn read_table(text: &str) -> (BTreeMap<String, String>, Arrows) {
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| module |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() > 20, "the table is gone");
+    let mut units = BTreeMap::new();
+    for row in &rows {
+        let names = names(row[0]);
+        for name in &names {
+            units.insert(name.clone(), names[0].clone());
+        }
+    }
+    let allowed = rows.iter().map(|row| {
+        let from = names(row[0])[0].clone();
+        let targets = names(row[2]).into_iter();
+        let targets = targets.map(|name| units.get(&name).cloned().unwrap_or(name));
+        (from, targets.collect())
+    });
+    let allowed = allowed.collect();
+    (units, allowed)
+}
+
+/// The text with the third cells of the table as the sources are.
+fn with_uses(text: &str, arrows: &Arrows) -> String {
+    let mut in_table = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        in_table = line.starts_with("| module |") || (in_table && line.starts_with('|'));
+        let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
+        if !in_table || cells.len() != 3 || !cells[0].contains('`') {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let uses = arrows
+            .get(&names(cells[0])[0])
+            .map(cell)
+            .unwrap_or_default();
+        lines.push(format!("|{}|{}| {uses} |", cells[0], cells[1]).replace("|  |", "| |"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A cell that names modules, a crate after the other.
+fn cell(targets: &BTreeSet<String>) -> String {
+    let mut of_crates: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for target in targets {
+        let (krate, module) = match target.split_once("::") {
+            Some((krate, module)) => (krate, module),
+            None if target == "ground" => ("ground", "tasks"),
+            None => ("", &**target),
+        };
+        let quoted = format!("`{module}`");
+        of_crates.entry(krate).or_default().push(quoted);
+    }
+    let mut parts: Vec<String> = Vec::new();
+    // The program's own modules come last: their names stand without a crate.
+    let (own, others): (Vec<_>, Vec<_>) = of_crates
+        .into_iter()
+        .partition(|(krate, _)| krate.is_empty());
+    for (krate, modules) in others.into_iter().chain(own) {
+        parts.push(format!("{krate} {}", modules.join(", ")).trim().to_owned());
+    }
+    parts.join("; ")
+}
+
+/// The modules that a cell names: ``core `api`, `value` `` are `core::api` and `core::value`; a crate's name stays in force
+/// until the next one.
+fn names(cell: &str) -> Vec<String> {
+    let mut krate = "";
+    let mut found = Vec::new();
+    for (number, part) in cell.split('`').enumerate() {
+        if number % 2 == 1 {
+            found.push(join(krate, part));
+        } else {
+            let word = part.trim_matches([',', ';', ' ']);
+            if let Some((_, known, _)) = CRATES.iter().find(|(_, known, _)| *known == word)
+                && !word.is_empty()
+            {
+                krate = known;
+            } else if part.contains(';') {
+                krate = "";
+            }
+        }
+    }
+    found
+}
+
+fn join(krate: &str, module: &str) -> String {
+    if krate == "ground" {
+        krate.to_owned()
+    } else if krate.is_empty() {
+        module.to_owned()
+    } else {
+        format!("{krate}::{module}")
+    }
+}
+
+/// Who uses whom, by rows of the table. A module without a row is a problem.
+fn arrows(root: &Path, units: &BTreeMap<String, String>, problems: &mut Vec<String>) -> Arrows {
+    let mut used = Arrows::new();
+    for (_, krate, folder) in CRATES {
+        let mut found = Vec::new();
+        super::sources(&root.join(folder), &mut found);
+        for (file, text) in found {
+            let path = module_path(file.strip_prefix(root.join(folder)).unwrap());
+            let module = path.first().cloned().unwrap_or_default();
+            if module.is_empty() || NO_MODULES.contains(&&*module) {
+                continue;
+            }
+            let name = join(krate, &module);
+            let Some(from) = units.get(&name) else {
+                problems.push(format!("`{name}` has no row"));
+                continue;
+            };
+            let place = Place { krate, path };
+            for to in targets(&text, &place) {
+                // A crate's own root re-exports some of its modules.
+                if let Some(to) = units.get(&to).filter(|to| *to != from) {
+                    used.entry(from.clone()).or_default().insert(to.clone());
+                }
+            }
+        }
+    }
+    problems.sort();
+    problems.dedup();
+    used
+}
+
+fn module_path(file: &Path) -> Vec<String> {
+    let file: PathBuf = file.with_extension("");
+    let mut path: Vec<String> = file
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    path.pop_if(|last| ["mod", "lib", "main"].contains(&&**last));
+    path
+}
+
+/// The modules that a source names, in `use` declarations and in paths.
+fn targets(text: &str, place: &Place) -> BTreeSet<String> {
+    let code: String = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n");
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices("::") {
+        let before = &code[..at];
+        let start = before
+            .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+            .map_or(0, |at| at + 1);
+        let first = &before[start..];
+        // Not in the middle of a path.
+        if before[..start].ends_with("::") {
+            continue;
+        }
+        for path in leaves(first, &code[at + 2..]) {
+            found.extend(resolve(&path, place));
+        }
+    }
+    found
+}
+
+/// The paths that begin with `first` and go on with `rest`: one, or those of a group in braces.
+fn leaves(first: &str, rest: &str) -> Vec<Vec<String>> {
+    if let Some(group) = rest.strip_prefix('{') {
+        let (mut depth, mut items, mut item) = (1, Vec::new(), String::new());
+        for c in group.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 1 => items.push(std::mem::take(&mut item)),
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            if !(c == ',' && depth == 1) {
+                item.push(c);
+            }
+        }
+        items.push(item);
+        let below = items.iter().filter_map(|item| {
+            let (head, tail) = item.trim().split_once("::").unwrap_or((item.trim(), ""));
+            (!head.is_empty()).then(|| leaves(head, tail))
+        });
+        return below
+            .flatten()
+            .map(|mut path| {
+                path.insert(0, first.to_owned());
+                path
+            })
+            .collect();
+    }
+    let mut path = vec![first.to_owned()];
+    let (head, tail) = match rest.find(|c: char| !c.is_alphanumeric() && c != '_') {
+        Some(end) => (&rest[..end], &rest[end..]),
+        None => (rest, ""),
+    };
+    if head.is_empty() {
+        return vec![path];
+    }
+    if let Some(tail) = tail.strip_prefix("::") {
+        return leaves(head, tail)
+            .into_iter()
+            .map(|mut below| {
+                below.insert(0, first.to_owned());
+                below
+            })
+            .collect();
+    }
+    path.push(head.to_owned());
+    vec![path]
+}
+
+/// The module of the table that a path leads into, if any.
+fn resolve(path: &[String], place: &Place) -> Option<String> {
+    let first = path.first()?;
+    if let Some((_, krate, _)) = CRATES.iter().find(|(name, ..)| name == first) {
+        return Some(join(krate, path.get(1)?));
+    }
+    match &**first {
+        "crate" => Some(join(place.krate, path.get(1)?)),
+        "super" => {
+            let up = path
+                .iter()
+                .take_while(|segment| *segment == "super")
+                .count();
+            let base = place.path.get(..place.path.len().checked_sub(up)?)?;
+            // A path that stays below its own module is no arrow.
+            base.is_empty().then(|| join(place.krate, &path[up]))
+        }
+        _ => None,
+    }
+}
+
+/// A way back to where it began, if there is one.
+fn cycle(arrows: &Arrows) -> Option<Vec<String>> {
+    fn visit<'a>(
+        at: &'a str,
+        arrows: &'a Arrows,
+        way: &mut Vec<&'a str>,
+        done: &mut BTreeSet<&'a str>,
+    ) -> Option<Vec<String>> {
+        if let Some(start) = way.iter().position(|seen| *seen == at) {
+            let around = way[start..].iter().chain([&at]);
+            return Some(around.map(|name| (*name).to_owned()).collect());
+        }
+        if !done.insert(at) {
+            return None;
+        }
+        way.push(at);
+        let next = arrows.get(at).into_iter().flatten();
+        let found = next.into_iter().find_map(|to| visit(to, arrows, way, done));
+        way.pop();
+        found
+    }
+    let mut done = BTreeSet::new();
+    arrows
+        .keys()
+        .find_map(|from| visit(from, arrows, &mut Vec::new(), &mut done))
+}
+
+#[test]
+fn paths_are_found_in_declarations_and_in_code() {
+    let place = Place {
+        krate: "",
+        path: vec!["runtime".to_owned(), "pass".to_owned()],
+    };
+    let text = "use crate::{a::{B, C}, d};\nuse orkestra_core::plan::X;\nfn f() { super::super::e::g(); super::h::i(); crate::j::k }";
+    let found = targets(text, &place);
+    assert_eq!(
+        found.iter().map(String::as_str).collect::<Vec<_>>(),
+        ["a", "core::plan", "d", "e", "j"]
+    );
+    let ring = [("a", "b"), ("b", "c"), ("c", "a")];
+    let ring = ring.map(|(from, to)| (from.to_owned(), BTreeSet::from([to.to_owned()])));
+    assert_eq!(cycle(&ring.into()).unwrap(), ["a", "b", "c", "a"]);
+}

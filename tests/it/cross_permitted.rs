@@ -1,0 +1,79 @@
+//! `cross`: a custom resource reads from no namespace but its own, unless the Katalog permits it.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::scenario::{LIMIT, Scenario, condition};
+use crate::waters;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_permit() -> Result<()>
+{
+    let mut scenario = Scenario::new("springs").await?;
+    let permitted = waters::second_namespace(&scenario.client).await?;
+    let foreign = waters::second_namespace(&scenario.client).await?;
+    let katalog = waters::filled("cross/springs.yaml", "PERMITTED", &permitted)?;
+    scenario.grant(&katalog).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    scenario.apply(&katalog)?;
+    scenario.katalog_is("springs", "True", "Running").await?;
+    for (namespace, depth) in [
+        (&permitted, "17"),
+        (&foreign, "abyssal"),
+        (&scenario.namespace, "5"),
+    ] {
+        let spring = waters::resource(&scenario, "Lake", "spring", &json!({ "depth": depth }));
+        scenario
+            .objects_in(namespace, "lakes")
+            .create(&spring)
+            .await?;
+    }
+
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    waters::pond(&scenario, "north", &json!({ "from": foreign })).await?;
+    let refused = ponds
+        .until("north", "is refused what it reads", LIMIT, |pond| {
+            refusal(pond).contains(&foreign)
+        })
+        .await?;
+    ensure!(refusal(&refused).contains("allowedNamespaces"), "{refused}");
+    ensure!(maps.get("north-found").await?.is_none());
+
+    // Its own namespace needs no permission.
+    for (from, depth) in [
+        (&permitted, "17"),
+        (&scenario.namespace, "5"),
+        (&permitted, "17"),
+    ] {
+        ponds
+            .patch("north", &json!({ "spec": { "from": from } }))
+            .await?;
+        maps.until_equal("north-found", "/data/depth", json!(depth), LIMIT)
+            .await?;
+        ponds.until_ready("north").await?;
+    }
+    // Back at the foreign one: what was read elsewhere stays, and nothing of the foreign lake is told anywhere.
+    ponds
+        .patch("north", &json!({ "spec": { "from": foreign } }))
+        .await?;
+    let refused = ponds
+        .until("north", "is refused what it reads", LIMIT, |pond| {
+            refusal(pond).contains(&foreign)
+        })
+        .await?;
+    ensure!(
+        !refused["status"].to_string().contains("abyssal"),
+        "{refused}"
+    );
+    let map = maps.fetch("north-found").await?;
+    assert_eq!(map["data"]["depth"], "17");
+    scenario.check_running()
+}
+
+/// Why a pond is not ready.
+fn refusal(pond: &Value) -> String {
+    let ready = condition(pond, "Ready").filter(|ready| ready["status"] == "False");
+    let message = ready.map_or("", |ready| waters::text(ready, "/message"));
+    message.to_owned()
+}
