@@ -4,7 +4,6 @@
 
 use std::{
     ffi::OsStr,
-    fmt::Write as _,
     io,
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
@@ -17,7 +16,9 @@ use orkestra_cluster::client::{self, ClusterOptions};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
     reconcile::sources::{CERTIFICATE_PARTS, Certificate},
+    value::hex_digits,
 };
+use orkestra_ground::Entropy;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -168,11 +169,8 @@ impl ControlPlane {
         let write = |name: &str, text: &str| std::fs::write(self.folder.path().join(name), text);
         write("accounts.key", &accounts.serialize_pem())?;
         write("accounts.pub", &accounts.public_key_pem())?;
-        let mut token = String::with_capacity(64);
-        for byte in rand::random::<[u8; 32]>() {
-            // Writing to a String cannot fail.
-            let _ = write!(token, "{byte:02x}");
-        }
+        let secret = Entropy::system().seed();
+        let token: String = hex_digits(&secret).map(char::from).collect();
         write(
             "tokens.csv",
             &format!("{token},ork-e2e,ork-e2e,system:masters\n"),

@@ -9,6 +9,7 @@ use orkestra_core::{
     e2e::{Call, calls, check_resource, commands, is_open, judge},
     plan::Gate,
 };
+use orkestra_ground::Backoff;
 use tokio::time::{Duration, Instant};
 
 use super::{
@@ -16,8 +17,12 @@ use super::{
     run::{Run, told_of_objects},
 };
 
-/// The initial and the maximum polling interval.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+/// The polling interval.
+const PAUSE: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    longest: Duration::from_secs(2),
+    factor: 1.5,
+};
 
 /// The additional time for a poll that begins at the end of the timeout.
 const GRACE: Duration = Duration::from_secs(2);
@@ -95,7 +100,7 @@ impl Run<'_> {
     async fn poll(&self, look: &Look<'_>) -> Vec<String> {
         let timeout = look.expected.timeout.map_or(DEFAULT_TIMEOUT, |span| span.0);
         let deadline = Instant::now() + timeout;
-        let (mut done, mut pause) = (BTreeSet::new(), PAUSES[0]);
+        let (mut done, mut round) = (BTreeSet::new(), 0);
         let mut last = Vec::new();
         loop {
             let until = deadline.max(Instant::now() + GRACE);
@@ -107,8 +112,9 @@ impl Run<'_> {
             if last.is_empty() || seen.is_lasting || Instant::now() >= deadline {
                 return last;
             }
-            tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
-            pause = (pause * 3 / 2).min(PAUSES[1]);
+            let next = Instant::now() + PAUSE.after(round);
+            tokio::time::sleep_until(deadline.min(next)).await;
+            round += 1;
         }
     }
 

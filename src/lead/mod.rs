@@ -12,7 +12,8 @@
 //! times in the Lease: clocks of different machines need not agree. Source: client-go, `leaderelection`.
 //!
 //! Three mechanisms keep a process that has lost its lease from writing: it stops leading when it could not renew for
-//! [`Timing::renew_deadline`], which is before others may take over; running passes are dropped then; and the `Gate` of `orkestra_cluster` reads the
+//! [`Timing::renew_deadline`], which is before others may take over; running passes are dropped then; and the gate of
+//! `orkestra_cluster` reads the
 //! clock before each write, which covers a process that was suspended during a pass. The clock counts the time in suspend, and
 //! the elector has its own thread, so that even a long pass cannot delay a renewal.
 

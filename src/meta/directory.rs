@@ -17,7 +17,7 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 use super::katalog::any_changed;
-use crate::runtime::{OperatorStatus, Phase};
+use crate::runtime::OperatorStatus;
 
 /// The Katalogs of this process, sorted by namespace and name. Clones are cheap and share the same state.
 #[derive(Clone, Debug)]
@@ -254,13 +254,52 @@ impl OperatorView {
         &effective.unwrap_or(&self.wanted).plan
     }
 
-    /// True if its caches are filled, or it reports why not.
+    /// True if it runs the wanted plan, or cannot until somebody changes the cluster.
     pub(crate) fn is_settled(&mut self) -> bool {
         let status = self.status.borrow_and_update();
-        let up = matches!(
-            status.phase,
-            Phase::Running | Phase::Standby | Phase::Deleting
-        );
-        up || self.conflict.is_some() || !status.problems.is_empty()
+        status.runs(&self.wanted) || self.conflict.is_some() || status.is_blocked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orkestra_core::reasons::KatalogReason;
+    use tokio::sync::watch;
+
+    use super::{super::testing, *};
+    use crate::runtime::Problem;
+
+    /// The race after a restart: the watch of a kind that only the newest revision declares is refused before the others
+    /// have synced. That is a problem to report, and no reason to give up the revision that works.
+    #[test]
+    fn an_operator_that_reports_a_problem_while_its_caches_fill_has_not_settled() {
+        let plan = testing::operator("Pond");
+        let revision = "r-1".into();
+        let wanted = Revised { plan, revision };
+        let status = OperatorStatus {
+            plans: Some(Plans::new(wanted.clone())),
+            problems: vec![Problem {
+                reason: KatalogReason::Forbidden,
+                message: "list of another revision's kind".to_owned(),
+            }],
+            ..OperatorStatus::default()
+        };
+        let (sender, status) = watch::channel(status);
+        let mut view = OperatorView {
+            wanted: wanted.clone(),
+            status,
+            conflict: None,
+            told: None,
+        };
+        assert!(!view.is_settled());
+        sender.send_modify(|status| status.is_blocked = true);
+        assert!(view.is_settled());
+        sender.send_modify(|status| {
+            status.is_blocked = false;
+            let mut plans = Plans::new(wanted.clone());
+            plans.run(wanted);
+            status.plans = Some(plans);
+        });
+        assert!(view.is_settled());
     }
 }

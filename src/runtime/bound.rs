@@ -205,6 +205,21 @@ impl Bound {
         self.observed.looked_at().await;
     }
 
+    /// True if [`Self::synced`] cannot return before a permission is granted.
+    pub(super) fn lacks_permissions(&self) -> bool {
+        let lacks = |state: &WatchState| is_forbidden(state) && !is_settled(state);
+        let are_several = self.crs.namespaces().nth(1).is_some();
+        let declared = |kind: &&Arc<Kind>| self.declares(&kind.served().group_kind());
+        let marked = self.marked.iter().flat_map(Scoped::parts);
+        let kinds = self.kinds.iter().filter(declared);
+        let mut needed = marked.chain(kinds.flat_map(|kind| kind.parts()));
+        self.crs.states().all(|state| lacks(&state.borrow()))
+            || needed.any(|(namespace, state)| {
+                let may_fail = are_several && self.is_own(namespace);
+                !may_fail && lacks(&state.borrow())
+            })
+    }
+
     /// Returns when all custom resources are known, and every kind of children that can be read is synced.
     pub(super) async fn deletable(&self) {
         self.settled(|_, state| is_settled(state) || is_forbidden(state))

@@ -108,6 +108,8 @@ pub struct OperatorStatus {
     pub problems: Vec<Problem>,
     /// What the wanted plan waits for while an earlier one still runs; empty if only its caches are filling.
     pub pending: Vec<Problem>,
+    /// Whether it runs no plan, and cannot before a permission is granted or a CRD is applied.
+    pub is_blocked: bool,
     /// Current number of workers.
     pub workers: usize,
     /// Workers that stay when nothing is left to do.

@@ -91,6 +91,7 @@ fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
         problems: problems(shared, plan, bound.as_deref(), &life),
         pending: pending(shared, &plans, bound.as_deref(), &life),
+        is_blocked: is_blocked(shared, &plans, &life),
         instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
         workers,
         steady_workers: workers.min(pace.crew.least),
@@ -130,6 +131,20 @@ fn pending(shared: &Shared, plans: &Plans, bound: Option<&Bound>, life: &Life) -
         problems.extend(unavailable(next));
     }
     problems
+}
+
+/// True if no plan runs, and the wanted one cannot before a permission is granted or a CRD is applied. What an operator
+/// reports while its caches fill, such as a kind of an earlier revision that it cannot read, does not block it.
+fn is_blocked(shared: &Shared, plans: &Plans, life: &Life) -> bool {
+    if plans.running().is_some() {
+        return false;
+    }
+    let lasts = |problem: &Problem| problem.reason != KatalogReason::Unavailable;
+    let waits = life.phase == Phase::Waiting;
+    let missing = waits.then(|| missing_crd(shared, &plans.wanted().plan));
+    missing.flatten().as_ref().is_some_and(lasts)
+        || life.obstacle.as_ref().is_some_and(lasts)
+        || (life.pending.as_deref()).is_some_and(Bound::lacks_permissions)
 }
 
 /// Returns the problems, most severe first: those that prevent running at all, then permissions, then features it runs

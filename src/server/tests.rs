@@ -63,6 +63,7 @@ fn status() -> OperatorStatus {
         phase: Phase::Running,
         problems: Vec::new(),
         pending: Vec::new(),
+        is_blocked: false,
         workers: 3,
         steady_workers: 3,
         instances: 17,

@@ -222,7 +222,7 @@ async fn of_two_katalogs_for_one_built_in_kind_the_older_has_it() -> Result<()> 
     let maps = scenario.objects("configmaps");
     maps.until_equal("set", "/data/by", json!("second"), LIMIT)
         .await?;
-    eventually("an Event tells of it", LIMIT, async || {
+    eventually("an Event is about it", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
         let is_told = |event: &Value| {
             let regarding = ["regarding", "involvedObject"];

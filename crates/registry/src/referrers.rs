@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
-use rand::RngExt as _;
+use orkestra_ground::{Backoff, Entropy};
 
 use super::{
     Client, Content, Descriptor, Digest, Error, Index, Manifest, Reference, Repository,
@@ -21,8 +21,8 @@ use super::{
 pub(crate) const ATTEMPTS: u32 = 12;
 /// The number of digits of its digest in the tag of a referrer.
 const CLAIM: usize = 16;
-/// The maximum delay before the second attempt; it doubles up to a second.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// The maximum delay before another attempt.
+const PAUSE: Backoff = Backoff::doubling(Duration::from_millis(20), Duration::from_secs(1));
 
 impl Client {
     /// Returns the referrers of a manifest, at most 1024: those from the API and from the tag, without duplicates.
@@ -253,9 +253,7 @@ fn claim_prefix(subject: &Digest) -> String {
 
 /// Waits a random time before a list is read again, so that writers do not stay in step.
 pub(crate) async fn pause(attempt: u32) {
-    let most = FIRST_PAUSE * 2_u32.pow(attempt.min(6));
-    let share = rand::rng().random_range(0.2..1.0);
-    tokio::time::sleep(most.min(Duration::from_secs(1)).mul_f64(share)).await;
+    tokio::time::sleep(PAUSE.jittered(attempt, &Entropy::system(), 0.8)).await;
 }
 
 fn fallback(repository: &Repository, digest: &Digest) -> Reference {

@@ -75,7 +75,7 @@ impl Katalog {
     /// Runs the newest good revision of a Katalog that is not being deleted.
     async fn follow(&mut self) -> Result<(), CallError> {
         self.judge_by_schemas().await;
-        if !self.confirmed {
+        if !self.confirmed && !self.resuming {
             self.take_over();
         }
         if !self.resumed {

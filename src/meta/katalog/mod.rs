@@ -342,6 +342,7 @@ impl Katalog {
             return;
         }
         self.confirmed = false;
+        self.resuming = false;
         self.failures = 0;
         self.report = report::Progress::default();
         self.releasing.retain(|_, release| release.under_way);

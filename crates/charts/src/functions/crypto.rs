@@ -1,6 +1,6 @@
 //! Hashes, random texts, keys and certificates. All randomness is from the caller's source.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::{template::go::Failure, value::hex_digits};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -90,9 +90,7 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    hex_digits(bytes).map(char::from).collect()
 }
 
 fn hashed(algorithm: &'static ring::digest::Algorithm, args: &[Value]) -> Result<Value, Failure> {

@@ -12,7 +12,7 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=met
 /// An object as a write of this process left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Path and query of a list of this object alone: whoever watches a kind may list it.
+    /// Path and query of a list of this object alone: a process that watches a kind can list it.
     pub(super) path: String,
     /// Its resourceVersion then.
     version: Version,

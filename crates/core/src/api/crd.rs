@@ -208,7 +208,7 @@ impl Described {
     }
 }
 
-/// What the API server is told of a value's type, as far as every document that loads has it: `80` and `"80"` are the same to
+/// The type of a value in the schema for the API server, as general as in every document that loads: `80` and `"80"` are the same to
 /// us, earlier spellings have other shapes, and nulls may stand anywhere. What `kubectl explain` cannot know without a type is
 /// in the description.
 fn type_of(shape: &Shape, path: &str) -> Vec<(&'static str, Value)> {

@@ -24,7 +24,7 @@ pub fn hash_text(text: &str) -> String {
 }
 
 /// Returns the lower-case hexadecimal digits of `bytes`, two for each.
-pub(crate) fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
+pub fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     halves.map(|half| DIGITS[usize::from(half)])

@@ -28,8 +28,7 @@ pub(crate) use self::serde::PlainNumbers;
 
 pub use edit::{project, set};
 pub use fault::{Cause, Fault};
-pub(crate) use hash::hex_digits;
-pub use hash::{hash, hash_text};
+pub use hash::{hash, hash_text, hex_digits};
 pub use key::Key;
 pub use map::Map;
 pub use network::Network;
