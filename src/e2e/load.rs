@@ -8,8 +8,9 @@ use std::{
 use orkestra_core::{
     api::{E2eSpec, e2e::Expectation},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{DocumentKind, parse_stream, read_e2e, read_expectations},
+    document::{DocumentKind, parse_stream},
     e2e::gates,
+    e2e::{read_e2e, read_expectations},
 };
 
 use super::Ran;

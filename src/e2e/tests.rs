@@ -10,7 +10,8 @@ use orkestra_cluster::client::ClusterOptions;
 use orkestra_core::{
     api::E2eSpec,
     diagnostics::FieldPath,
-    document::{parse_stream, read_e2e},
+    document::parse_stream,
+    e2e::read_e2e,
     e2e::{Answer, Call, calls, commands},
 };
 use tempfile::TempDir;

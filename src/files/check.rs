@@ -10,9 +10,10 @@ use orkestra_core::{
     api::CrdEntry,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
-        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_e2e, read_motif,
+        DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
         read_simulate, read_what_can_be,
     },
+    e2e::read_e2e,
     plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
     value::Node,
 };

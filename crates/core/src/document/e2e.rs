@@ -1,319 +1,94 @@
-//! Rules for an E2E that a schema cannot express.
+//! Moves old spellings of an E2E to their present place.
 
-mod spellings;
-
-pub(super) use self::spellings::{old_calls, old_spellings};
-use crate::api::e2e::{
-    Assertions, Command, E2eSetup, Expectation, Kubectl, OnFailure, Phase, PodChoice, PortForward,
-};
-use crate::api::{E2eSpec, SetupFile, SetupWait, simulate::ExpectedResource};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::e2e::{calls, gates, wrong_assertions};
-use crate::plan;
-use crate::value::Path;
+use crate::tree::{Key, Tree, TreeValue};
 
-fn error(found: &mut Diagnostics, code: Code, at: &FieldPath, message: impl Into<String>) {
-    found.push(Diagnostic::error(code, at.clone(), message));
-}
-
-/// Reports problems in the spec of an E2E.
-pub(super) fn check(spec: &E2eSpec, found: &mut Diagnostics) {
+/// Moves old spellings to their present place, with warnings.
+pub(in crate::document) fn old_spellings(root: &mut Tree, found: &mut Diagnostics) {
     let at = FieldPath::root().field("spec");
-    check_inputs(spec, &at, found);
-    if let Some(setup) = &spec.setup {
-        check_setup(setup, &at.field("setup"), found);
-    }
-    if let Some(block) = &spec.on_failure {
-        check_on_failure(block, &at.field("onFailure"), found);
-    }
-    check_expectations(&spec.expect, &at.field("expect"), found);
-    found.extend(gates(spec).1);
-    let has_resources = spec.cr.is_some() || !spec.cr_files.is_empty();
-    for (index, expected) in spec.expect.iter().enumerate() {
-        let phase = expected.after.unwrap_or_default();
-        if phase != Phase::SetupComplete && !has_resources {
-            let at = at.field("expect").index(index).field("after");
-            let message = format!(
-                "no custom resource is applied: `{}` never comes",
-                phase.name()
-            );
-            let problem = Diagnostic::error(Code::Exclusive, at, message);
-            found.push(problem.hint("name a file with a custom resource as `cr`"));
-        }
-    }
+    let Some(spec) = root.get_mut("spec") else {
+        return;
+    };
+    custom_operator(spec, &at.field("customOperator"), found);
+    old_calls(spec, &at, found);
 }
 
-fn check_inputs(spec: &E2eSpec, at: &FieldPath, found: &mut Diagnostics) {
-    let is_suite = *spec
-        == E2eSpec {
-            imports: spec.imports.clone(),
-            ..E2eSpec::default()
-        };
-    if is_suite && !spec.imports.is_empty() {
+/// `customOperator: true` is `custom.target: kubernetes`.
+fn custom_operator(spec: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
+    let Some(TreeValue::Bool(is_custom)) = spec.get("customOperator").map(|tree| &tree.value)
+    else {
+        return;
+    };
+    let is_custom = *is_custom;
+    if spec.get("custom").is_some() {
+        let message = "`customOperator` and `custom` mean the same";
+        let problem = Diagnostic::error(Code::TwoSpellings, at.clone(), message);
+        found.push(problem.hint("keep `custom`"));
+        spec.take(&["customOperator"]);
         return;
     }
-    match (&spec.katalog, &spec.custom) {
-        (None, None) => {
-            let problem = Diagnostic::error(Code::Missing, at.clone(), "`katalog` is missing");
-            let hint = "name the Katalog to test, or write `custom: { target: kubernetes }` to test an operator that runs \
-                        in the cluster";
-            found.push(problem.hint(hint));
-        }
-        (Some(_), Some(_)) => {
-            let message = "`katalog` and `custom` exclude each other: either `ork` runs the operator, or it does not";
-            error(found, Code::Exclusive, &at.field("custom"), message);
-        }
-        _ => {}
-    }
-    if spec.expect.is_empty() {
-        error(found, Code::Missing, at, "`expect` is missing, or empty");
-    }
-}
-
-fn check_setup(setup: &E2eSetup, at: &FieldPath, found: &mut Diagnostics) {
-    let files = match setup {
-        E2eSetup::Files(_) => at.clone(),
-        E2eSetup::Steps(_) => at.field("apply"),
+    let Some((key, value)) = spec.take(&["customOperator"]) else {
+        return;
     };
-    for (index, file) in setup.files().iter().enumerate() {
-        let at = files.index(index);
-        if let SetupFile::Manifest(manifest) = file {
-            check_wait(&manifest.wait, &at.field("wait"), found);
-        }
-    }
-    for (index, chart) in setup.charts().iter().enumerate() {
-        let at = at.field("helm").index(index);
-        if chart.chart.trim().is_empty() {
-            error(found, Code::Empty, &at.field("chart"), "this is empty");
-        }
-        check_wait(&chart.wait, &at.field("wait"), found);
-    }
-    check_wait(setup.wait(), &at.field("wait"), found);
-}
-
-/// Without an API version, only kinds of Kubernetes itself are known.
-fn check_wait(objects: &[SetupWait], at: &FieldPath, found: &mut Diagnostics) {
-    for (index, object) in objects.iter().enumerate() {
-        if object.api_version.is_none() && plan::named(&object.kind).is_none() {
-            let message = format!(
-                "{} is not a kind of Kubernetes itself: its `apiVersion` is missing",
-                object.kind
-            );
-            let at = at.index(index).field("kind");
-            let problem = Diagnostic::error(Code::Missing, at, message);
-            found.push(problem.hint("add `apiVersion: GROUP/VERSION`"));
-        }
+    let message = "`customOperator` is an old spelling";
+    let warning = Diagnostic::warning(Code::OtherSpelling, at.clone(), message);
+    let hint = if is_custom {
+        "write `custom: { target: kubernetes }`"
+    } else {
+        "leave it out"
+    };
+    found.push(warning.hint(hint).at(key.span));
+    if is_custom {
+        let target = Tree {
+            span: value.span,
+            ..Tree::new(TreeValue::Str("kubernetes".to_owned()))
+        };
+        // Cannot fail: `custom` does not exist.
+        let _ = spec.put(&["custom", "target"], key, target);
     }
 }
 
-/// Reports problems in expectations.
-pub(super) fn check_expectations(expect: &[Expectation], at: &FieldPath, found: &mut Diagnostics) {
-    for (index, expected) in expect.iter().enumerate() {
-        let at = at.index(index);
-        if let Some(file) = &expected.include {
-            let alone = Expectation {
-                include: Some(file.clone()),
-                ..Expectation::default()
-            };
-            if *expected != alone {
-                let message = "nothing else stands beside `include`";
-                error(found, Code::Exclusive, &at.field("include"), message);
-            }
-            continue;
-        }
-        if expected
-            .name
-            .as_deref()
-            .is_none_or(|name| name.trim().is_empty())
-        {
-            error(found, Code::Missing, &at, "`name` is missing");
-        }
-        let is_nothing = |block: &Kubectl| *block == Kubectl::default();
-        let kubectl = expected.kubectl.as_ref();
-        if expected.resources.is_empty()
-            && expected.commands.is_empty()
-            && kubectl.is_none_or(is_nothing)
-        {
-            let message = "nothing is expected: write `resources`, `commands` or `kubectl`";
-            error(found, Code::Missing, &at, message);
-        }
-        check_resources(&expected.resources, &at.field("resources"), found);
-        check_commands(&expected.commands, &at.field("commands"), found);
-        if let Some(block) = kubectl {
-            check_kubectl(block, &at.field("kubectl"), found);
-        }
-        if let Some(block) = &expected.on_failure {
-            check_on_failure(block, &at.field("onFailure"), found);
-        }
+/// Moves old spellings in the calls below `parent`, which holds `expect` and `onFailure`.
+pub(crate) fn old_calls(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
+    on_failure(parent, at, found);
+    let Some(TreeValue::List(items)) = parent.get_mut("expect").map(|tree| &mut tree.value) else {
+        return;
+    };
+    for (index, item) in items.iter_mut().enumerate() {
+        let at = at.field("expect").index(index);
+        port_forward(item, &at, found);
+        on_failure(item, &at, found);
     }
 }
 
-fn check_on_failure(block: &OnFailure, at: &FieldPath, found: &mut Diagnostics) {
-    check_commands(&block.commands, &at.field("commands"), found);
-    if let Some(kubectl) = &block.kubectl {
-        check_kubectl(kubectl, &at.field("kubectl"), found);
+fn on_failure(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
+    if let Some(block) = parent.get_mut("onFailure") {
+        port_forward(block, &at.field("onFailure"), found);
     }
 }
 
-fn check_commands(commands: &[Command], at: &FieldPath, found: &mut Diagnostics) {
-    for (index, command) in commands.iter().enumerate() {
-        let at = at.index(index);
-        if command.run.trim().is_empty() {
-            error(found, Code::Empty, &at.field("run"), "this is empty");
-        }
-        check_assertions(&command.assertions, &at, found);
+/// The key `port-forward` of a `kubectl` block is now `portForward`.
+fn port_forward(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
+    let Some(block) = parent.get_mut("kubectl") else {
+        return;
+    };
+    let at = at.field("kubectl").field("port-forward");
+    if block.get("port-forward").is_none() {
+        return;
     }
-}
-
-/// Checks field paths and mutually exclusive fields.
-pub(super) fn check_resources(
-    resources: &[ExpectedResource],
-    at: &FieldPath,
-    found: &mut Diagnostics,
-) {
-    for (index, resource) in resources.iter().enumerate() {
-        let at = at.index(index);
-        for name in resource.fields.keys() {
-            if let Err(why) = Path::parse(name) {
-                let message = format!("`{name}` is not a path: {why}");
-                let at = at.field("fields").field(name);
-                error(found, Code::BadName, &at, message);
-            }
-        }
-        let asks = resource.ready.is_some() || !resource.fields.is_empty();
-        if resource.count == Some(0) && asks {
-            let message = "`count: 0` expects no object, so nothing else can be expected of it";
-            error(found, Code::Exclusive, &at.field("count"), message);
-        }
-    }
-}
-
-fn check_assertions(assertions: &Assertions, at: &FieldPath, found: &mut Diagnostics) {
-    for (field, why) in wrong_assertions(assertions) {
-        error(found, Code::WrongValue, &at.field(field), why);
-    }
-}
-
-/// Reports unless exactly one of some fields is given.
-fn check_one(given: &[(&str, bool)], at: &FieldPath, found: &mut Diagnostics) {
-    let names: Vec<String> = given.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let names = names.join(", ");
-    let all: Vec<&str> = given
-        .iter()
-        .filter(|(_, is)| *is)
-        .map(|(name, _)| *name)
-        .collect();
-    match all.len() {
-        1 => {}
-        0 => error(
-            found,
-            Code::Missing,
-            at,
-            format!("one of {names} is missing"),
-        ),
-        _ => {
-            let message = format!("{names} exclude each other");
-            error(found, Code::Exclusive, &at.field(all[1]), message);
-        }
-    }
-}
-
-fn check_pod(pod: &PodChoice, at: &FieldPath, found: &mut Diagnostics) {
-    let given = [
-        ("name", pod.name.is_some()),
-        ("labelSelector", pod.label_selector.is_some()),
-        ("leaderElection", pod.leader_election.is_some()),
-    ];
-    check_one(&given, at, found);
-}
-
-/// `jq` and `yq` filter the same output, so only one is valid.
-fn check_filters(
-    (jq, yq): (&Option<String>, &Option<String>),
-    at: &FieldPath,
-    found: &mut Diagnostics,
-) {
-    if jq.is_some() && yq.is_some() {
-        error(
-            found,
-            Code::Exclusive,
-            &at.field("yq"),
-            "`jq` and `yq` exclude each other",
-        );
-    }
-}
-
-fn check_kubectl(block: &Kubectl, at: &FieldPath, found: &mut Diagnostics) {
-    for call in calls(block, at) {
-        check_assertions(call.assertions, &call.path, found);
-    }
-    check_writes(block, at, found);
-    for (index, get) in block.get.iter().enumerate() {
-        let at = at.field("get").index(index);
-        if get.field.is_some() && get.format.is_some() {
-            let message = "`field` and `format` exclude each other";
-            error(found, Code::Exclusive, &at.field("format"), message);
-        }
-        check_filters((&get.jq, &get.yq), &at, found);
-    }
-    for (index, logs) in block.logs.iter().enumerate() {
-        check_pod(&logs.pod, &at.field("logs").index(index), found);
-    }
-    for (index, exec) in block.exec.iter().enumerate() {
-        let at = at.field("exec").index(index);
-        check_pod(&exec.pod, &at, found);
-        if exec.command.is_empty() {
-            error(found, Code::Empty, &at.field("command"), "this is empty");
-        }
-        check_filters((&exec.jq, &exec.yq), &at, found);
-    }
-    for (index, forward) in block.port_forward.iter().enumerate() {
-        check_forward(forward, &at.field("portForward").index(index), found);
-    }
-    for (index, copy) in block.cp.iter().enumerate() {
-        let at = at.field("cp").index(index);
-        check_pod(&copy.pod, &at, found);
-        check_filters((&copy.jq, &copy.yq), &at, found);
-    }
-}
-
-fn check_forward(forward: &PortForward, at: &FieldPath, found: &mut Diagnostics) {
-    let given = [
-        ("service", forward.service.is_some()),
-        ("pod", forward.pod.is_some()),
-        ("leaderElection", forward.leader_election.is_some()),
-    ];
-    check_one(&given, at, found);
-    let path = forward.path.as_deref().unwrap_or("/");
-    if !path.starts_with('/') || path.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        let message = "expected a path that begins with `/` and has no white space";
-        error(found, Code::WrongValue, &at.field("path"), message);
-    }
-    check_filters((&forward.jq, &forward.yq), at, found);
-}
-
-/// Checks the calls that change something.
-fn check_writes(block: &Kubectl, at: &FieldPath, found: &mut Diagnostics) {
-    for (index, apply) in block.apply.iter().enumerate() {
-        let given = [
-            ("file", apply.file.is_some()),
-            ("inline", apply.inline.is_some()),
-        ];
-        check_one(&given, &at.field("apply").index(index), found);
-    }
-    for (index, delete) in block.delete.iter().enumerate() {
-        let at = at.field("delete").index(index);
-        let pod = &delete.pod;
-        let given = [
-            ("file", delete.file.is_some()),
-            ("name", pod.name.is_some()),
-            ("labelSelector", pod.label_selector.is_some()),
-            ("leaderElection", pod.leader_election.is_some()),
-        ];
-        check_one(&given, &at, found);
-        let needs_kind = pod.name.is_some() || pod.label_selector.is_some();
-        if needs_kind && delete.kind.is_none() {
-            error(found, Code::Missing, &at, "`kind` is missing");
-        }
+    if block.get("portForward").is_some() {
+        let message = "`port-forward` and `portForward` mean the same";
+        let problem = Diagnostic::error(Code::TwoSpellings, at, message);
+        found.push(problem.hint("keep `portForward`"));
+        block.take(&["port-forward"]);
+    } else if let Some((key, value)) = block.take(&["port-forward"]) {
+        let message = "`port-forward` is another spelling of `portForward`";
+        found.push(Diagnostic::warning(Code::OtherSpelling, at, message).at(key.span));
+        let key = Key {
+            name: "portForward".to_owned(),
+            span: key.span,
+        };
+        // Cannot fail: the key does not exist.
+        let _ = block.put(&["portForward"], key, value);
     }
 }

@@ -204,8 +204,4 @@ impl Readable for E2eSpec {
         e2e::old_spellings(tree, found);
         normalise::normalise(tree, Self::shape(), found);
     }
-
-    fn check(&self, found: &mut Diagnostics) {
-        e2e::check(self, found);
-    }
 }

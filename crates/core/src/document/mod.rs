@@ -28,10 +28,12 @@ mod yaml;
 
 pub use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
 pub use convert::{Converted, convert};
+pub(crate) use e2e::old_calls;
 pub use kinds::DocumentKind;
-pub(crate) use read::read_included;
 pub use read::{
-    Document, E2eDocument, Expected, KatalogDocument, MotifDocument, SimulateDocument, read_e2e,
-    read_expectations, read_katalog, read_motif, read_ops, read_simulate, read_what_can_be,
+    Document, E2eDocument, KatalogDocument, MotifDocument, SimulateDocument, read_katalog,
+    read_motif, read_ops, read_simulate, read_what_can_be,
 };
+pub(crate) use read::{read_included, read_partly};
+pub(crate) use simulate::check_resources;
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};

@@ -13,7 +13,7 @@ use super::source::Source;
 use super::{normalise, rules};
 use crate::api::shape::Shape;
 use crate::api::simulate::OpRule;
-use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, Text, e2e::Expectation, names};
+use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, Text, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 use crate::tree::Tree;
 
@@ -68,35 +68,6 @@ pub fn read_motif(source: &Source) -> Result<(MotifDocument, Vec<Diagnostic>), D
 /// The errors of [`read_katalog`].
 pub fn read_simulate(source: &Source) -> Result<(SimulateDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
-}
-
-/// Reads an E2E, with warnings.
-///
-/// # Errors
-/// The errors of [`read_katalog`].
-pub fn read_e2e(source: &Source) -> Result<(E2eDocument, Vec<Diagnostic>), Diagnostics> {
-    read_whole(source)
-}
-
-/// The expectations of a file, and warnings.
-pub type Expected = (Vec<Expectation>, Vec<Diagnostic>);
-
-/// Reads a file of expectations that an E2E includes: a list under `expect`.
-///
-/// # Errors
-/// Every problem of the file, as for a document.
-pub fn read_expectations(source: &Source) -> Result<Expected, Diagnostics> {
-    let mut source = source.clone();
-    let mut old = Diagnostics::default();
-    super::e2e::old_calls(&mut source.tree, &FieldPath::root(), &mut old);
-    old.locate(&source.tree, source.file.as_deref());
-    let (expect, tree, mut warnings) = read_included::<Vec<Expectation>>(&source, "expect")?;
-    warnings.extend(old.into_result()?);
-    let mut found = Diagnostics::default();
-    super::e2e::check_expectations(&expect, &FieldPath::root().field("expect"), &mut found);
-    found.locate(&tree, source.file.as_deref());
-    found.into_result()?;
-    Ok((expect, warnings))
 }
 
 /// Reads a file of expected operations that a Simulate includes: a list under `ops`.
@@ -166,7 +137,8 @@ fn read_whole<S: Readable>(source: &Source) -> Read<S> {
     Ok((document.ok_or_else(Diagnostics::default)?, warnings))
 }
 
-fn read_partly<S: Readable>(source: &Source) -> (Option<Document<S>>, Diagnostics) {
+/// Reads the valid parts of a document, with all its problems.
+pub(crate) fn read_partly<S: Readable>(source: &Source) -> (Option<Document<S>>, Diagnostics) {
     let mut found = Diagnostics::default();
     let mut tree = source.tree.clone();
     let spec = read::<S>(&mut tree, &mut found);

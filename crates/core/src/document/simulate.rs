@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::e2e::check_resources;
 use crate::api::SimulateSpec;
-use crate::api::simulate::{DEFAULT_CYCLES, OpRule, Outcome, OutcomeResult};
+use crate::api::simulate::{DEFAULT_CYCLES, ExpectedResource, OpRule, Outcome, OutcomeResult};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use crate::value::Path;
 
 /// Kinds that can fail permanently.
 const FAILING: [&str; 3] = ["Deployment", "Job", "Pod"];
@@ -119,6 +119,29 @@ pub(super) fn check_ops(rules: &[OpRule], at: &FieldPath, is_seen: bool, found: 
         }
         if !is_seen && rule.count.is_some() {
             let message = "operations that are not seen have no `count`";
+            error(found, Code::Exclusive, &at.field("count"), message);
+        }
+    }
+}
+
+/// Checks field paths and mutually exclusive fields.
+pub(crate) fn check_resources(
+    resources: &[ExpectedResource],
+    at: &FieldPath,
+    found: &mut Diagnostics,
+) {
+    for (index, resource) in resources.iter().enumerate() {
+        let at = at.index(index);
+        for name in resource.fields.keys() {
+            if let Err(why) = Path::parse(name) {
+                let message = format!("`{name}` is not a path: {why}");
+                let at = at.field("fields").field(name);
+                error(found, Code::BadName, &at, message);
+            }
+        }
+        let asks = resource.ready.is_some() || !resource.fields.is_empty();
+        if resource.count == Some(0) && asks {
+            let message = "`count: 0` expects no object, so nothing else can be expected of it";
             error(found, Code::Exclusive, &at.field("count"), message);
         }
     }

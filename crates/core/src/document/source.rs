@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::kinds::DocumentKind;
 use super::mend;
 use super::read::{
-    KatalogDocument, MotifDocument, check_komposer, read_e2e, read_katalog, read_motif,
+    KatalogDocument, MotifDocument, check_komposer, read_katalog, read_motif, read_partly,
     read_simulate,
 };
 use super::yaml::{self, Chunk, MAX_DEPTH};
+use crate::api::E2eSpec;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::tree::Tree;
 
@@ -159,7 +160,7 @@ pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>
             Some(DocumentKind::Komposer) => Err(check_komposer(source)),
             // Tests of Katalogs are not part of the running configuration.
             Some(DocumentKind::Simulate) => read_simulate(source).map(|(_, warnings)| warnings),
-            Some(DocumentKind::E2e) => read_e2e(source).map(|(_, warnings)| warnings),
+            Some(DocumentKind::E2e) => read_partly::<E2eSpec>(source).1.into_result(),
             _ => keep(read_katalog(source), &mut documents.katalogs),
         };
         found.extend(warnings.unwrap_or_else(|problems| problems.0));

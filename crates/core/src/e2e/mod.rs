@@ -8,6 +8,7 @@
 
 mod assertions;
 mod calls;
+mod check;
 mod gate;
 mod judge;
 mod resources;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use assertions::wrong_assertions;
 pub use calls::{Action, Call, Filter, Forward, Word, calls, commands};
+pub use check::{Expected, read_e2e, read_expectations};
 pub use gate::{gates, is_open};
 pub use judge::{Answer, judge};
 pub use resources::check_resource;

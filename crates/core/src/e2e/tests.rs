@@ -2,10 +2,11 @@ use jiff::Timestamp;
 
 use super::{
     Action, Answer, Call, Filter, Word, calls, check_resource, commands, gates, is_open, judge,
+    read_e2e,
 };
 use crate::api::E2eSpec;
 use crate::diagnostics::FieldPath;
-use crate::document::{E2eDocument, parse_stream, read_e2e};
+use crate::document::{E2eDocument, parse_stream};
 use crate::value::Node;
 
 const HEAD: &str = "apiVersion: orkestra.orkspace.io/v1\nkind: E2E\nmetadata: { name: test }\n";
