@@ -1,5 +1,7 @@
 //! Where each rule applies, and why.
 
+use std::fmt;
+
 use super::policies::in_policy;
 use crate::plan::{Moment, Moments, OperatorPlan, Plan, Target};
 
@@ -38,6 +40,21 @@ pub struct Row {
     pub place: Where,
     /// The reason.
     pub why: String,
+}
+
+/// Displays on one line: `pond: validation of spec.image: policy: the API server can evaluate it`.
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            operator,
+            block,
+            rule,
+            place,
+            why,
+        } = self;
+        let place = place.as_str();
+        write!(f, "{operator}: {block} of {rule}: {place}: {why}")
+    }
 }
 
 /// Returns where each rule of the plan applies, in the order of declaration.

@@ -137,23 +137,43 @@ fn follow(
     }
     if plan.preserve {
         kept::restore(&mut result, &step.to);
-        let read = |path: &Path| is_carried(step, path);
-        lost.retain(|(path, _)| !read(path));
-        kept::keep(&mut result, step, lost)?;
+        let mut uncarried = Vec::new();
+        for (path, value) in lost {
+            each_uncarried(step, path, value, &mut uncarried);
+        }
+        kept::keep(&mut result, step, uncarried)?;
     }
     Ok(result)
 }
 
-/// True if the path of the conversion reads the field: it has another form in the result.
-fn is_carried(step: &ConversionStep, path: &Path) -> bool {
-    let mut is_read = false;
+/// Adds the fields at or below `path` that no template of the step reads: those that one reads have another form in the
+/// result.
+fn each_uncarried(
+    step: &ConversionStep,
+    path: Path,
+    value: Node,
+    uncarried: &mut Vec<(Path, Node)>,
+) {
+    let (mut is_read, mut is_read_in_part) = (false, false);
     for (_, tree) in &step.fields {
         tree.visit(&mut |leaf| {
-            let mut reads = leaf.template.reads().iter();
-            is_read |= reads.any(|read| path.starts_with(read));
+            for read in leaf.template.reads() {
+                is_read |= path.starts_with(read);
+                is_read_in_part |= read.starts_with(&path);
+            }
         });
     }
-    is_read
+    match value {
+        _ if is_read => {}
+        Node::Map(map) if is_read_in_part => {
+            for (key, value) in map {
+                let mut below = path.clone();
+                below.push_field(key);
+                each_uncarried(step, below, value, uncarried);
+            }
+        }
+        value => uncarried.push((path, value)),
+    }
 }
 
 fn name_of(object: &Node) -> &str {

@@ -197,10 +197,12 @@ fn list(place: &DeclaredCalls<'_>, block: Option<usize>, calls: &mut Vec<CallPla
 
 /// Returns the declared moments of a call.
 fn moments(at: &At<'_>, fires: Option<&Fires>, stage: Stage) -> Moments {
-    if fires.is_some() && ![Stage::Mutation, Stage::Validation].contains(&stage) {
-        let message = "only calls of `mutation` and `validation` are made at admission";
-        let at = at.field("fires");
-        at.error_hint(Code::WrongValue, message, "leave `fires` out");
+    if ![Stage::Mutation, Stage::Validation].contains(&stage) {
+        if fires.and_then(|fires| fires.reconcile) == Some(false) {
+            let message = "only calls of `mutation` and `validation` are made at admission";
+            let at = at.field("fires").field("reconcile");
+            at.error_hint(Code::WrongValue, message, "leave `fires` out");
+        }
         return Moments::default();
     }
     admission::fires(fires)

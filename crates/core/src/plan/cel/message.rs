@@ -10,8 +10,7 @@ impl Saying<'_> {
     /// Returns the message of a rule as text, with `…` for each part that depends on the object; and its expression, if CEL
     /// can say all of it and it does.
     pub(super) fn message(&self, label: &str, template: &Template) -> (String, Option<String>) {
-        let head = format!("{label}: ");
-        let (mut text, mut parts) = (head.clone(), vec![quoted(&head)]);
+        let (mut text, mut parts) = (String::new(), Vec::new());
         let mut rest = template.source();
         let mut is_said = true;
         while let Some((before, after)) = rest.split_once("{{") {
@@ -26,10 +25,12 @@ impl Saying<'_> {
             }
             rest = next;
         }
-        let is_fixed = template.literal().is_some();
         add(&mut text, &mut parts, rest);
-        let said = (is_said && !is_fixed).then(|| parts.join(" + "));
-        (one_line(&text), said)
+        let head = one_line(&format!("{label}: "));
+        let is_fixed = template.literal().is_some();
+        let said = (is_said && !is_fixed)
+            .then(|| format!("{} + ({}).trim()", quoted(&head), parts.join(" + ")));
+        (format!("{head}{}", one_line(text.trim())), said)
     }
 
     /// Returns the text of a part.
