@@ -3,7 +3,10 @@
 use std::{fmt::Write as _, path::PathBuf};
 
 use clap::ValueEnum;
-use orkestra_core::diagnostics::{Diagnostic, Severity};
+use orkestra_core::{
+    admission::explain,
+    diagnostics::{Diagnostic, Severity},
+};
 use serde::Serialize;
 
 use super::{
@@ -30,6 +33,10 @@ pub(super) struct Args {
     /// Print every expression with its type, as far as CRDs and Kubernetes' own schemas define it
     #[arg(long, conflicts_with = "output")]
     types: bool,
+    /// Print where each rule applies when a custom resource is written, and why: a policy of the API server, the webhook of the
+    /// gateway, or passes only
+    #[arg(long, conflicts_with_all = ["output", "types"])]
+    explain_admission: bool,
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
@@ -52,6 +59,9 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let found = output::progress("checking files", files::validate(&paths)).await;
     if args.types {
         output::print(&types(&found.katalogs))?;
+    }
+    if args.explain_admission {
+        output::print(&admission(&found.katalogs))?;
     }
     match args.output {
         Format::Human => {
@@ -90,6 +100,16 @@ fn types(katalogs: &[Compiled]) -> String {
         }
     }
     text
+}
+
+/// Renders one line per rule: operator, block, rule, place and reason.
+fn admission(katalogs: &[Compiled]) -> String {
+    let rows = katalogs.iter().flat_map(|katalog| explain(&katalog.plan));
+    rows.fold(String::new(), |mut text, row| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", output::one_line(&row.to_string()));
+        text
+    })
 }
 
 /// `3 files: 1 warning`.

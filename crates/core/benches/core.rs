@@ -25,6 +25,7 @@ use std::{
 use divan::Bencher;
 use jiff::Timestamp;
 use orkestra_core::{
+    conversion,
     document::read_stream,
     plan::{KatalogRef, Library, OperatorPlan, Plan, Schemas, compile},
     reconcile::step::{Step, step},
@@ -50,6 +51,37 @@ fn main() {
     beside_go();
     ends_of_bombs();
 }
+
+/// From one version to another, with a template and the schema of the result.
+#[divan::bench]
+fn a_conversion_of_ten_kilobytes(bencher: Bencher) {
+    let plan = plan_of(CONVERSION);
+    let mut spec = shop()["spec"].clone();
+    spec["schedule"] = json!("30 3 * * *");
+    let object = json!({
+        "apiVersion": "shop.example/v1", "kind": "Shop", "metadata": { "name": "a" }, "spec": spec,
+    });
+    let object = Node::from(&object);
+    let convert = |object| conversion::convert(&plan.conversions[0], object, "shop.example/v2");
+    bencher
+        .with_inputs(|| object.clone())
+        .bench_local_values(|object| convert(object).unwrap());
+}
+
+const CONVERSION: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: bench }
+spec:
+  crds:
+    shop:
+      apiTypes: { group: shop.example, version: v1, kind: Shop, plural: shops }
+      conversion:
+        storageVersion: v2
+        paths:
+          - { from: v1, to: v2, spec: { schedule: '{{ cronToMap .spec.schedule }}' } }
+          - { from: v2, to: v1, spec: { schedule: '{{ cronFromMap .spec.schedule }}' } }
+";
 
 /// From text to plan. The plan is dropped each time, so no template is known when the next one is made.
 #[divan::bench]

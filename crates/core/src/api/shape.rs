@@ -176,7 +176,7 @@ mod tests {
             }
         );
         assert_eq!(*field(entry, "enabled"), Shape::Bool);
-        assert_eq!(object(entry).fields["conversion"].support, Support::Later);
+        assert_eq!(object(entry).fields["serve"].support, Support::Later);
         assert_eq!(
             object(entry).fields["mode"].support,
             Support::Ignored(String::new())

@@ -1,0 +1,68 @@
+//! An evaluator of CEL, with the functions of the API server that policies use.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cel::{Context, Program, extractors::This, objects::Key};
+use serde_json::{Value, json};
+
+/// What a policy sees of a request.
+pub(crate) struct Request<'a> {
+    pub(crate) operation: &'a str,
+    pub(crate) object: &'a Value,
+    pub(crate) old: &'a Value,
+    pub(crate) user: &'a str,
+}
+
+/// Evaluates an expression of a policy.
+pub(crate) fn evaluate(expression: &str, request: &Request<'_>) -> Value {
+    let program =
+        Program::compile(expression).unwrap_or_else(|error| panic!("{expression}: {error:?}"));
+    let mut context = Context::default();
+    let trim = |This(text): This<Arc<String>>| -> String { text.trim().to_owned() };
+    let _ = context.add_function("trim", trim);
+    let namespace = if request.object.is_null() {
+        request.old
+    } else {
+        request.object
+    };
+    let about = json!({
+        "operation": request.operation,
+        "namespace": namespace["metadata"]["namespace"].as_str().unwrap_or_default(),
+        "userInfo": { "username": request.user },
+    });
+    for (name, value) in [
+        ("object", request.object),
+        ("oldObject", request.old),
+        ("request", &about),
+    ] {
+        context.add_variable(name, to_cel(value)).unwrap();
+    }
+    match program.execute(&context) {
+        Ok(cel::Value::Bool(holds)) => json!(holds),
+        Ok(cel::Value::String(text)) => json!(*text),
+        other => panic!(
+            "{expression}: {other:?}\n{:#}\n{:#}",
+            request.object, request.old
+        ),
+    }
+}
+
+/// As the API server decodes JSON: whole numbers are `int`, others `double`.
+fn to_cel(value: &Value) -> cel::Value {
+    match value {
+        Value::Null => cel::Value::Null,
+        Value::Bool(flag) => cel::Value::Bool(*flag),
+        Value::Number(number) => number.as_i64().map_or_else(
+            || cel::Value::Float(number.as_f64().unwrap()),
+            cel::Value::Int,
+        ),
+        Value::String(text) => cel::Value::String(Arc::new(text.clone())),
+        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
+        Value::Object(map) => {
+            let entries = map
+                .iter()
+                .map(|(key, value)| (Key::from(key.clone()), to_cel(value)));
+            cel::Value::Map(entries.collect::<HashMap<Key, cel::Value>>().into())
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Conversion between versions.
+
+use orkestra_core::{
+    conversion::{ConversionError, convert},
+    plan::{ConversionPlan, Plan},
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{compiled, generate::Chance, plan};
+
+pub(crate) fn converted(
+    plan: &ConversionPlan,
+    object: &Value,
+    desired: &str,
+) -> Result<Value, ConversionError> {
+    convert(plan, Node::from(object), desired).map(|node| node.to_json())
+}
+
+/// A definition with three versions.
+fn definition() -> Value {
+    let version = |name: &str, storage: bool, required: Value, spec: Value| {
+        json!({
+            "name": name, "served": true, "storage": storage,
+            "schema": { "openAPIV3Schema": { "type": "object", "properties": { "spec": { "type": "object", "required": required, "properties": spec } } } },
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "water.example", "scope": "Namespaced", "names": { "kind": "Pond", "plural": "ponds" },
+            "versions": [
+                version("v1", false, json!([]), json!({ "depth": { "type": "integer" }, "schedule": { "type": "string" }, "fish": { "type": "string" }, "same": { "type": "string" } })),
+                version("v2", true, json!([]), json!({
+                    "size": { "type": "object", "properties": { "depth": { "type": "integer" } } },
+                    "schedule": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+                    "same": { "type": "string" },
+                })),
+                version("v3", false, json!([]), json!({ "deep": { "type": "string" }, "schedule": { "type": "object", "x-kubernetes-preserve-unknown-fields": true }, "same": { "type": "string" } })),
+            ],
+        },
+    })
+}
+
+fn katalog(more: &str) -> String {
+    format!(
+        "apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {{ name: waters }}
+spec:
+  crds:
+    pond:
+      apiTypes: {{ group: water.example, version: v2, kind: Pond, plural: ponds }}
+      conversion:
+        storageVersion: v2
+        {more}
+        paths:
+          - {{ from: v1, to: v2, spec: {{ size.depth: '{{{{ .spec.depth }}}}', schedule: '{{{{ cronToMap .spec.schedule }}}}' }} }}
+          - {{ from: v2, to: v1, spec: {{ depth: '{{{{ .spec.size.depth }}}}', schedule: '{{{{ cronFromMap .spec.schedule }}}}' }} }}
+          - {{ from: v2, to: v3, spec: {{ deep: '{{{{ .spec.size.depth }}}}' }} }}
+          - {{ from: v3, to: v2, spec: {{ size.depth: '{{{{ .spec.deep }}}}' }} }}
+"
+    )
+}
+
+fn preserving() -> Plan {
+    plan(&katalog("preserve: true"), &[definition()])
+}
+
+#[test]
+fn versions_without_a_path_are_converted_through_the_stored_one() {
+    let plan = preserving();
+    let object = json!({
+        "apiVersion": "water.example/v1", "kind": "Pond", "metadata": { "name": "a" },
+        "spec": { "depth": 3, "schedule": "5 4 * * *", "fish": "pike", "same": "s" },
+    });
+    let there = converted(&plan.conversions[0], &object, "water.example/v3").unwrap();
+    assert_eq!(there["spec"]["deep"], "3");
+    assert_eq!(there["spec"].get("fish"), None);
+    assert_eq!(there["spec"].get("size"), None);
+    let back = converted(&plan.conversions[0], &there, "water.example/v1").unwrap();
+    assert_eq!(back, object);
+}
+
+#[test]
+fn random_objects_are_equal_after_the_way_back() {
+    let plan = preserving();
+    let conversion = &plan.conversions[0];
+    for seed in 0..2000 {
+        let mut chance = Chance::new(seed);
+        let mut object = json!({ "apiVersion": "water.example/v1", "kind": "Pond", "metadata": { "name": "a" }, "spec": {} });
+        for (field, values) in [
+            ("depth", [json!(0), json!(-7), json!(i64::MAX)]),
+            (
+                "schedule",
+                [
+                    json!("30 3 * * *"),
+                    json!("*/5 1-3 * 2 MON"),
+                    json!("0 0 1 1 0"),
+                ],
+            ),
+            ("fish", [json!(""), json!("größe \"x\""), json!("日本")]),
+            ("same", [json!("a"), json!(" "), json!("\n")]),
+        ] {
+            // The path makes a schedule of every field that is absent.
+            if field == "schedule" || !chance.once_in(3) {
+                object["spec"][field] = chance.one(&values).clone();
+            }
+        }
+        for via in ["v2", "v3"] {
+            let there = converted(conversion, &object, &format!("water.example/{via}")).unwrap();
+            let back = converted(conversion, &there, "water.example/v1").unwrap();
+            assert_eq!(back, object, "through {via}: {there:#}");
+        }
+    }
+}
+
+#[test]
+fn fields_that_are_lost_are_reported_when_the_katalog_is_compiled() {
+    let (_, warnings) = compiled(&katalog("preserve: false"), &[definition()]).unwrap();
+    let lost: Vec<&String> = warnings
+        .iter()
+        .filter(|warning| warning.contains("ORK0422"))
+        .collect();
+    assert!(
+        lost.len() == 1 && lost[0].contains("`spec.fish` of v1 is lost"),
+        "{warnings:?}"
+    );
+    let (_, warnings) = compiled(&katalog("preserve: true"), &[definition()]).unwrap();
+    assert!(
+        !warnings.iter().any(|warning| warning.contains("ORK0422")),
+        "{warnings:?}"
+    );
+    let mut required = definition();
+    required["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["required"] =
+        json!(["fish"]);
+    let problems = compiled(&katalog(""), &[required]).unwrap_err().to_string();
+    assert!(
+        problems.contains("it is required in v1")
+            && problems.contains("`spec.fish` is required in v1, and nothing sets it"),
+        "{problems}"
+    );
+}
+
+#[test]
+fn wrong_declarations_are_refused() {
+    for (from, to, expected) in [
+        (
+            "storageVersion: v2",
+            "storageVersion: v9",
+            "no version `v9`",
+        ),
+        ("from: v2, to: v3", "from: v2, to: v1", "declared twice"),
+        ("from: v3, to: v2", "from: v3, to: v3", "of one version"),
+        (
+            "size.depth: '{{ .spec.depth }}'",
+            "sice.depth: '{{ .spec.depth }}'",
+            "did you mean `size.depth`",
+        ),
+        (
+            "'{{ .spec.deep }}'",
+            "'{{ .children.x }}'",
+            "there is no `.children` here",
+        ),
+        (
+            "'{{ .spec.deep }}'",
+            "'{{ timeSince .metadata.creationTimestamp }}'",
+            "the same result each time",
+        ),
+        ("from: v2, to: v3", "from: v2, to: v4", "no version `v4`"),
+    ] {
+        let text = katalog("").replacen(from, to, 1);
+        assert_ne!(text, katalog(""), "{from}");
+        let problems = compiled(&text, &[definition()]).unwrap_err().to_string();
+        assert!(problems.contains(expected), "{expected}: {problems}");
+    }
+}
+
+#[test]
+fn hostile_objects_are_errors_or_results_and_nothing_else() {
+    let plan = preserving();
+    let conversion = &plan.conversions[0];
+    let convert = |object: Value, desired: &str| converted(conversion, &object, desired);
+    let other = json!({ "apiVersion": "air.example/v1", "kind": "Pond" });
+    assert!(matches!(
+        convert(other, "water.example/v2"),
+        Err(ConversionError::WrongKind { .. })
+    ));
+    let unknown = json!({ "apiVersion": "water.example/v7", "kind": "Pond" });
+    assert!(matches!(
+        convert(unknown, "water.example/v2"),
+        Err(ConversionError::NoPath { .. })
+    ));
+    for spec in [
+        json!(null),
+        json!([1]),
+        json!("text"),
+        json!({ "depth": "deep" }),
+        json!({ "schedule": { "minute": [] } }),
+    ] {
+        let object = json!({ "apiVersion": "water.example/v1", "kind": "Pond", "metadata": null, "spec": spec });
+        let _ = convert(object, "water.example/v2");
+    }
+    // What a user writes into the annotation sets fields of the spec only.
+    let forged = json!({ "v1": { "metadata.name": "x", "spec.fish": "pike", "spec": 1, "": 2 } })
+        .to_string();
+    let object = json!({
+        "apiVersion": "water.example/v2", "kind": "Pond", "spec": {},
+        "metadata": { "name": "a", "annotations": { "orkestra.orkspace.io/conversion": forged } },
+    });
+    let back = convert(object, "water.example/v1").unwrap();
+    assert_eq!(back["metadata"], json!({ "name": "a" }));
+    assert_eq!(back["spec"]["fish"], "pike");
+    let large = json!({ "apiVersion": "water.example/v1", "kind": "Pond", "metadata": {}, "spec": { "fish": "x".repeat(200_000) } });
+    assert!(matches!(
+        convert(large, "water.example/v2"),
+        Err(ConversionError::TooLarge { .. })
+    ));
+}

@@ -1,0 +1,293 @@
+//! Policies and the evaluator have one verdict.
+
+use orkestra_core::{
+    admission::{Operation, PolicyOptions, Right, policies, protection, rights},
+    plan::Plan,
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{
+    cel::{Request, evaluate},
+    compiled, denials, generate, judged, plan, review,
+};
+
+/// The messages of the validations that fail, of the policies that match.
+fn refused(nodes: &[Node], purpose: &str, request: &Request<'_>) -> Vec<String> {
+    let mut messages = Vec::new();
+    for policy in nodes.iter().map(Node::to_json) {
+        let is_meant = policy["kind"] == "ValidatingAdmissionPolicy"
+            && policy["metadata"]["name"]
+                .as_str()
+                .unwrap()
+                .starts_with(purpose)
+            && policy["spec"]["matchConstraints"]["resourceRules"][0]["operations"]
+                .as_array()
+                .unwrap()
+                .contains(&json!(request.operation));
+        if !is_meant {
+            continue;
+        }
+        let conditions = policy["spec"]["matchConditions"].as_array().unwrap();
+        let holds = |condition: &Value| {
+            evaluate(condition["expression"].as_str().unwrap(), request) == json!(true)
+        };
+        if !conditions.iter().all(holds) {
+            continue;
+        }
+        for validation in policy["spec"]["validations"].as_array().unwrap() {
+            if evaluate(validation["expression"].as_str().unwrap(), request) == json!(false) {
+                let message = match validation.get("messageExpression") {
+                    Some(said) => evaluate(said.as_str().unwrap(), request),
+                    None => validation["message"].clone(),
+                };
+                messages.push(message.as_str().unwrap().to_owned());
+            }
+        }
+    }
+    messages
+}
+
+fn cut(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+#[test]
+fn policies_and_the_evaluator_have_one_verdict_for_random_rules_and_objects() {
+    let (mut compared, mut said, mut denied) = (0, 0, 0);
+    for seed in 0..1500 {
+        let katalog = generate::katalog(seed, seed % 4 == 3);
+        let Ok((plan, _)) = compiled(&katalog.to_string(), &[generate::definition()]) else {
+            continue;
+        };
+        let operator = &plan.operators[0];
+        let nodes = policies(&plan, &PolicyOptions::default());
+        said += nodes.len() / 2;
+        for at in 0..10 {
+            let object = generate::object(seed * 1000 + at);
+            let old = generate::object(seed * 1000 + at + 500);
+            let null = Value::Null;
+            let (operation, old) = if at % 2 == 0 {
+                (Operation::Create, &null)
+            } else {
+                (Operation::Update, &old)
+            };
+            let verdict = judged(operator, &review(operation, &object, old));
+            let request = Request {
+                operation: operation.as_str(),
+                object: &object,
+                old,
+                user: "somebody",
+            };
+            let in_policy: Vec<&str> = operator
+                .rules
+                .validation
+                .iter()
+                .filter(|rule| rule.cel.is_ok())
+                .map(|rule| &*rule.label)
+                .collect();
+            let expected = |lines: Vec<String>| -> Vec<String> {
+                let is_said = |line: &String| {
+                    in_policy
+                        .iter()
+                        .any(|label| line.starts_with(&format!("{label}: ")))
+                };
+                lines
+                    .into_iter()
+                    .filter(is_said)
+                    .map(|line| cut(&line))
+                    .collect()
+            };
+            let found = |purpose| refused(&nodes, purpose, &request);
+            for (purpose, lines) in [
+                ("deny.", denials(&verdict)),
+                ("warn.", verdict.warnings.clone()),
+            ] {
+                let (expected, found) = (expected(lines), found(purpose));
+                // A part of a message that CEL cannot say is left open.
+                let same = expected.len() == found.len()
+                    && expected
+                        .iter()
+                        .zip(&found)
+                        .all(|(a, b)| a == &cut(b) || b.contains('…'));
+                assert!(
+                    same,
+                    "{expected:?} {found:?}\n{katalog:#}\n{object:#}\n{old:#}\n{:?}",
+                    operator.rules.validation
+                );
+                denied += expected.len();
+            }
+            compared += 1;
+        }
+    }
+    assert!(
+        compared > 5000 && said > 400 && denied > 1000,
+        "{compared} {said} {denied}"
+    );
+}
+
+fn secured(security: &str, entry: &str) -> Plan {
+    let text = format!(
+        "apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {{ name: waters }}
+spec:
+  security: {security}
+  crds:
+    pond:
+      apiTypes: {{ group: water.example, version: v1, kind: Pond, plural: ponds }}
+{entry}
+"
+    );
+    plan(&text, &[generate::definition()])
+}
+
+fn options() -> PolicyOptions {
+    PolicyOptions {
+        users: vec!["system:serviceaccount:orkestra-system:orkestra".into()],
+        namespace: Some("orkestra-system".into()),
+    }
+}
+
+#[test]
+fn protected_objects_are_deleted_only_with_a_reason() {
+    let plan = secured("{ deletionProtection: {} }", "");
+    let nodes = protection(&plan, &options());
+    let deletes = |object: &Value, user: &str| {
+        let request = Request {
+            operation: "DELETE",
+            object: &Value::Null,
+            old: object,
+            user,
+        };
+        refused(&nodes, "delete-protection.", &request).is_empty()
+    };
+    let pond = |metadata: Value| json!({ "metadata": metadata });
+    let plain = pond(json!({ "name": "a", "namespace": "b" }));
+    assert!(!deletes(&plain, "somebody"));
+    assert!(deletes(
+        &plain,
+        "system:serviceaccount:orkestra-system:orkestra"
+    ));
+    assert!(deletes(
+        &plain,
+        "system:serviceaccount:kube-system:generic-garbage-collector"
+    ));
+    let open =
+        pond(json!({ "name": "a", "labels": { "orkestra.io/deletion-protection": "false" } }));
+    assert!(deletes(&open, "somebody"));
+    let broken = pond(
+        json!({ "name": "a", "annotations": { "orkestra.orkspace.io/break-glass": "moved" } }),
+    );
+    assert!(deletes(&broken, "somebody"));
+    let empty =
+        pond(json!({ "name": "a", "annotations": { "orkestra.orkspace.io/break-glass": "" } }));
+    assert!(!deletes(&empty, "somebody"));
+    let one = nodes.iter().map(Node::to_json).find(|node| {
+        node["spec"]["matchConditions"]
+            .to_string()
+            .contains("ponds.water.example")
+    });
+    assert_eq!(one.unwrap()["spec"]["failurePolicy"], "Fail");
+    let own: Vec<Value> = nodes
+        .iter()
+        .map(Node::to_json)
+        .filter(|node| node.to_string().contains("deployments"))
+        .collect();
+    assert!(own.len() == 1 && own[0].to_string().contains("orkestra-system"));
+    // Nothing matches policies, so that uninstalling can always remove them first.
+    assert!(!nodes.iter().any(|node| {
+        node.to_json()["spec"]["matchConstraints"]
+            .to_string()
+            .contains("admissionregistration")
+    }));
+}
+
+#[test]
+fn strict_mode_keeps_the_protection() {
+    let plan = secured(
+        "{ deletionProtection: { strictMode: true } }",
+        "      deletionProtection: { protectCRD: false }",
+    );
+    let nodes = protection(&plan, &options());
+    let updates = |old: Value, new: Value| {
+        let (old, new) = (json!({ "metadata": old }), json!({ "metadata": new }));
+        let request = Request {
+            operation: "UPDATE",
+            object: &new,
+            old: &old,
+            user: "somebody",
+        };
+        refused(&nodes, "strict-mode.pond", &request).is_empty()
+    };
+    let labels = |value: &str| json!({ "name": "a", "labels": { "orkestra.io/deletion-protection": value } });
+    assert!(!updates(json!({ "name": "a" }), labels("false")));
+    assert!(
+        updates(json!({ "name": "a" }), labels("true"))
+            && updates(labels("false"), labels("false"))
+    );
+    let mut exempt = labels("false");
+    exempt["labels"]["orkestra.io/strict-mode-exempt"] = json!("true");
+    assert!(updates(json!({ "name": "a" }), exempt));
+    assert!(!nodes.iter().any(|node| {
+        node.to_json()
+            .to_string()
+            .contains("customresourcedefinitions")
+    }));
+}
+
+#[test]
+fn namespaces_are_protected_as_passes_select() {
+    let plan = secured(
+        "{ namespaceProtection: { restrictedNamespaces: [closed] } }",
+        "      restrictedNamespaces: [other]",
+    );
+    let nodes = protection(&plan, &options());
+    for (namespace, is_open) in [
+        ("open", true),
+        ("closed", false),
+        ("other", false),
+        ("", true),
+    ] {
+        let object = json!({ "metadata": { "name": "a", "namespace": namespace } });
+        let request = Request {
+            operation: "CREATE",
+            object: &object,
+            old: &Value::Null,
+            user: "somebody",
+        };
+        assert_eq!(
+            refused(&nodes, "namespace-protection.", &request).is_empty(),
+            is_open,
+            "{namespace}"
+        );
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        assert_eq!(plan.operators[0].watched.admits(namespace, "a"), is_open);
+    }
+}
+
+#[test]
+fn the_permissions_of_a_katalog_are_listed_once_and_in_words() {
+    let plan = secured(
+        "{}",
+        "      operatorBox: { onReconcile: { custom: [{ apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: { name: all }, roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin }, subjects: [] }], configMaps: [{ name: a, data: { b: c } }] } }",
+    );
+    let all = rights(&plan);
+    let mut sorted = all.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(all, sorted);
+    let words: Vec<String> = all.iter().map(Right::to_string).collect();
+    for expected in [
+        "create clusterrolebindings.rbac.authorization.k8s.io in all namespaces",
+        "bind clusterroles.rbac.authorization.k8s.io `cluster-admin` in all namespaces",
+        "create configmaps in all namespaces",
+    ] {
+        assert!(
+            words.iter().any(|word| word == expected),
+            "{expected}: {words:#?}"
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! Random rules and objects, for tests of one verdict at every moment: include it with `#[path]`.
+//!
+//! Everything follows from a seed. Objects fit the definition; values are chosen where comparisons are delicate: absent and
+//! empty ones, numbers as text, surrounding white space, other scripts, quotes, and nested lists.
+
+use serde_json::{Value, json};
+
+/// A reproducible source of choices.
+pub struct Chance(u64);
+
+impl Chance {
+    /// Creates the source of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns a number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() >> 16).unwrap_or(0) % end
+    }
+
+    /// Returns one of the items.
+    pub fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        let at = self.below(of.len());
+        &of[at]
+    }
+
+    /// True once in so many times.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// Texts of fields and of literals.
+const TEXTS: [&str; 24] = [
+    "",
+    " ",
+    "a",
+    " a ",
+    "abc",
+    "ABC",
+    "a,b",
+    "0",
+    "5",
+    "05",
+    "5.0",
+    "5.5",
+    "-3",
+    "1e3",
+    "true",
+    "false",
+    "myorg/app:v1",
+    "docker.io/app",
+    "größe",
+    "日本語",
+    "say \"x\"",
+    "back\\slash",
+    "line\nbreak",
+    "\u{a0}a\u{2003}",
+];
+
+/// Whole numbers of fields and of literals.
+const INTEGERS: [i64; 8] = [0, 1, 3, 5, -3, 100, 9_007_199_254_740_991, i64::MAX];
+
+/// Decimals of fields.
+const DECIMALS: [f64; 7] = [0.0, 0.5, 2.5, 3.0, -1.25, 1e10, 5.5];
+
+/// Fields with their types.
+const FIELDS: [(&str, &str); 13] = [
+    ("spec.text", "text"),
+    ("spec.image", "text"),
+    ("spec.tier", "text"),
+    ("spec.more.name", "text"),
+    ("metadata.labels.team", "text"),
+    ("metadata.annotations[\"demo.example/owner\"]", "text"),
+    ("metadata.name", "text"),
+    ("spec.depth", "int"),
+    ("spec.more.depth", "int"),
+    ("spec.ratio", "number"),
+    ("spec.open", "bool"),
+    ("spec.tags", "list"),
+    ("spec.more", "map"),
+];
+
+/// Returns the definition of the objects.
+pub fn definition() -> Value {
+    let spec = json!({ "type": "object", "properties": {
+        "text": { "type": "string" }, "image": { "type": "string" }, "tier": { "type": "string" },
+        "depth": { "type": "integer" }, "ratio": { "type": "number" }, "open": { "type": "boolean" },
+        "replicas": { "type": "integer" }, "filled": { "type": "string" },
+        "tags": { "type": "array", "items": { "type": "array", "items": { "type": "string" } } },
+        "more": { "type": "object", "properties": { "name": { "type": "string" }, "depth": { "type": "integer" } } },
+    } });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "ponds.water.example" },
+        "spec": {
+            "group": "water.example", "scope": "Namespaced",
+            "names": { "kind": "Pond", "plural": "ponds", "singular": "pond", "listKind": "PondList" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+                    "spec": spec, "status": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+                } } },
+            }],
+        },
+    })
+}
+
+/// Returns a Katalog, as JSON, with random `validation` rules, and random `mutation` rules if `with_mutation`.
+///
+/// Some combinations are refused when they are compiled: leave those out.
+pub fn katalog(seed: u64, with_mutation: bool) -> Value {
+    let mut chance = Chance::new(seed);
+    let count = 1 + chance.below(4);
+    let rules: Vec<Value> = (0..count).map(|at| rule(&mut chance, at)).collect();
+    let mut entry = json!({
+        "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
+        "validation": { "rules": rules },
+    });
+    if with_mutation {
+        let rules: Vec<Value> = (0..=chance.below(3))
+            .map(|_| mutation(&mut chance))
+            .collect();
+        entry["mutation"] = json!({ "rules": rules });
+    }
+    json!({
+        "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "waters" },
+        "spec": { "security": { "webhooks": { "admission": { "enabled": true } } }, "crds": { "pond": entry } },
+    })
+}
+
+/// Returns a random object that fits the definition; it has no uid.
+pub fn object(seed: u64) -> Value {
+    let mut chance = Chance::new(seed ^ 0xABCD_EF01);
+    let mut object = json!({
+        "apiVersion": "water.example/v1", "kind": "Pond",
+        "metadata": { "name": format!("pond-{}", chance.below(3)), "namespace": "default" },
+        "spec": {},
+    });
+    for (path, kind) in FIELDS {
+        if chance.once_in(3) || path == "metadata.name" {
+            continue;
+        }
+        let value = match kind {
+            "text" => json!(chance.one(&TEXTS)),
+            "int" => json!(chance.one(&INTEGERS)),
+            "number" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
+            "number" => json!(chance.one(&DECIMALS)),
+            "bool" => json!(chance.once_in(2)),
+            "list" => json!(
+                (0..chance.below(3))
+                    .map(|_| vec![*chance.one(&TEXTS)])
+                    .collect::<Vec<_>>()
+            ),
+            _ => continue,
+        };
+        put(&mut object, path, value);
+    }
+    object
+}
+
+fn put(object: &mut Value, path: &str, value: Value) {
+    if let Some(key) = path.strip_prefix("metadata.annotations[\"") {
+        object["metadata"]["annotations"][key.trim_end_matches("\"]")] = value;
+        return;
+    }
+    let mut at = object;
+    for key in path.split('.') {
+        at = &mut at[key];
+    }
+    *at = value;
+}
+
+fn rule(chance: &mut Chance, at: usize) -> Value {
+    let mut rule = condition(chance, true);
+    rule["name"] = json!(format!("rule-{at}"));
+    let messages = [
+        "must be so",
+        "is {{ .spec.text }}, not \"so\"",
+        "of {{ .metadata.name }}: {{ .spec.depth }}",
+        "two\nlines of {{ upper .spec.text }}",
+    ];
+    if !chance.once_in(3) {
+        rule["message"] = json!(chance.one(&messages));
+    }
+    if chance.once_in(4) {
+        rule["action"] = json!("warn");
+    }
+    if chance.once_in(4) {
+        rule["optional"] = json!(true);
+    }
+    if chance.once_in(6) {
+        rule["immutable"] = json!(true);
+        if let Some(rule) = rule.as_object_mut() {
+            rule.remove("negate");
+        }
+    }
+    for list in ["when", "or"] {
+        if chance.once_in(4) {
+            let conditions: Vec<Value> = (0..=chance.below(2))
+                .map(|_| condition(chance, false))
+                .collect();
+            rule[list] = json!(conditions);
+        }
+    }
+    rule
+}
+
+fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
+    let (mut field, kind) = *chance.one(&FIELDS);
+    if can_be_old && chance.once_in(12) {
+        field = "operation";
+    }
+    let mut condition = json!({ "field": field });
+    let text = |chance: &mut Chance| match chance.below(12) {
+        0 => json!("{{ .spec.text }}"),
+        1 => json!("{{ .spec.depth }}"),
+        2 => json!("{{ lower .spec.tier }}"),
+        _ => json!(chance.one(&TEXTS)),
+    };
+    let number = |chance: &mut Chance| match chance.below(10) {
+        0 => json!("{{ .spec.depth }}"),
+        1 => json!("2.5"),
+        2 => json!("9007199254740993"),
+        3 => json!(""),
+        _ => json!(chance.one(&INTEGERS).to_string()),
+    };
+    for _ in 0..=usize::from(chance.once_in(5)) {
+        match chance.below(16) {
+            0 => condition["exists"] = json!(!chance.once_in(4)),
+            1 => condition["equals"] = text(chance),
+            2 => condition["notEquals"] = text(chance),
+            3 => condition["contains"] = text(chance),
+            4 => condition["notContains"] = text(chance),
+            5 => condition["prefix"] = text(chance),
+            6 => condition["suffix"] = text(chance),
+            7 => {
+                condition["regex"] = json!(chance.one(&[
+                    "^a",
+                    "[0-9]+$",
+                    "^[a-z]{1,3}$",
+                    r"\d",
+                    "a|b",
+                    "^$",
+                    "^.{2,4}$",
+                    "(?i)abc"
+                ]))
+            }
+            8 => condition["greaterThan"] = number(chance),
+            9 => condition["lessThanOrEqual"] = number(chance),
+            10 => condition["min"] = number(chance),
+            11 => {
+                condition[if chance.once_in(2) {
+                    "between"
+                } else {
+                    "notBetween"
+                }] = json!("1, 5")
+            }
+            12 | 13 => {
+                let list: Vec<Value> = (0..=chance.below(3))
+                    .map(|_| json!(chance.one(&TEXTS)))
+                    .collect();
+                condition[if chance.once_in(2) { "in" } else { "notIn" }] = json!(list);
+            }
+            14 => {
+                condition["operator"] = json!(chance.one(&[
+                    "typeString",
+                    "typeNumber",
+                    "typeNull",
+                    "typeList",
+                    "typeMap",
+                    "typeBool"
+                ]))
+            }
+            _ => {
+                let (of, value) = *chance.one(&[
+                    ("int", "5"),
+                    ("float", "5.5"),
+                    ("bool", "true"),
+                    ("int", "3.0"),
+                    ("bool", "false"),
+                ]);
+                condition["equals"] = json!(value);
+                condition["valueType"] = json!(of);
+            }
+        }
+    }
+    if kind == "text" && chance.once_in(8) {
+        condition["field"] = json!(format!(
+            "{{{{ .{} }}}}",
+            if field.contains('[') {
+                "spec.text"
+            } else {
+                field
+            }
+        ));
+    }
+    if chance.once_in(8) {
+        condition["negate"] = json!(true);
+    }
+    condition
+}
+
+fn mutation(chance: &mut Chance) -> Value {
+    let (field, value) = *chance.one(&[
+        ("spec.replicas", "2"),
+        ("spec.filled", "{{ .spec.text }}-x"),
+        ("spec.depth", "{{ .spec.more.depth }}"),
+        ("spec.more.name", "made"),
+        ("metadata.labels.team", "water"),
+        ("spec.ratio", "2.50"),
+        ("spec.open", "true"),
+    ]);
+    let how = if chance.once_in(3) {
+        "override"
+    } else {
+        "default"
+    };
+    let mut rule = json!({ "field": field, how: value });
+    if chance.once_in(3) {
+        rule["when"] = json!([condition(chance, false)]);
+    }
+    rule
+}
