@@ -459,6 +459,8 @@ fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
         operators: new.operators.iter().map(kept).collect(),
         stopped: new.stopped.clone(),
         deletion_policy: new.deletion_policy,
+        security: new.security.clone(),
+        conversions: new.conversions.clone(),
     })
 }
 

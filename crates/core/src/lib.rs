@@ -9,6 +9,7 @@
 //!            └── diagnostics: what is wrong, and where
 //!  tests on a cluster ── e2e ──► calls, and what their answers come to
 //!  reasons: why something is as it is, and what follows
+//!  plan ── admission ──► verdicts about what is written, and policies of the API server; conversion ──► other versions
 //!  bytes of the API server ── decode ──► objects, for records
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
 //!  somebody's manifests ── scaffold ──► a Katalog to begin with, for `ork init`
@@ -16,7 +17,9 @@
 //!
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
+pub mod admission;
 pub mod api;
+pub mod conversion;
 pub mod cron;
 pub mod decode;
 pub mod diagnostics;

@@ -143,6 +143,8 @@ fn a_new_plan_touches_only_the_operators_it_changes() {
         operators: pond.operators.clone(),
         stopped: Vec::new(),
         deletion_policy: pond.deletion_policy,
+        security: pond.security.clone(),
+        conversions: pond.conversions.clone(),
     };
     next.operators
         .insert(0, plan_with_workers("a", &[LAKE], 7).operators[0].clone());

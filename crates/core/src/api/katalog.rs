@@ -6,6 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::conversion::Conversion;
 use super::depends::DependsOn;
 use super::endpoints::Endpoints;
 use super::enrich::{Enrich, EnrichAll};
@@ -19,6 +20,7 @@ use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
 use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
+use super::security::{EntryProtection, EntryWebhooks, Security};
 use super::setup::Setup;
 use super::shape::Shape;
 use super::status::KatalogStatus;
@@ -85,6 +87,9 @@ pub struct KatalogSpec {
     /// How mature the Katalog is, and whether another one replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<KatalogLifecycle>,
+    /// Protection and webhooks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security: Option<Security>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
@@ -192,6 +197,15 @@ pub struct CrdEntry {
     /// Rules that resources must keep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation: Option<Validation>,
+    /// The conversion of custom resources from one version of their kind to another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversion: Option<Conversion>,
+    /// The webhooks that custom resources pass when they are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhooks: Option<EntryWebhooks>,
+    /// The protection of the definition and of custom resources against deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_protection: Option<EntryProtection>,
     /// Motifs that the operator is made of, beside its box.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,

@@ -43,6 +43,8 @@ pub const ANNOTATION_CHILD: &str = "orkestra.orkspace.io/child";
 pub const ANNOTATION_OWNER: &str = "orkestra.orkspace.io/owner";
 /// Annotation on children that existed before and were taken over by `adopt: true`: they never get an owner reference.
 pub const ANNOTATION_ADOPTED: &str = "orkestra.orkspace.io/adopted";
+/// Annotation on custom resources: fields that the version does not have, by version, as JSON.
+pub const ANNOTATION_CONVERSION: &str = "orkestra.orkspace.io/conversion";
 /// Annotation on Secrets that last: when their values were made, as RFC 3339 has it.
 pub const ANNOTATION_GENERATED_AT: &str = "orkestra.orkspace.io/generated-at";
 /// Annotation on workloads whose number of pods follows conditions: when it changed last, as RFC 3339 has it.

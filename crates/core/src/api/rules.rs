@@ -55,6 +55,13 @@ pub struct ValidationRule {
     /// `true` holds for a field that is missing or empty. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
+    /// `true` refuses changes of the field once it has a value; an update that removes it is a change. It applies at admission
+    /// only, and may stand beside other operators or alone. Default `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub immutable: Option<bool>,
+    /// When the rule applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fires: Option<Fires>,
     /// What must hold for the rule to count.
     #[serde(flatten)]
     pub gates: Gates,
@@ -121,8 +128,11 @@ pub struct MutationRule {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fires {
-    /// Whether it acts in passes. `false` is at admission only: a call is not made in passes then, and counts as left out; a
-    /// rule is refused, since nothing asks at admission yet. Default `true`.
+    /// Whether it applies when a custom resource is written. `false` is in passes only. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<bool>,
+    /// Whether it applies in passes. `false` is at admission only: a call is not made in passes then, and counts as left out.
+    /// Default `true`; a rule that reads `.old` or `.operation` never applies in passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile: Option<bool>,
 }

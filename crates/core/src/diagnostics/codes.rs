@@ -248,6 +248,8 @@ codes! {
     SpecUnknown = 420, "the definition has no such field of the spec";
     /// A field that no rule can set.
     NotSettable = 421, "rules cannot set this";
+    /// A field that no path of a conversion carries, or a required one that none sets.
+    ConversionLoses = 422, "the conversion loses a field";
 
     // Schemas and types.
     /// A path that cannot exist in the schema.

@@ -12,7 +12,10 @@ mod token;
 use std::time::Duration;
 
 pub use self::token::{Piece, Retry};
-use super::{Coerce, Gate, Leaf, OperatorPlan, children::Declared, conditions, walk::Expression};
+use super::{
+    Coerce, Gate, Leaf, Moment, Moments, OperatorPlan, admission, children::Declared, conditions,
+    walk::Expression,
+};
 use crate::{
     api::{
         ExternalCall,
@@ -58,8 +61,8 @@ pub struct CallPlan {
     /// The block that declares it, as an index into [`OperatorPlan::blocks`](super::OperatorPlan::blocks); `None` runs
     /// before all blocks.
     pub block: Option<usize>,
-    /// True if it is made at admission only, never in a pass.
-    pub at_admission: bool,
+    /// The moments at which it is made.
+    pub moments: Moments,
     /// The gate of the call.
     pub gate: Gate,
     /// The HTTP method, in upper case.
@@ -111,7 +114,9 @@ impl OperatorPlan {
     /// True if calls are made for the gates of a pass.
     pub fn gates_ask_outside(&self) -> bool {
         let before = &self.calls[..self.calls_until(Stage::ReconcileGate)];
-        before.iter().any(|call| !call.at_admission)
+        before
+            .iter()
+            .any(|call| call.moments.includes(Moment::Pass))
     }
 }
 
@@ -190,21 +195,15 @@ fn list(place: &DeclaredCalls<'_>, block: Option<usize>, calls: &mut Vec<CallPla
     }
 }
 
-/// True if the call is made at admission only. Admission makes no calls yet, so such a call is never made.
-fn at_admission(at: &At<'_>, fires: Option<&Fires>, stage: Stage) -> bool {
-    if fires.and_then(|fires| fires.reconcile) != Some(false) {
-        return false;
+/// Returns the declared moments of a call.
+fn moments(at: &At<'_>, fires: Option<&Fires>, stage: Stage) -> Moments {
+    if fires.is_some() && ![Stage::Mutation, Stage::Validation].contains(&stage) {
+        let message = "only calls of `mutation` and `validation` are made at admission";
+        let at = at.field("fires");
+        at.error_hint(Code::WrongValue, message, "leave `fires` out");
+        return Moments::default();
     }
-    let at = at.field("fires").field("reconcile");
-    if [Stage::Mutation, Stage::Validation].contains(&stage) {
-        let message =
-            "nothing asks at admission yet: the call is never made, and `.called` is `false`";
-        at.warn(Code::NoEffect, message);
-        return true;
-    }
-    let message = "only calls of `mutation` and `validation` are made at admission";
-    at.error_hint(Code::WrongValue, message, "leave `fires` out");
-    false
+    admission::fires(fires)
 }
 
 fn one(
@@ -248,7 +247,7 @@ fn one(
         import: place.import,
         stage: place.stage,
         block,
-        at_admission: at_admission(at, fires.as_ref(), place.stage),
+        moments: moments(at, fires.as_ref(), place.stage),
         gate: conditions::gate(at, when, or),
         method: match method.unwrap_or(Method::Get) {
             Method::Get => "GET",

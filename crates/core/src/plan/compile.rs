@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     GroupKind, KatalogRef, Lexicon, Library, OperatorPlan, Plan, Schemas, Stopped, Typed,
-    api_types, checks, imports, lifecycle,
+    admission, api_types, checks, conversion, imports, lifecycle,
     operator::{Context, operator, own},
     typing::Known,
 };
@@ -67,6 +67,7 @@ fn compile_listing(
     lifecycle::check_imports(&root.field("imports"), &wide);
     let lexicon = Lexicon::new(&root, own(spec), &wide, library);
     lexicon.profiles.check(&root.with(&lexicon));
+    let security = admission::security(&root.field("security"), spec.security.as_ref());
     let context = Context {
         katalog,
         spec,
@@ -77,6 +78,7 @@ fn compile_listing(
         library,
         wide: &wide,
         lexicon: &lexicon,
+        security: &security,
         listed,
     };
     let at = root.field("crds");
@@ -144,6 +146,7 @@ fn compile_listing(
         operators.push(operator);
     }
     checks::across(&problems, &operators);
+    let conversions = conversion::compile(&root, &context, &operators, &security);
     check_deletion(&root, spec, &operators);
     let warnings = problems.into_inner().into_result()?;
     let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
@@ -155,6 +158,8 @@ fn compile_listing(
             operators,
             stopped,
             deletion_policy: spec.deletion_policy.unwrap_or_default(),
+            security,
+            conversions,
         },
         warnings,
     ))

@@ -29,10 +29,15 @@ pub(crate) fn all(at: &At<'_>, list: &[GateCondition]) -> Gate {
     }
 }
 
-/// Compiles the single condition at `at`.
-pub(crate) fn demand(at: &At<'_>, declared: &GateCondition) -> Gate {
+/// Compiles the single condition at `at`; with `immutable`, it also requires that its field is unchanged.
+pub(crate) fn demand(at: &At<'_>, declared: &GateCondition, immutable: bool) -> Gate {
+    let compiled = if immutable {
+        unchanged(at, declared)
+    } else {
+        condition(at, declared)
+    };
     Gate {
-        all: condition(at, declared).into_iter().collect(),
+        all: compiled.into_iter().collect(),
         any: Box::default(),
     }
 }
@@ -100,6 +105,45 @@ pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Conditi
     Some(Condition {
         asks,
         negate: declared.negate.unwrap_or(false),
+        path: at.text(),
+    })
+}
+
+/// Compiles the condition at `at`, which also requires that its field is unchanged.
+fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<Condition> {
+    let field = declared.field.as_deref().unwrap_or_default();
+    let place = at.field("immutable");
+    if field.trim().is_empty() || field.contains("{{") {
+        let hint = "name its path, such as `spec.engine`";
+        place.error_hint(
+            Code::ConditionWithoutField,
+            "`immutable` is about one field",
+            hint,
+        );
+        return None;
+    }
+    if declared.negate == Some(true) {
+        place.error(
+            Code::Exclusive,
+            "`negate` and `immutable` exclude each other",
+        );
+        return None;
+    }
+    let tests = if relations::asked(declared).is_empty() {
+        Box::default()
+    } else {
+        relations::compile(at, declared)?
+    };
+    let unchanged = Test {
+        relation: Relation::Unchanged,
+        not: false,
+    };
+    let tests = tests.into_vec().into_iter().chain([unchanged]);
+    let asks = Asks::Value(operand(&at.field("field"), field)?, tests.collect());
+    check_unique(at, &asks)?;
+    Some(Condition {
+        asks,
+        negate: false,
         path: at.text(),
     })
 }

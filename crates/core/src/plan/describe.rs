@@ -50,6 +50,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         depends_on: _,
         finalizer,
         rules,
+        admission,
         other_finalizers,
         imports,
         hold,
@@ -102,6 +103,11 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("imports", imports),
         ("rules", rules),
         ("calls", calls),
+        // Passes depend on nothing else of it.
+        (
+            "storesNormalized",
+            admission.stores_normalized().then_some(Node::Bool(true)),
+        ),
         (
             "cross",
             Some(list(cross.iter().map(self::cross))).filter(has_any),

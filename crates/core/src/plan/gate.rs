@@ -99,6 +99,8 @@ pub enum Relation {
     Unique,
     /// Has a JSON type.
     Type(JsonType),
+    /// Has the value that the custom resource had before an update at the operand's path, or it had none there.
+    Unchanged,
 }
 
 /// A regular expression.
@@ -216,6 +218,12 @@ impl Condition {
         matches!(self.asks, Asks::Time(_)) || self.tests().iter().any(is_unique)
     }
 
+    /// True if it compares with the custom resource before an update.
+    pub(crate) fn asks_old(&self) -> bool {
+        let is_it = |test: &Test| matches!(test.relation, Relation::Unchanged);
+        self.tests().iter().any(is_it)
+    }
+
     /// Returns the path whose text must be unique among custom resources of the kind, if that is asked.
     pub fn unique(&self) -> Option<&Path> {
         let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
@@ -251,6 +259,7 @@ impl Test {
             Relation::Exists
             | Relation::Matches(Pattern::Fixed(_))
             | Relation::Unique
+            | Relation::Unchanged
             | Relation::Type(_) => &[],
         }
     }

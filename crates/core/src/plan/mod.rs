@@ -12,6 +12,7 @@
 //!
 //! A plan contains no name of a custom resource: it is compiled once and serves every instance.
 
+pub mod admission;
 mod api_types;
 mod autoscale;
 mod calls;
@@ -22,6 +23,7 @@ mod children;
 mod coerce;
 mod compile;
 pub(crate) mod conditions;
+pub mod conversion;
 pub mod cross;
 mod defaults;
 pub mod describe;
@@ -62,11 +64,15 @@ mod watched;
 mod wiring;
 
 pub use crate::api::keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
+pub use admission::{
+    AdmissionPlan, DeletionPlan, Moment, Moments, NamespacePlan, Protection, SecurityPlan,
+};
 pub use api_types::{kind_named, lacks_api_types, only_from_files};
 pub use autoscale::Metric;
 pub use calls::{CallPlan, Piece, Retry, Stage, Token};
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
+pub use conversion::{ConversionPlan, ConversionStep};
 pub use diff::{Change, diff};
 pub use ending::{EndPlan, EndStep};
 pub use enrich::EnrichPlan;
@@ -84,7 +90,7 @@ pub use operator::check_motif;
 pub use places::Places;
 pub(crate) use profiles::{Resolved, resolve_profile};
 pub use profiles::{built_in_profiles, profiles_markdown};
-pub(crate) use reads::{CHANGES, EVENTS, EXTERNAL};
+pub(crate) use reads::{CHANGES, EVENTS, EXTERNAL, OLD, OPERATION};
 pub(crate) use rules::target_of;
 pub use rules::{Completion, Demand, Normalized, RulesPlan, Target};
 pub use scale::{ScalePlan, ScaleStep};

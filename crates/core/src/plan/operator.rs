@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
     ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType, Schemas,
-    Stage, StatusPlan, Typed, api_types, autoscale,
+    SecurityPlan, Stage, StatusPlan, Typed, admission, api_types, autoscale,
     calls::{self, DeclaredCalls},
     chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
@@ -103,6 +103,8 @@ pub(crate) struct Context<'a> {
     pub(crate) wide: &'a [Imported<'a>],
     /// The lexicon of entries without imports.
     pub(crate) lexicon: &'a Lexicon<'a>,
+    /// Protection and webhooks.
+    pub(crate) security: &'a SecurityPlan,
     /// Collects the types of expressions.
     pub(crate) listed: Option<&'a RefCell<Vec<Typed>>>,
 }
@@ -190,8 +192,11 @@ fn with_names(
         let at = box_at.field("onDelete");
         children::compile_end(&at, declared, &owner, schemas)
     });
+    let mut watched = watched::compile(at, entry, resource.as_ref());
+    admission::restrict(&mut watched, context.security);
     let mut plan = OperatorPlan {
         rules,
+        admission: admission::of_entry(at, entry, context.security),
         katalog: context.katalog.clone(),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
@@ -200,7 +205,7 @@ fn with_names(
         autoscale: autoscale(&box_at, declared, &pace, context).map(Box::new),
         queue: pace.queue,
         depends_on: depends_on(entry),
-        watched: watched::compile(at, entry, resource.as_ref()),
+        watched,
         targets: targets::compile(at, entry),
         labels: watched::metadata(at, entry),
         cross_access: entry.cross_access.unwrap_or(true),
@@ -245,6 +250,7 @@ fn check(
     context: &Context<'_>,
 ) {
     plan.rules.late = rules::are_late(plan);
+    admission::settle(at, plan);
     held::check_order(at, plan);
     let mut typing = Typing::new(at, context.known, resource, plan, context.listed);
     let before = at.count();

@@ -40,6 +40,10 @@ pub(crate) const CROSS: &str = "cross";
 pub(crate) const EVENTS: &str = "events";
 /// Root of an import's inputs, inside of Motifs.
 const INPUTS: &str = "inputs";
+/// Root of the custom resource before an update, in rules.
+pub(crate) const OLD: &str = "old";
+/// Root of the operation on the custom resource, in rules.
+pub(crate) const OPERATION: &str = "operation";
 /// Root of the responses to calls.
 pub(crate) const EXTERNAL: &str = "external";
 
@@ -89,6 +93,7 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> Gathered {
             known: &known,
             inputs: place.import.and_then(|import| plan.imports.get(import)),
             each: place.each,
+            in_rules: place.in_rules,
             calls: Calls {
                 plan,
                 import: place.import,
@@ -156,6 +161,8 @@ struct Around<'a> {
     known: &'a Known,
     inputs: Option<&'a ImportPlan>,
     each: Option<&'a ForEach>,
+    /// True in the rules of admission.
+    in_rules: bool,
     calls: Calls<'a>,
 }
 
@@ -244,6 +251,12 @@ impl Gathered {
             Step::Field(name) if &**name == CHANGES => {
                 let message = format!("there is no `.{CHANGES}` here");
                 let hint = "add `audit: true` to `normalize`";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
+            Step::Field(name) if [OLD, OPERATION].contains(&&**name) && around.in_rules => {}
+            Step::Field(name) if [OLD, OPERATION].contains(&&**name) => {
+                let message = format!("there is no `.{name}` here");
+                let hint = "only rules of `validation` and `mutation`, and their calls, read it: at admission";
                 self.refuse(place, name, message, Some(hint.to_owned()));
             }
             // A key that a custom resource may be enriched with: it is missing, and notes handle that.

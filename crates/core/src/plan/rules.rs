@@ -5,7 +5,8 @@ mod order;
 mod values;
 
 use super::{
-    Coerce, CrdVersion, Gate, ImportPlan, Leaf, Library, OperatorPlan, conditions,
+    Coerce, CrdVersion, Gate, ImportPlan, Leaf, Library, Moments, OperatorPlan, admission,
+    conditions,
     imports::{self, Imported},
     library::{Content, Part},
     walk::{Expression, Place, Purpose, visit_gate},
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     api::{
         CrdEntry,
-        rules::{Fires, Mutation, MutationRule, RuleAction, Validation, ValidationRule},
+        rules::{Mutation, MutationRule, RuleAction, Validation, ValidationRule},
     },
     diagnostics::Code,
     resources::scope::At,
@@ -49,6 +50,8 @@ pub struct Normalized {
     pub value: Leaf,
     /// True if the definition has the field; others are never written.
     pub is_known: bool,
+    /// The moments at which it applies.
+    pub moments: Moments,
 }
 
 /// A mutation rule.
@@ -64,6 +67,8 @@ pub struct Completion {
     pub always: bool,
     /// The gate of the rule.
     pub gate: Gate,
+    /// The moments at which it applies.
+    pub moments: Moments,
 }
 
 /// The field that a [`Completion`] sets.
@@ -92,6 +97,8 @@ pub struct Demand {
     pub warns: bool,
     /// The gate of the rule.
     pub gate: Gate,
+    /// The moments at which it applies.
+    pub moments: Moments,
 }
 
 impl RulesPlan {
@@ -319,7 +326,6 @@ impl Rules<'_> {
             gates,
         } = rule;
         let gate = conditions::gate(at, &gates.when, &gates.or);
-        at_admission_only(at, fires.as_ref());
         let target = values::target(&at.field("field"), field, self.version);
         let (name, scalar, always) = match (default, override_) {
             (Some(value), None) => ("default", value, false),
@@ -344,6 +350,7 @@ impl Rules<'_> {
             value: value?,
             always,
             gate,
+            moments: admission::fires(fires.as_ref()),
         })
     }
 
@@ -375,10 +382,13 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
         message,
         action,
         optional,
+        immutable,
+        fires,
         gates,
     } = rule;
     let gate = conditions::gate(at, &gates.when, &gates.or);
-    let test = conditions::demand(at, condition);
+    let immutable = *immutable == Some(true);
+    let test = conditions::demand(at, condition, immutable);
     let field = condition.field.as_deref().unwrap_or_default().trim();
     let named = name
         .as_deref()
@@ -393,7 +403,10 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
     let message = match message {
         None => {
             let names_field = *label != *field.trim_start_matches('.');
-            at.leaf(&message::of(condition, names_field), Coerce::Text)
+            at.leaf(
+                &message::of(condition, names_field, immutable),
+                Coerce::Text,
+            )
         }
         Some(message) => {
             if message.trim().is_empty() {
@@ -419,16 +432,8 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
         message: message?,
         warns: *action == Some(RuleAction::Warn),
         gate,
+        moments: admission::fires(fires.as_ref()),
     })
-}
-
-/// Refuses rules that apply only at admission, which is not supported yet.
-fn at_admission_only(at: &At<'_>, fires: Option<&Fires>) {
-    if fires.and_then(|fires| fires.reconcile) == Some(false) {
-        let message = "rules that act at admission only are not supported yet";
-        let at = at.field("fires").field("reconcile");
-        at.error(Code::NotSupportedYet, message);
-    }
 }
 
 /// Returns a path below a root of the custom resource.

@@ -5,8 +5,9 @@ mod child;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan,
-    RequeuePlan, ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
+    AdmissionPlan, CallPlan, ConversionPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan,
+    KatalogRef, MetadataKey, ObservePlan, RequeuePlan, ResourceType, RulesPlan, SecurityPlan,
+    TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -26,6 +27,10 @@ pub struct Plan {
     pub stopped: Vec<Stopped>,
     /// Whether custom resources are deleted with the Katalog.
     pub deletion_policy: DeletionPolicy,
+    /// Protection and webhooks.
+    pub security: SecurityPlan,
+    /// The conversions between versions, one for each kind that declares one, sorted by kind.
+    pub conversions: Box<[Arc<ConversionPlan>]>,
 }
 
 /// An entry of `spec.crds` that is accepted but does not run.
@@ -99,6 +104,8 @@ pub struct OperatorPlan {
     pub finalizer: bool,
     /// Rules that change and check a custom resource before anything else.
     pub rules: RulesPlan,
+    /// The part of rules and protection that applies when a custom resource is written.
+    pub admission: AdmissionPlan,
     /// Further finalizers that custom resources get beside ours.
     pub other_finalizers: Box<[Box<str>]>,
     /// The imports of Motifs, outer ones before those of their Motifs.
@@ -167,6 +174,7 @@ impl OperatorPlan {
             depends_on: Box::default(),
             finalizer: true,
             rules: RulesPlan::default(),
+            admission: AdmissionPlan::default(),
             other_finalizers: Box::default(),
             imports: Box::default(),
             cross: Box::default(),

@@ -52,6 +52,8 @@ pub(crate) struct Place<'a> {
     pub(crate) each: Option<&'a ForEach>,
     /// The minimum number of calls made before it is evaluated.
     pub(crate) made: usize,
+    /// True in rules and calls that admission evaluates: they read `.old` and `.operation`.
+    pub(crate) in_rules: bool,
 }
 
 impl<'a> Place<'a> {
@@ -62,6 +64,7 @@ impl<'a> Place<'a> {
             import: None,
             each: None,
             made: usize::MAX,
+            in_rules: false,
         }
     }
 
@@ -82,6 +85,16 @@ fn when_made<'a>(
     visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
 ) -> impl FnMut(Expression<'a>, Place<'a>) {
     move |expression, place| visit(expression, Place { made, ..place })
+}
+
+/// Wraps `visit` for expressions of rules.
+fn in_rules<'a>(
+    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
+) -> impl FnMut(Expression<'a>, Place<'a>) {
+    move |expression, place| {
+        let in_rules = true;
+        visit(expression, Place { in_rules, ..place });
+    }
 }
 
 impl OperatorPlan {
@@ -112,17 +125,23 @@ impl OperatorPlan {
         }
         self.rules.visit_normalize(&mut when_made(0, visit));
         let made = self.calls_until(Stage::Mutation);
-        self.rules.visit_mutation(&mut when_made(made, visit));
+        self.rules
+            .visit_mutation(&mut in_rules(&mut when_made(made, visit)));
         let made = self.calls_until(Stage::Validation);
-        self.rules.visit_validation(&mut when_made(made, visit));
+        self.rules
+            .visit_validation(&mut in_rules(&mut when_made(made, visit)));
         for (made, call) in self.calls.iter().enumerate() {
             call.visit(&mut |expression| {
                 let purpose = match expression {
                     Expression::Condition(_) => Purpose::Gate,
                     _ => Purpose::Call,
                 };
-                let place = Place::of(purpose).inside(call.import);
-                visit(expression, Place { made, ..place });
+                let place = Place {
+                    made,
+                    in_rules: [Stage::Mutation, Stage::Validation].contains(&call.stage),
+                    ..Place::of(purpose).inside(call.import)
+                };
+                visit(expression, place);
             });
         }
         for block in &self.blocks {

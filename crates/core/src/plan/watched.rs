@@ -130,7 +130,7 @@ pub(super) fn compile(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceT
     }
 }
 
-fn namespaces(at: &At<'_>, field: &str, declared: &[String]) -> BTreeSet<Box<str>> {
+pub(super) fn namespaces(at: &At<'_>, field: &str, declared: &[String]) -> BTreeSet<Box<str>> {
     let at = at.field(field);
     for (index, namespace) in declared.iter().enumerate() {
         check_namespace(&at.index(index), namespace);

@@ -49,6 +49,7 @@ mod refused;
 pub mod related;
 pub mod render;
 pub mod requested;
+pub mod review;
 pub mod scale;
 pub mod scaler;
 pub mod simulate;

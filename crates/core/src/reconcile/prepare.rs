@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
-    plan::{Completion, Demand, OperatorPlan, Target, target_of},
+    plan::{Completion, Demand, Moment, OperatorPlan, Target, target_of},
     reasons::Remark,
     template::{Budget, Data},
     value::{Node, Path, Step, set},
@@ -93,7 +93,8 @@ pub(super) fn complete(
         &mut prepared,
         |rules, prepared| {
             let before = cr.clone();
-            for rule in mutation {
+            let now = mutation.iter();
+            for rule in now.filter(|rule| rule.moments.includes(rules.moment())) {
                 match rules.completion(rule, &cr) {
                     Ok(Some((path, value))) => {
                         set(&mut cr, &path, value.clone());
@@ -128,7 +129,8 @@ pub(super) fn validate(
         sources,
         &mut prepared,
         |rules, prepared| {
-            for rule in &plan.rules.validation {
+            let now = plan.rules.validation.iter();
+            for rule in now.filter(|rule| rule.moments.includes(rules.moment())) {
                 match rules.demand(rule, cr) {
                     Ok(None) => {}
                     Ok(Some(message)) if rule.warns => {
@@ -178,6 +180,11 @@ impl Prepared {
 }
 
 impl<'a> Rules<'a> {
+    /// Returns the moment of the evaluation.
+    fn moment(&self) -> Moment {
+        self.frame.sources.moment
+    }
+
     /// Calls `work` with the input of expressions of `import` while the custom resource is `cr`.
     fn on<T>(
         &self,
@@ -268,7 +275,7 @@ fn rendered_target(text: &str) -> Result<Path, String> {
 }
 
 /// True if a value is given, so that no default applies: `0` and `false` are values.
-fn is_given(node: &Node) -> bool {
+pub(super) fn is_given(node: &Node) -> bool {
     !matches!(node, Node::Null) && node.as_str() != Some("")
 }
 
@@ -295,7 +302,7 @@ fn is_item(step: &Step) -> bool {
 }
 
 /// JSON equality, where `3` and `3.0` are one number.
-fn is_same(a: &Node, b: &Node) -> bool {
+pub(super) fn is_same(a: &Node, b: &Node) -> bool {
     super::patch::merge_patch(
         &Node::object([("value", a.clone())]),
         &Node::object([("value", b.clone())]),

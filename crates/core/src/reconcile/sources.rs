@@ -17,7 +17,10 @@ use super::{
     unique, watched,
 };
 use crate::{
-    plan::{CHANGES, ChildKey, EVENTS, EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
+    plan::{
+        CHANGES, ChildKey, EVENTS, EXTERNAL, GroupKind, Moment, Number, OLD, OPERATION,
+        OperatorPlan, Stage,
+    },
     template::Data,
     value::{Key, Node, Path, Step},
 };
@@ -96,6 +99,10 @@ pub struct Sources {
     pub cr: Option<Node>,
     /// The result of preparing it.
     pub prepared: Prepared,
+    /// The moment at which rules are evaluated.
+    pub moment: Moment,
+    /// `.old` and `.operation` of rules; null in passes.
+    pub written: (Node, Node),
     /// `._normalizeChanges`: the changes by `normalize`; null if no template may read it.
     pub audit: Node,
     /// `.cross`: custom resources of other operators, by name; null if the plan reads none.
@@ -255,6 +262,10 @@ impl Sources {
         let data = match &self.events {
             Node::Null => data,
             events => data.with(EVENTS, events),
+        };
+        let data = match &self.written {
+            (_, Node::Null) => data,
+            (old, operation) => data.with(OLD, old).with(OPERATION, operation),
         };
         self.with_calls(data, None)
     }

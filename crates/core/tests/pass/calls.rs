@@ -266,6 +266,8 @@ onReconcile:
         operators: vec![plan],
         stopped: Vec::new(),
         deletion_policy: orkestra_core::api::DeletionPolicy::default(),
+        security: orkestra_core::plan::SecurityPlan::default(),
+        conversions: Box::default(),
     });
     let secrets = rights
         .iter()

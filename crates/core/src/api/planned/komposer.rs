@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::security::{Notification, Provider, Security};
+use super::security::{Notification, Provider};
+use crate::api::Security;
 use crate::api::envelope;
 use crate::api::katalog::CrdEntry;
 use crate::api::motif::{Info, SourceAuth};

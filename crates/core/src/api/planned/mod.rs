@@ -9,7 +9,6 @@ mod calls;
 mod entry;
 mod gate;
 pub(crate) mod komposer;
-mod rules;
 mod security;
 mod workloads;
 

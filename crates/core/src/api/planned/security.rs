@@ -1,4 +1,4 @@
-//! Further blocks of a Katalog: protection, providers, messages.
+//! Further blocks of a Katalog: providers, messages.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,6 @@ use crate::api::scalar::Text;
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SpecLater {
-    /// Protection and webhooks.
-    security: Option<Security>,
     /// Providers of resources outside of the cluster.
     providers: Option<Vec<Provider>>,
     /// Who is told when something fails.
@@ -33,96 +31,6 @@ pub(crate) struct SpecLater {
     /// What is done when the document is published.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
     publish: Option<serde_json::Value>,
-}
-
-/// Protection and webhooks. All share one server and one certificate.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Security {
-    /// The Service that webhooks call. Default `orkestra`.
-    service_name: Option<String>,
-    /// URL of the gateway beside the runtime.
-    gateway_endpoint: Option<String>,
-    /// Refuses to delete definitions and Orkestra itself.
-    deletion_protection: Option<DeletionProtection>,
-    /// Refuses resources in some namespaces.
-    namespace_protection: Option<NamespaceProtection>,
-    /// The webhooks of rules.
-    webhooks: Option<Webhooks>,
-    /// The conversion between versions.
-    conversion: Option<ConversionServer>,
-}
-
-/// Refuses to delete definitions and Orkestra itself.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeletionProtection {
-    /// Whether it does. Default `true`.
-    enabled: Option<bool>,
-    /// `true` removes webhook and certificates when Orkestra stops. Default `false`.
-    cleanup_on_shutdown: Option<bool>,
-    /// What happens while the webhook cannot be reached. Default `Fail`.
-    failure_policy: Option<FailurePolicy>,
-    /// `true` also refuses to remove the label that protects. Default `false`.
-    strict_mode: Option<bool>,
-}
-
-/// Refuses resources in some namespaces; one of the lists is given.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NamespaceProtection {
-    /// Whether it does. Default `true`.
-    enabled: Option<bool>,
-    /// Namespaces where they are refused.
-    restricted_namespaces: Option<Vec<String>>,
-    /// The only namespaces where they are not.
-    allowed_namespaces: Option<Vec<String>>,
-    /// What happens while the webhook cannot be reached. Default `Fail`.
-    failure_policy: Option<FailurePolicy>,
-    /// `true` removes the webhook when Orkestra stops. Default `false`.
-    cleanup_on_shutdown: Option<bool>,
-}
-
-/// The webhooks of rules.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Webhooks {
-    /// Whether `validation` and `mutation` act when a resource is applied.
-    admission: Option<Switch>,
-    /// What happens while the webhooks cannot be reached. Default `Fail`.
-    failure_policy: Option<FailurePolicy>,
-    /// The Service that they call. Default: that of `security`.
-    service_name: Option<String>,
-    /// `true` removes the webhooks when Orkestra stops. Default `false`.
-    cleanup_on_shutdown: Option<bool>,
-}
-
-/// On or off.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Switch {
-    /// `true` is on. Default `false`.
-    enabled: Option<bool>,
-}
-
-/// The conversion between versions.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ConversionServer {
-    /// Whether `/convert` is served. Default `false`.
-    enabled: Option<bool>,
-    /// Conversions that figures are over. Default `100`.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    conversion_window: Option<u32>,
-}
-
-/// What happens while a webhook cannot be reached.
-#[derive(JsonSchema)]
-pub(crate) enum FailurePolicy {
-    /// The request is refused.
-    Fail,
-    /// The request passes.
-    Ignore,
 }
 
 /// A provider of resources outside of the cluster.

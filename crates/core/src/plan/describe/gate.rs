@@ -112,6 +112,7 @@ fn relation_of(relation: &Relation) -> (&'static str, Node) {
     match relation {
         Relation::Exists => ("exists", yes),
         Relation::Unique => ("unique", yes),
+        Relation::Unchanged => ("unchanged", yes),
         Relation::Equals(right, of) => {
             let name = format!("{of:?}");
             (

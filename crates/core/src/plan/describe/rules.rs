@@ -2,7 +2,7 @@
 
 use super::{gate, leaf, list, map, place};
 use crate::{
-    plan::{Completion, Demand, Normalized, RulesPlan, Target},
+    plan::{Completion, Demand, Moments, Normalized, RulesPlan, Target},
     value::Node,
 };
 
@@ -33,12 +33,14 @@ fn normalized(one: &Normalized) -> Node {
         path,
         value,
         is_known,
+        moments,
     } = one;
-    map([
+    let normalized = [
         ("path", Node::from(path.to_string())),
         ("value", leaf(value)),
         ("known", Node::from(*is_known)),
-    ])
+    ];
+    map(normalized.into_iter().chain(only(moments)))
 }
 
 fn completion(one: &Completion) -> Node {
@@ -48,6 +50,7 @@ fn completion(one: &Completion) -> Node {
         value,
         always,
         gate: when,
+        moments,
     } = one;
     let target = match target {
         Target::Path(path) => Node::from(path.to_string()),
@@ -59,7 +62,8 @@ fn completion(one: &Completion) -> Node {
         ("always", Node::from(*always)),
         ("gate", gate(when)),
     ];
-    map(completion.into_iter().chain(place("import", *import)))
+    let completion = completion.into_iter().chain(place("import", *import));
+    map(completion.chain(only(moments)))
 }
 
 fn demand(one: &Demand) -> Node {
@@ -71,6 +75,7 @@ fn demand(one: &Demand) -> Node {
         message,
         warns,
         gate: when,
+        moments,
     } = one;
     let demand = [
         ("label", Node::from(&**label)),
@@ -80,5 +85,12 @@ fn demand(one: &Demand) -> Node {
         ("warns", Node::from(*warns)),
         ("gate", gate(when)),
     ];
-    map(demand.into_iter().chain(place("import", *import)))
+    let demand = demand.into_iter().chain(place("import", *import));
+    map(demand.chain(only(moments)))
+}
+
+/// Describes the moments of a rule as far as it does not apply in passes; passes depend on nothing else.
+fn only(moments: &Moments) -> Option<(&'static str, Node)> {
+    let never = moments.not_in_passes.is_some();
+    never.then_some(("passes", Node::Bool(false)))
 }

@@ -9,7 +9,7 @@ use crate::{
 /// field itself, unless `names_field`, which adds the field to the sentence: `spec.depth must be at least 3`.
 ///
 /// Templates in the field and in the compared value stay templates: they are rendered when the rule fails.
-pub(super) fn of(condition: &GateCondition, names_field: bool) -> String {
+pub(super) fn of(condition: &GateCondition, names_field: bool, immutable: bool) -> String {
     let field = condition.field.as_deref().map(str::trim);
     let Some(field) = field.filter(|field| !field.is_empty()) else {
         return "does not hold at this time".to_owned();
@@ -19,6 +19,8 @@ pub(super) fn of(condition: &GateCondition, names_field: bool) -> String {
         .iter()
         .map(|(operator, value)| clause(*operator, value.as_ref()))
         .collect();
+    let immutable = immutable.then(|| "cannot be changed".to_owned());
+    let clauses: Vec<String> = clauses.into_iter().chain(immutable).collect();
     let demand = clauses.join(" and ");
     let negated = if condition.negate == Some(true) {
         "must not satisfy: "
@@ -85,7 +87,7 @@ mod tests {
             field: Some(Text::from(".spec.depth")),
             ..condition
         };
-        let (short, long) = (of(&condition, false), of(&condition, true));
+        let (short, long) = (of(&condition, false, false), of(&condition, true, false));
         assert_eq!(long, format!("spec.depth {short}"));
         short
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Coerce, CrdVersion, Normalized, Target, below, relative};
+use super::{Coerce, CrdVersion, Moments, Normalized, Target, below, relative};
 use crate::{
     api::{
         gate::ValueType,
@@ -268,6 +268,7 @@ fn field(
         path,
         value,
         is_known,
+        moments: Moments::default(),
     })
 }
 

@@ -72,6 +72,7 @@ impl<'s> Typing<'_, 's> {
             }),
             Relation::Exists
             | Relation::Unique
+            | Relation::Unchanged
             | Relation::Type(_)
             | Relation::Matches(Pattern::Fixed(_)) => {}
         }

@@ -121,7 +121,7 @@ fn asked(
     (place, call): (usize, &CallPlan),
     now: Timestamp,
 ) -> Result<Asked, RenderError> {
-    if call.at_admission {
+    if !call.moments.includes(sources.moment) {
         return Ok(Asked::Nothing);
     }
     let frame = setting.frame(sources);

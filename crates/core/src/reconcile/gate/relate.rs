@@ -6,10 +6,14 @@ use super::{Renderer, trimmed};
 use crate::{
     api::ValueType,
     plan::{
-        Coerce, Condition, JsonType, Leaf, Members, Operand, Order, Pattern, Relation, Test,
+        Coerce, Condition, JsonType, Leaf, Members, OLD, Operand, Order, Pattern, Relation, Test,
         conditions,
     },
-    reconcile::{reason::Reason, render::RenderError},
+    reconcile::{
+        prepare::{is_given, is_same},
+        reason::Reason,
+        render::RenderError,
+    },
     template::Number,
     value::Node,
 };
@@ -101,6 +105,7 @@ impl Renderer<'_, '_> {
             }
             Relation::Unique => self.is_unique(condition)?,
             Relation::Type(of) => json_type(operand) == *of,
+            Relation::Unchanged => self.is_unchanged(condition, operand),
         })
     }
 
@@ -117,6 +122,15 @@ impl Renderer<'_, '_> {
                 reason: Reason::WrongType,
             }),
         }
+    }
+
+    /// True if the operand is the value before an update at its path, or there was none.
+    fn is_unchanged(&self, condition: &Condition, operand: &Node) -> bool {
+        let Some(Operand::Path(path)) = condition.operand() else {
+            return true;
+        };
+        let before = self.data.get(OLD).and_then(|old| old.at(path));
+        before.is_none_or(|before| !is_given(before) || is_same(before, operand))
     }
 
     /// True if no other custom resource has the text, or the condition has no path.

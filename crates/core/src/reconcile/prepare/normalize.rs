@@ -5,7 +5,7 @@
 
 use super::{Rules, is_same, listed};
 use crate::{
-    plan::{Normalized, RulesPlan},
+    plan::{Moment, Normalized, RulesPlan},
     reconcile::{holds::Holds, patch::merge_patch, render::RenderError},
     value::{Node, Path, set},
 };
@@ -67,6 +67,7 @@ pub(super) struct Formed {
 /// Why a change is kept in memory.
 const DECLARED: &str = "`persist: false`";
 const UNKNOWN: &str = "the definition has no such field";
+const AT_ADMISSION: &str = "admission stores it when the resource is written next";
 const UNSTABLE: &str = "the stored value would be normalized to another one";
 
 impl Rules<'_> {
@@ -82,6 +83,8 @@ impl Rules<'_> {
         let RulesPlan {
             normalize, persist, ..
         } = &self.plan.rules;
+        let is_pass = self.moment() == Moment::Pass;
+        let by_admission = is_pass && self.plan.admission.stores_normalized();
         let values = self.values(raw, normalize)?;
         let mut formed = Formed {
             cr: raw.clone(),
@@ -103,6 +106,8 @@ impl Rules<'_> {
                 Some(UNKNOWN)
             } else if !persist {
                 Some(DECLARED)
+            } else if by_admission && one.moments.includes(Moment::Admission) {
+                Some(AT_ADMISSION)
             } else {
                 holds.and_then(|holds| holds.of(&one.path))
             };
@@ -137,7 +142,13 @@ impl Rules<'_> {
         cr: &Node,
         normalize: &[Normalized],
     ) -> Result<Vec<Option<Node>>, RenderError> {
-        let value = |one: &Normalized| self.on(cr, None, |renderer| renderer.leaf(&one.value));
+        let moment = self.moment();
+        let value = |one: &Normalized| {
+            if !one.moments.includes(moment) {
+                return Ok(None);
+            }
+            self.on(cr, None, |renderer| renderer.leaf(&one.value))
+        };
         let values = normalize.iter().map(value);
         values.collect()
     }

@@ -1,0 +1,102 @@
+//! Messages about Katalogs, Komposers and Motifs that are written.
+
+use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
+
+/// The most problems that a denial names.
+const MOST_NAMED: usize = 5;
+
+/// The most bytes of a warning: the API server drops longer ones in part.
+///
+/// Source: Kubernetes, "Dynamic Admission Control", warnings of at most 120 characters are advised, and 4096 in total kept.
+pub const WARNING_BYTES: usize = 256;
+
+/// Returns the message that refuses a document: the first five errors with their positions and paths, as `ork validate`
+/// prints them, and the number of others. `None` without an error.
+pub fn denial(problems: &Diagnostics) -> Option<String> {
+    let errors = || {
+        let all = problems.iter();
+        all.filter(|problem| problem.severity == Severity::Error)
+    };
+    let count = errors().count();
+    if count == 0 {
+        return None;
+    }
+    let mut lines: Vec<String> = errors().take(MOST_NAMED).map(ToString::to_string).collect();
+    match count.saturating_sub(MOST_NAMED) {
+        0 => {}
+        1 => lines.push("and 1 more error".to_owned()),
+        more => lines.push(format!("and {more} more errors")),
+    }
+    Some(lines.join("\n"))
+}
+
+/// Returns the warnings among the problems, each on one line of at most [`WARNING_BYTES`].
+pub fn warnings<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) -> Vec<String> {
+    let warnings = problems.into_iter();
+    let warnings = warnings.filter(|problem| problem.severity == Severity::Warning);
+    fitting(warnings.map(ToString::to_string).collect())
+}
+
+/// Returns the texts without line breaks, each at most [`WARNING_BYTES`].
+pub(super) fn fitting(texts: Vec<String>) -> Vec<String> {
+    texts.iter().map(|text| shortened(text)).collect()
+}
+
+/// Returns the text without line breaks, cut at a character if it is longer than [`WARNING_BYTES`].
+pub(super) fn shortened(text: &str) -> String {
+    const ELLIPSIS: char = '…';
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(clean).collect();
+    if text.len() <= WARNING_BYTES {
+        return text;
+    }
+    let room = WARNING_BYTES - ELLIPSIS.len_utf8();
+    let starts = text.char_indices().map(|(start, _)| start);
+    let end = starts.take_while(|start| *start <= room).last();
+    let mut text = text;
+    text.truncate(end.unwrap_or(0));
+    text.push(ELLIPSIS);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostics::{Code, FieldPath};
+
+    #[test]
+    fn a_denial_names_five_errors_and_counts_the_others() {
+        let error = |line| {
+            let path = FieldPath::root().field("spec").index(line as usize);
+            let mut error = Diagnostic::error(Code::Empty, path, "this is empty");
+            (error.line, error.column) = (Some(line), Some(3));
+            error
+        };
+        let warning = Diagnostic::warning(Code::NoEffect, FieldPath::root(), "x".repeat(400));
+        let problems = |count| {
+            let errors = (1..=count).map(error);
+            Diagnostics(std::iter::once(warning.clone()).chain(errors).collect())
+        };
+        assert_eq!(denial(&problems(0)), None);
+        assert_eq!(
+            denial(&problems(1)).unwrap(),
+            "1:3: error[ORK0022]: spec[1]: this is empty"
+        );
+        let message = denial(&problems(7)).unwrap();
+        assert_eq!(message.lines().count(), 6);
+        assert!(message.ends_with("\nand 2 more errors"));
+        assert!(
+            denial(&problems(6))
+                .unwrap()
+                .ends_with("\nand 1 more error")
+        );
+        let warned = warnings(&problems(7));
+        assert!(warned.len() == 1 && warned[0].len() <= WARNING_BYTES);
+    }
+
+    #[test]
+    fn warnings_are_cut_between_characters() {
+        let long = shortened(&"ü\n".repeat(200));
+        assert!(long.len() <= WARNING_BYTES && long.ends_with('…') && !long.contains('\n'));
+    }
+}

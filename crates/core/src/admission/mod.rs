@@ -1,0 +1,214 @@
+//! Admission: the verdict about an object that is being written, and the policies of the API server that give the same one.
+//!
+//! ```text
+//!  Review ── admit ──► Need(reads) | Done(Verdict: denials, warnings, JSON patch)        a webhook's answer
+//!  Plan ── policies ──► ValidatingAdmissionPolicies, for rules that CEL can say          no webhook needed
+//!       ── explain ──► where each rule applies, and why
+//!       ── rights ──► what the author of a Katalog must be permitted to do
+//!  Diagnostics ── denial ──► the message for `kubectl apply`
+//! ```
+//!
+//! Rules are evaluated by the functions of a pass: one verdict at both moments.
+
+mod cel;
+mod denial;
+mod explain;
+mod patch;
+mod policies;
+mod protection;
+mod rights;
+
+use jiff::Timestamp;
+
+pub use denial::{WARNING_BYTES, denial, warnings};
+pub use explain::{Row, Where, explain};
+pub use patch::{PatchKind, PatchOp};
+pub use policies::policies;
+pub use protection::{ProtectionOptions, protection};
+pub use rights::{Right, rights};
+
+use crate::{
+    api::FailurePolicy,
+    plan::{ObjectKey, OperatorPlan},
+    reconcile::{
+        reason::Reason,
+        review::{Judged, Subject, judge},
+        step::Failure,
+    },
+    value::{Key, Node, set},
+};
+pub use crate::{
+    api::Operation,
+    reconcile::sources::{Answer, Answers, Read},
+};
+
+/// A request to the API server that writes a custom resource.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// The operation.
+    pub operation: Operation,
+    /// The object as submitted; null if it is deleted.
+    pub object: Node,
+    /// The object before; null if it is created.
+    pub old_object: Node,
+    /// The namespace of the request; `None` for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// The name of the request; empty if the API server generates it later.
+    pub name: String,
+    /// The user.
+    pub user: User,
+    /// True if nothing will be stored.
+    pub dry_run: bool,
+}
+
+/// The user of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// The uid.
+    pub uid: String,
+}
+
+/// The result of [`admit`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Admitted {
+    /// These reads must be answered first: call again with the answers, and those of earlier calls.
+    Need(Vec<Read>),
+    /// The verdict.
+    Done(Verdict),
+}
+
+/// The verdict about a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// Why it is refused; empty if it is not.
+    pub denials: Vec<Denial>,
+    /// Warnings for the user, each at most [`WARNING_BYTES`].
+    pub warnings: Vec<String>,
+    /// The changes to the submitted object, in order.
+    pub patch: Vec<PatchOp>,
+    /// True if a rule changed the object and nothing of it is in `patch`, since `webhooks.mutation` is `false`.
+    pub is_completed_later: bool,
+}
+
+/// One reason for a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// The rule, by its name or field; or the place in the Katalog that failed.
+    pub rule: String,
+    /// The message.
+    pub message: String,
+    /// True if a rule is violated; false if it could not be evaluated.
+    pub is_violation: bool,
+}
+
+impl Verdict {
+    /// True if the request is accepted.
+    pub fn is_allowed(&self) -> bool {
+        self.denials.is_empty()
+    }
+
+    /// Returns the message for a refusal: every reason, separated by `; `.
+    pub fn message(&self) -> String {
+        let line = |denial: &Denial| format!("{}: {}", denial.rule, denial.message);
+        let lines: Vec<String> = self.denials.iter().map(line).collect();
+        lines.join("; ")
+    }
+}
+
+/// Judges a request by the rules of the operator of its kind, as a pass would. Nothing depends on whether the request is a
+/// dry run.
+///
+/// `answers` has the answers to the reads of earlier calls for this request. A read that cannot be answered gets
+/// [`Answer::Unavailable`]: rules that need it refuse the request if `security.webhooks.failurePolicy` is `Fail`; otherwise
+/// they are left to passes, with a warning.
+pub fn admit(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Answers) -> Admitted {
+    let is_deleted = review.operation == Operation::Delete;
+    let subject = Subject {
+        key: ObjectKey {
+            namespace: review.namespace.as_deref().map(Key::from),
+            name: Key::from(&*review.name),
+        },
+        operation: review.operation,
+        object: if is_deleted {
+            review.old_object.clone()
+        } else {
+            review.object.clone()
+        },
+        old: review.old_object.clone(),
+    };
+    let (sources, others) = match judge(plan, &subject, now, answers) {
+        Judged::Need(reads) => return Admitted::Need(reads),
+        Judged::Done(sources, failures) => (sources, failures),
+    };
+    let prepared = sources.prepared;
+    let mut verdict = Verdict {
+        warnings: denial::fitting(prepared.warnings),
+        ..Verdict::default()
+    };
+    let asks = plan.admission.validation && plan.admission.operations.contains(&review.operation);
+    for failure in prepared.failures.into_iter().chain(others) {
+        verdict.add(failure, plan.admission.failure_policy, asks);
+    }
+    if !asks {
+        verdict.warnings.clear();
+    }
+    if !is_deleted {
+        let stored = stored(
+            &review.object,
+            &prepared.changes,
+            prepared.normalization.as_ref(),
+        );
+        if plan.admission.mutation {
+            verdict.patch = patch::difference(&review.object, &stored);
+        } else {
+            verdict.is_completed_later = stored != review.object;
+        }
+    }
+    Admitted::Done(verdict)
+}
+
+impl Verdict {
+    fn add(&mut self, failure: Failure, policy: FailurePolicy, asks: bool) {
+        let is_violation = failure.reason == Reason::ValidationFailed;
+        let is_unknown = matches!(
+            failure.reason,
+            Reason::Unavailable | Reason::ExternalCallFailed | Reason::ExternalCallRefused
+        );
+        if !asks {
+            return;
+        }
+        if is_unknown && policy == FailurePolicy::Ignore {
+            let warning = format!("{}: not checked: {}", failure.at, failure.message);
+            self.warnings.push(denial::shortened(&warning));
+            return;
+        }
+        self.denials.push(Denial {
+            rule: failure.at,
+            message: failure.message,
+            is_violation,
+        });
+    }
+}
+
+/// Returns the object with the changes that are stored: those of `mutation`, and of `normalize` unless they are kept in
+/// memory.
+fn stored(
+    object: &Node,
+    changes: &[(crate::value::Path, Node)],
+    normalization: Option<&crate::reconcile::prepare::Normalization>,
+) -> Node {
+    let mut stored = object.clone();
+    let normalized = normalization.map_or(0, |told| told.stored.len() + told.held.len());
+    for (position, (path, value)) in changes.iter().enumerate() {
+        let is_held = position < normalized
+            && normalization.is_some_and(|told| told.held.iter().any(|(held, _)| held == path));
+        if !is_held {
+            set(&mut stored, path, value.clone());
+        }
+    }
+    stored
+}

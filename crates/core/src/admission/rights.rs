@@ -1,0 +1,102 @@
+//! The permissions that a Katalog derives, as attributes for `SubjectAccessReviews` of its author.
+
+use std::fmt;
+
+use crate::plan::{
+    Plan,
+    rbac::{self, PolicyRule},
+};
+
+/// One permission: everything that a `SubjectAccessReview` asks.
+///
+/// Source: Kubernetes API reference, `ResourceAttributes` of `authorization.k8s.io/v1`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Right {
+    /// The namespace; `None` is all.
+    pub namespace: Option<String>,
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural, or `*`.
+    pub resource: String,
+    /// The subresource; empty for the object itself.
+    pub subresource: String,
+    /// The name; `None` is all.
+    pub name: Option<String>,
+    /// The verb.
+    pub verb: String,
+}
+
+/// Returns the permissions that the operators of `plan` get by it, sorted and each once. Permissions that the runtime has
+/// without any Katalog are not among them.
+pub fn rights(plan: &Plan) -> Vec<Right> {
+    let permissions = rbac::permissions(plan);
+    let cluster = permissions.cluster.iter().map(|rule| (None, rule));
+    let single = permissions
+        .namespaces
+        .iter()
+        .flat_map(|(namespace, rules)| {
+            let namespace = Some(namespace.to_string());
+            rules.iter().map(move |rule| (namespace.clone(), rule))
+        });
+    let rules = cluster.chain(single);
+    let mut rights: Vec<Right> = rules
+        .flat_map(|(namespace, rule)| of_rule(namespace.as_ref(), rule))
+        .collect();
+    rights.sort();
+    rights.dedup();
+    rights
+}
+
+fn of_rule(namespace: Option<&String>, rule: &PolicyRule) -> Vec<Right> {
+    let names: Vec<Option<&String>> = if rule.resource_names.is_empty() {
+        vec![None]
+    } else {
+        rule.resource_names.iter().map(Some).collect()
+    };
+    let mut rights = Vec::new();
+    for group in &rule.api_groups {
+        for resource in &rule.resources {
+            let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+            for name in &names {
+                rights.extend(rule.verbs.iter().map(|verb| Right {
+                    namespace: namespace.cloned(),
+                    group: group.clone(),
+                    resource: resource.to_owned(),
+                    subresource: subresource.to_owned(),
+                    name: name.cloned(),
+                    verb: verb.clone(),
+                }));
+            }
+        }
+    }
+    rights
+}
+
+/// Displays as in `create clusterrolebindings.rbac.authorization.k8s.io`, followed by the name and the namespace if they are
+/// limited.
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            namespace,
+            group,
+            resource,
+            subresource,
+            name,
+            verb,
+        } = self;
+        write!(f, "{verb} {resource}")?;
+        if !group.is_empty() {
+            write!(f, ".{group}")?;
+        }
+        if !subresource.is_empty() {
+            write!(f, "/{subresource}")?;
+        }
+        if let Some(name) = name {
+            write!(f, " `{name}`")?;
+        }
+        match namespace {
+            Some(namespace) => write!(f, " in namespace {namespace}"),
+            None => f.write_str(" in all namespaces"),
+        }
+    }
+}

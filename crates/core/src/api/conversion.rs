@@ -1,0 +1,45 @@
+//! `conversion`: custom resources from one version of their kind to another.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::value::Node;
+
+/// The conversion of custom resources from one version of their kind to another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Conversion {
+    /// The version that is stored: versions without a direct path are converted through it. Required with `paths`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_version: Option<String>,
+    /// The paths between versions, one for each direction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<ConversionPath>,
+    /// Whether the gateway writes the webhook, with its certificate, into the definition and keeps it there. Default `true`.
+    #[serde(rename = "updateCRD", skip_serializing_if = "Option::is_none")]
+    pub update_crd: Option<bool>,
+    /// `true` says that the paths are declared at another entry of the same kind. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub participant: Option<bool>,
+    /// `true` keeps fields that the target version does not have in an annotation, and restores them on the way back.
+    /// Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preserve: Option<bool>,
+}
+
+/// The path from one version to another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversionPath {
+    /// The version of the source.
+    pub from: String,
+    /// The version of the result.
+    pub to: String,
+    /// Fields of the result's spec that differ from the source's, as templates over the source; a key may be a path with
+    /// dots. Other fields are copied, as far as the target version has them.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub spec: BTreeMap<String, Node>,
+}

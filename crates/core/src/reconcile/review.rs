@@ -1,0 +1,118 @@
+//! Rules at admission: what a pass would decide about an object that is being written.
+//!
+//! ```text
+//!  normalize ──► calls of mutation, mutation ──► calls of validation, validation
+//! ```
+//!
+//! These are the functions of a pass, so that both have one verdict. Rules that read what only passes have are left out.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{
+    calls, prepare,
+    record::{CrRecord, Identity, Observed},
+    sources::{Answers, Read, Sources},
+    step::{Failure, Step},
+    unique,
+};
+use crate::{
+    api::Operation,
+    plan::{Moment, ObjectKey, OperatorPlan, Stage},
+    value::Node,
+};
+
+/// An object that is being written.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its namespace and name; the name is empty while the API server has not generated it.
+    pub key: ObjectKey,
+    /// The operation.
+    pub operation: Operation,
+    /// The object: as submitted, or the one that is deleted.
+    pub object: Node,
+    /// The object before an update, or the one that is deleted; null otherwise.
+    pub old: Node,
+}
+
+/// The result of [`judge`].
+#[derive(Debug)]
+pub enum Judged {
+    /// These reads must be answered first.
+    Need(Vec<Read>),
+    /// The result of the rules, in [`Sources::prepared`]; and failures other than those of rules, such as a failed call.
+    Done(Box<Sources>, Vec<Failure>),
+}
+
+/// Applies the rules of `plan` to an object that is being written. `answers` are those to the reads of earlier calls.
+pub fn judge(plan: &OperatorPlan, subject: &Subject, now: Timestamp, answers: &Answers) -> Judged {
+    let observed = observed(subject, answers);
+    match sources(plan, subject, &observed, now) {
+        Ok(sources) => Judged::Done(Box::new(sources), Vec::new()),
+        Err(Step::Need(reads)) => Judged::Need(reads),
+        Err(Step::Done(cycle)) => Judged::Done(Box::new(cycle.sources), cycle.failures),
+    }
+}
+
+fn sources(
+    plan: &OperatorPlan,
+    subject: &Subject,
+    observed: &Observed,
+    now: Timestamp,
+) -> Result<Sources, Step> {
+    let mut sources = Sources {
+        moment: Moment::Admission,
+        written: (subject.old.clone(), Node::from(subject.operation.as_str())),
+        same: unique::of(plan, observed)?,
+        ..Sources::default()
+    };
+    if plan.rules.late {
+        prepare::complete(plan, observed, now, &[], &mut sources);
+    }
+    for stage in [Stage::Mutation, Stage::Validation] {
+        if sources.is_refused() {
+            break;
+        }
+        calls::make(plan, observed, &mut sources, stage, now)?;
+        if stage == Stage::Mutation {
+            prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
+        } else {
+            prepare::validate(plan, observed, now, &mut sources);
+        }
+    }
+    Ok(sources)
+}
+
+/// Returns what a pass would observe of the object, without children.
+fn observed(subject: &Subject, answers: &Answers) -> Observed {
+    let cr = CrRecord {
+        id: Identity {
+            key: subject.key.clone(),
+            uid: "".into(),
+            resource_version: "0".into(),
+        },
+        generation: 0,
+        deleting: false,
+        deleted: None,
+        skips_on_delete: false,
+        finalizer: false,
+        other_finalizers: Box::default(),
+        managed: false,
+        is_child: false,
+        inventory: Arc::default(),
+        requested: None,
+        holds: None,
+        view: subject.object.clone(),
+        unread: None,
+    };
+    Observed {
+        inventory: Arc::default(),
+        cr: Arc::new(cr),
+        children: Vec::new(),
+        orphans: Vec::new(),
+        unseen: std::collections::BTreeSet::new(),
+        reported: None,
+        answers: answers.clone(),
+    }
+}
