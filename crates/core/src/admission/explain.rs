@@ -1,6 +1,7 @@
 //! Where each rule applies, and why.
 
-use crate::plan::{OperatorPlan, Plan};
+use super::policies::in_policy;
+use crate::plan::{Moment, Moments, OperatorPlan, Plan, Target};
 
 /// Where a rule applies when an object is written; passes apply it in any case, unless it is for admission only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,12 +42,79 @@ pub struct Row {
 
 /// Returns where each rule of the plan applies, in the order of declaration.
 pub fn explain(plan: &Plan) -> Vec<Row> {
-    plan.operators
-        .iter()
+    let operators = plan.operators.iter();
+    operators
         .flat_map(|operator| of_operator(operator))
         .collect()
 }
 
-fn of_operator(_plan: &OperatorPlan) -> Vec<Row> {
-    Vec::new()
+fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
+    let row = |block, rule: String, (place, why): (Where, String)| Row {
+        operator: plan.name.clone(),
+        block,
+        rule,
+        place,
+        why,
+    };
+    let mutating = |moments: &Moments| {
+        let why = passes_only(plan, plan.admission.mutation, "mutation", moments);
+        match why {
+            Some(why) => (Where::Passes, why),
+            None => (Where::Webhook, "it changes the object".to_owned()),
+        }
+    };
+    let mut rows = Vec::new();
+    for one in &plan.rules.normalize {
+        let in_memory = (!plan.rules.persist).then(|| "`persist: false`".to_owned());
+        let unknown = (!one.is_known).then(|| "the definition has no such field".to_owned());
+        let place = match in_memory.or(unknown) {
+            Some(why) => (Where::Passes, why),
+            None => mutating(&one.moments),
+        };
+        rows.push(row("normalize", one.path.to_string(), place));
+    }
+    for one in &plan.rules.mutation {
+        let field = match &one.target {
+            Target::Path(path) => path.to_string(),
+            Target::Rendered(leaf) => leaf.template.source().to_owned(),
+        };
+        rows.push(row("mutation", field, mutating(&one.moments)));
+    }
+    for one in &plan.rules.validation {
+        let why = passes_only(plan, plan.admission.validation, "validation", &one.moments);
+        let place = match (why, &one.cel) {
+            (Some(why), _) => (Where::Passes, why),
+            (None, Err(why)) => (Where::Webhook, why.to_string()),
+            (None, Ok(_)) if in_policy(plan, one).is_some() => {
+                (Where::Policy, "the API server can evaluate it".to_owned())
+            }
+            (None, Ok(_)) => (Where::Webhook, String::new()),
+        };
+        rows.push(row("validation", one.label.to_string(), place));
+    }
+    rows
+}
+
+/// Returns why a rule of a block applies in passes only.
+fn passes_only(
+    plan: &OperatorPlan,
+    is_asked: bool,
+    block: &str,
+    moments: &Moments,
+) -> Option<String> {
+    if let Some(why) = moments
+        .not_at_admission
+        .as_deref()
+        .filter(|_| !moments.includes(Moment::Admission))
+    {
+        return Some(why.to_owned());
+    }
+    if !is_asked {
+        return Some(format!("`webhooks.{block}` is `false`"));
+    }
+    match plan.admission.enabled {
+        Some(true) => None,
+        Some(false) => Some("`security.webhooks.admission.enabled` is `false`".to_owned()),
+        None => Some("`security.webhooks.admission.enabled` is not declared".to_owned()),
+    }
 }

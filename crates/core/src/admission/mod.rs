@@ -23,19 +23,21 @@ use jiff::Timestamp;
 pub use denial::{WARNING_BYTES, denial, warnings};
 pub use explain::{Row, Where, explain};
 pub use patch::{PatchKind, PatchOp};
-pub use policies::policies;
-pub use protection::{ProtectionOptions, protection};
+pub use policies::{PolicyOptions, policies};
+pub use protection::protection;
 pub use rights::{Right, rights};
 
 use crate::{
     api::FailurePolicy,
     plan::{ObjectKey, OperatorPlan},
     reconcile::{
+        prepare::Normalization,
         reason::Reason,
+        record::is_child,
         review::{Judged, Subject, judge},
         step::Failure,
     },
-    value::{Key, Node, set},
+    value::{Key, Node, Path, set},
 };
 pub use crate::{
     api::Operation,
@@ -127,6 +129,9 @@ impl Verdict {
 /// they are left to passes, with a warning.
 pub fn admit(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Answers) -> Admitted {
     let is_deleted = review.operation == Operation::Delete;
+    if !is_judged(plan, review) {
+        return Admitted::Done(Verdict::default());
+    }
     let subject = Subject {
         key: ObjectKey {
             namespace: review.namespace.as_deref().map(Key::from),
@@ -171,6 +176,22 @@ pub fn admit(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Ans
     Admitted::Done(verdict)
 }
 
+/// True if a pass would apply rules to the object: the operator reconciles it, and it is not being deleted already.
+fn is_judged(plan: &OperatorPlan, review: &Review) -> bool {
+    let object = match review.operation {
+        Operation::Delete => &review.old_object,
+        _ => &review.object,
+    };
+    let metadata = object.get("metadata");
+    let deleted = metadata.and_then(|metadata| metadata.get("deletionTimestamp"));
+    let is_deleted = deleted.is_some_and(|deleted| *deleted != Node::Null);
+    let watched = &plan.watched;
+    !(is_deleted
+        || !watched.admits(review.namespace.as_deref(), &review.name)
+        || !watched.selects(object)
+        || (watched.built_in && is_child(object)))
+}
+
 impl Verdict {
     fn add(&mut self, failure: Failure, policy: FailurePolicy, asks: bool) {
         let is_violation = failure.reason == Reason::ValidationFailed;
@@ -196,11 +217,7 @@ impl Verdict {
 
 /// Returns the object with the changes that are stored: those of `mutation`, and of `normalize` unless they are kept in
 /// memory.
-fn stored(
-    object: &Node,
-    changes: &[(crate::value::Path, Node)],
-    normalization: Option<&crate::reconcile::prepare::Normalization>,
-) -> Node {
+fn stored(object: &Node, changes: &[(Path, Node)], normalization: Option<&Normalization>) -> Node {
     let mut stored = object.clone();
     let normalized = normalization.map_or(0, |told| told.stored.len() + told.held.len());
     for (position, (path, value)) in changes.iter().enumerate() {

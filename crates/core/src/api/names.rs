@@ -61,6 +61,13 @@ pub const ANNOTATION_RECONCILE: &str = "orkestra.orkspace.io/reconcile";
 pub const ANNOTATION_REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 /// Annotation on custom resources: `true` lets them go without their `onDelete` work.
 pub const ANNOTATION_SKIP_ON_DELETE: &str = "orkestra.orkspace.io/skip-on-delete";
+/// Annotation on protected objects: any reason lets them be deleted.
+pub const ANNOTATION_BREAK_GLASS: &str = "orkestra.orkspace.io/break-glass";
+/// Label of protection against deletion: `true` protects an object of Orkestra, `false` gives up a custom resource or a
+/// definition.
+pub const LABEL_PROTECTION: &str = "orkestra.io/deletion-protection";
+/// Label on objects whose protection may be removed in strict mode: `true`.
+pub const LABEL_STRICT_EXEMPT: &str = "orkestra.io/strict-mode-exempt";
 /// Annotation on Katalogs: `true` lets a Katalog that is being deleted go, whatever could not be released.
 pub const ANNOTATION_RELEASE: &str = "orkestra.orkspace.io/release";
 /// Annotation on the Lease of a claim: namespace and name of the Katalog that operates the kind, as `namespace/name`.
@@ -126,6 +133,17 @@ pub fn claim_lease(group: &str, kind: &str) -> String {
 /// The name of the Lease by which an installation shows that it is alive: `installation-<hash>`.
 pub fn installation_lease(installation: &str) -> String {
     format!("installation-{}", short_hash(installation))
+}
+
+/// The name of a policy of the API server: `deny.website.<hash>.orkestra.orkspace.io`. `whole` tells it apart from others of
+/// that purpose and name.
+///
+/// A DNS subdomain of at most 253 bytes; a longer name is cut and ends in a hash of the whole.
+pub fn policy(purpose: &str, whole: &str, name: &str) -> String {
+    cut(
+        format!("{purpose}.{name}.{}.{GROUP}", short_hash(whole)),
+        SUBDOMAIN_BYTES,
+    )
 }
 
 /// Makes a legal label value of `text`: at most 63 bytes of letters, digits, `-`, `_` and `.`, with a

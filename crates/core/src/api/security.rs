@@ -161,7 +161,7 @@ pub enum Operation {
 
 impl Operation {
     /// Returns the word of Kubernetes.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
             Self::Update => "UPDATE",

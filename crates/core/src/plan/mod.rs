@@ -17,6 +17,7 @@ mod api_types;
 mod autoscale;
 mod calls;
 mod capacity;
+pub(crate) mod cel;
 mod chance;
 mod checks;
 mod children;
@@ -70,6 +71,7 @@ pub use admission::{
 pub use api_types::{kind_named, lacks_api_types, only_from_files};
 pub use autoscale::Metric;
 pub use calls::{CallPlan, Piece, Retry, Stage, Token};
+pub use cel::CelRule;
 pub use coerce::Misfit;
 pub use compile::{compile, errors_in_templates, types};
 pub use conversion::{ConversionPlan, ConversionStep};

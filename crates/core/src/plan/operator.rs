@@ -7,7 +7,7 @@ use super::{
     ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType, Schemas,
     SecurityPlan, Stage, StatusPlan, Typed, admission, api_types, autoscale,
     calls::{self, DeclaredCalls},
-    chance, checks, children, cross, describe, ending, enrich, for_each, held,
+    cel, chance, checks, children, cross, describe, ending, enrich, for_each, held,
     imports::{self, Imported},
     kinds, lifecycle, observe,
     reads::{self, Unreadable},
@@ -251,6 +251,7 @@ fn check(
 ) {
     plan.rules.late = rules::are_late(plan);
     admission::settle(at, plan);
+    cel::complete(plan, context.known, resource);
     held::check_order(at, plan);
     let mut typing = Typing::new(at, context.known, resource, plan, context.listed);
     let before = at.count();

@@ -5,7 +5,7 @@ mod order;
 mod values;
 
 use super::{
-    Coerce, CrdVersion, Gate, ImportPlan, Leaf, Library, Moments, OperatorPlan, admission,
+    CelRule, Coerce, CrdVersion, Gate, ImportPlan, Leaf, Library, Moments, OperatorPlan, admission,
     conditions,
     imports::{self, Imported},
     library::{Content, Part},
@@ -99,6 +99,8 @@ pub struct Demand {
     pub gate: Gate,
     /// The moments at which it applies.
     pub moments: Moments,
+    /// The rule as CEL says it, or why it cannot.
+    pub cel: Result<CelRule, Box<str>>,
 }
 
 impl RulesPlan {
@@ -433,6 +435,7 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<D
         warns: *action == Some(RuleAction::Warn),
         gate,
         moments: admission::fires(fires.as_ref()),
+        cel: Err("no schema of the kind is known".into()),
     })
 }
 

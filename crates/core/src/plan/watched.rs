@@ -7,7 +7,7 @@ use crate::{
     api::{CrdEntry, KatalogSpec, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
-    value::Path,
+    value::{Node, Path},
 };
 
 /// The namespaces of Kubernetes and of Orkestra itself: objects of built-in kinds in them are not operated.
@@ -48,6 +48,23 @@ impl Watched {
         };
         !self.restricted.contains(namespace)
             && (self.allowed.is_empty() || self.allowed.contains(namespace))
+    }
+
+    /// True if the selectors select the object.
+    pub fn selects(&self, object: &Node) -> bool {
+        let labels = object.get("metadata").and_then(|meta| meta.get("labels"));
+        let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());
+        let field = |path: &str| {
+            let found = Path::parse(path).ok().and_then(|path| object.at(&path));
+            found.map(|node| node.to_text().into_owned())
+        };
+        self.labels
+            .iter()
+            .all(|(key, value)| label(key) == Some(&**value))
+            && self
+                .fields
+                .iter()
+                .all(|(path, value)| field(path).unwrap_or_default() == **value)
     }
 
     /// Returns the label selector for the API server; `None` selects all.

@@ -309,6 +309,11 @@ impl<'s> Schema<'s> {
         words.is_some_and(|words| words.eq(["string", "number"]))
     }
 
+    /// True if null is valid.
+    pub(crate) fn is_nullable(&self) -> bool {
+        self.flag("nullable")
+    }
+
     /// Returns `type`, or `int-or-string`; `None` if the schema has no type.
     pub(crate) fn type_word(&self) -> Option<&'s str> {
         if self.flag(INT_OR_STRING) {

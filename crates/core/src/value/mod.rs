@@ -33,6 +33,7 @@ pub use key::Key;
 pub use map::Map;
 pub use network::Network;
 pub use node::Node;
+pub(crate) use node::float_text;
 pub use path::{BadPath, Path, Step};
 pub use quantity::{Quantity, QuantityError};
 pub use sieve::Sieve;

@@ -186,6 +186,7 @@ impl<'p> Settling<'p> {
                 warns: _,
                 gate,
                 moments,
+                cel: _,
             } = one;
             let mut moments = moments.clone();
             for gate in [test, present, gate] {

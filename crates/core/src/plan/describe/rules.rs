@@ -76,6 +76,7 @@ fn demand(one: &Demand) -> Node {
         warns,
         gate: when,
         moments,
+        cel: _,
     } = one;
     let demand = [
         ("label", Node::from(&**label)),
