@@ -17,9 +17,29 @@ const SKEW: Duration = Duration::from_mins(5);
 /// # Errors
 /// A host is neither a DNS name nor an IP address.
 pub(crate) fn issue(wanted: &Certificate) -> Result<BTreeMap<&'static str, String>, rcgen::Error> {
-    let name = wanted.common_name.as_deref();
-    let name = name.or_else(|| wanted.hosts.first().map(String::as_str));
-    let mut authority = valid(CertificateParams::default(), wanted);
+    let validity = (wanted.not_before, wanted.not_after);
+    make(wanted.common_name.as_deref(), &wanted.hosts, validity)
+}
+
+/// Issues a certificate of that common name for `hosts`, valid from the first moment to the second.
+///
+/// # Errors
+/// As [`issue`].
+pub(crate) fn issue_for(
+    name: &str,
+    hosts: &[String],
+    validity: (Timestamp, Timestamp),
+) -> Result<BTreeMap<&'static str, String>, rcgen::Error> {
+    make(Some(name), hosts, validity)
+}
+
+fn make(
+    common_name: Option<&str>,
+    hosts: &[String],
+    validity: (Timestamp, Timestamp),
+) -> Result<BTreeMap<&'static str, String>, rcgen::Error> {
+    let name = common_name.or_else(|| hosts.first().map(String::as_str));
+    let mut authority = valid(CertificateParams::default(), validity);
     authority.distinguished_name = called(&format!("authority of {}", name.unwrap_or_default()));
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -27,12 +47,8 @@ pub(crate) fn issue(wanted: &Certificate) -> Result<BTreeMap<&'static str, Strin
     let root = authority.self_signed(&authority_key)?.pem();
     let issuer = Issuer::new(authority, authority_key);
 
-    let mut leaf = valid(CertificateParams::new(wanted.hosts.clone())?, wanted);
-    leaf.distinguished_name = wanted
-        .common_name
-        .as_deref()
-        .map(called)
-        .unwrap_or_default();
+    let mut leaf = valid(CertificateParams::new(hosts.to_vec())?, validity);
+    leaf.distinguished_name = common_name.map(called).unwrap_or_default();
     leaf.use_authority_key_identifier_extension = true;
     leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     leaf.extended_key_usages = vec![
@@ -55,14 +71,17 @@ fn called(name: &str) -> DistinguishedName {
     called
 }
 
-fn valid(mut params: CertificateParams, wanted: &Certificate) -> CertificateParams {
+fn valid(
+    mut params: CertificateParams,
+    (not_before, not_after): (Timestamp, Timestamp),
+) -> CertificateParams {
     let epoch = date_time_ymd(1970, 1, 1);
     let since_epoch = |moment: Timestamp| {
         let seconds = u64::try_from(moment.as_second()).unwrap_or_default();
         Duration::from_secs(seconds)
     };
-    params.not_before = epoch + since_epoch(wanted.not_before).saturating_sub(SKEW);
-    params.not_after = epoch + since_epoch(wanted.not_after);
+    params.not_before = epoch + since_epoch(not_before).saturating_sub(SKEW);
+    params.not_after = epoch + since_epoch(not_after);
     params
 }
 

@@ -19,6 +19,7 @@ mod katalog;
 mod ledger;
 mod let_go;
 mod motifs;
+mod plans;
 mod release;
 mod resting;
 mod revisions;
@@ -46,6 +47,8 @@ pub use self::{
 pub(crate) use self::{
     calls::Resource,
     files::{apply_manifest, manifests, wait_for},
+    katalog::{Examined, examine_katalog, examine_motif},
+    plans::follow_plans,
 };
 use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
 use crate::runtime::context::Context;

@@ -141,7 +141,7 @@ async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &Cancella
 }
 
 /// A Motif's document.
-pub(crate) struct Motif(Arc<Value>);
+pub(crate) struct Motif(pub(super) Arc<Value>);
 
 impl Content for Motif {
     fn new(object: DynamicObject) -> Self {

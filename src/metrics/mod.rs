@@ -13,6 +13,7 @@
 mod calls;
 mod operator;
 mod series;
+mod webhooks;
 
 use std::{
     fmt::{self, Write as _},
@@ -29,6 +30,7 @@ use prometheus::{
 pub use calls::{CallMetrics, CallResult};
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
+pub use webhooks::{Figures, Reviewed, Webhook, WebhookMetrics, WebhookResult};
 
 /// Labels of every series of an operator, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
@@ -273,6 +275,12 @@ process! {
         "Restarts of failed tasks.";
     unreadable_objects: IntGaugeVec, "orkestra_unreadable_objects", [],
         "Watched objects that cannot be decoded completely, counted per watch. The log and an Event name each object.";
+    webhook_requests: IntCounterVec, "orkestra_webhook_requests_total", ["webhook" = webhooks::WEBHOOKS, "result" = webhooks::RESULTS],
+        "Requests of the API server to webhooks. error: the request is not valid, or could not be answered; throttled: too many requests of the same operator waited (429).";
+    webhook_duration: HistogramVec, "orkestra_webhook_duration_seconds", ["webhook" = webhooks::WEBHOOKS],
+        "Duration of a request to a webhook, from its head to the response.";
+    webhook_certificate_end: IntGaugeVec, "orkestra_webhook_certificate_end_seconds", [],
+        "End of the validity of the webhooks' certificate, in seconds since 1970.";
     build_info: IntGaugeVec, "orkestra_build_info", ["version" = &[crate::VERSION]],
         "Always 1; the label is the running version.";
 }
@@ -285,6 +293,8 @@ struct Inner {
     registry: Registry,
     families: Families,
     operators: AllSeries,
+    /// Figures of operators' webhooks.
+    webhooks: webhooks::AllFigures,
     /// Sources that are measured at each scrape.
     measured: Mutex<Vec<Weak<dyn Measured>>>,
 }
@@ -321,6 +331,7 @@ impl Metrics {
             registry,
             families,
             operators: AllSeries::default(),
+            webhooks: webhooks::AllFigures::default(),
             measured: Mutex::default(),
         })))
     }

@@ -8,8 +8,9 @@ use std::{
 };
 
 use orkestra_core::{
-    plan::{KatalogRef, OperatorPlan, Plans},
-    reconcile::autoscale::Figures,
+    plan::{KatalogRef, ObjectKey, OperatorPlan, Plans},
+    reconcile::{autoscale::Figures, sources::Answer},
+    value::Path,
 };
 use tokio::sync::watch;
 
@@ -136,6 +137,15 @@ impl Listed {
     /// Returns the running and the wanted plan, live.
     pub fn plans(&self) -> watch::Receiver<Plans> {
         self.plans.clone()
+    }
+
+    /// Returns the key of a custom resource other than `key` that has that text at the path, as `unique` compares it; none if
+    /// the operator has no records yet.
+    pub fn holder(&self, key: &ObjectKey, path: &Path, text: &str) -> Option<Answer> {
+        let shared = self.shared.upgrade()?;
+        let bound = shared.bound.load_full()?;
+        let is_indexed = bound.plan.reads.unique.contains(path) && bound.crs.readable().is_ok();
+        is_indexed.then(|| shared.uniques.answer(key, path, text))
     }
 
     /// Returns its live status.

@@ -1,4 +1,4 @@
-//! The certificate of HTTPS, from files that are read again when they change.
+//! The certificate of HTTPS: from files that are read again when they change, or one that its owner replaces.
 
 use std::{
     fmt, io,
@@ -58,8 +58,8 @@ pub enum Error {
 pub struct Tls {
     acceptor: TlsAcceptor,
     current: Arc<Current>,
-    certificate: PathBuf,
-    key: PathBuf,
+    /// Certificate and key; none if the owner replaces them.
+    files: Option<(PathBuf, PathBuf)>,
 }
 
 /// The certificate that handshakes use.
@@ -74,7 +74,7 @@ impl ResolvesServerCert for Current {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tls").field(&self.certificate).finish()
+        f.debug_tuple("Tls").field(&self.files).finish()
     }
 }
 
@@ -84,17 +84,44 @@ impl Tls {
     /// # Errors
     /// [`Error`].
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, Error> {
-        let current = Arc::new(Current(ArcSwap::from_pointee(load(certificate, key)?)));
-        let mut config = ServerConfig::builder()
-            .with_no_client_auth()
-            .with_cert_resolver(current.clone());
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self {
-            acceptor: TlsAcceptor::from(Arc::new(config)),
+        let files = (certificate.to_owned(), key.to_owned());
+        Ok(Self::over(load(certificate, key)?, Some(files)))
+    }
+
+    /// HTTPS with a certificate that [`replace`](Self::replace) replaces.
+    pub fn holding(certified: CertifiedKey) -> Self {
+        Self::over(certified, None)
+    }
+
+    fn over(certified: CertifiedKey, files: Option<(PathBuf, PathBuf)>) -> Self {
+        let current = Arc::new(Current(ArcSwap::from_pointee(certified)));
+        Self {
+            acceptor: acceptor(&current, &[HTTP1]),
             current,
-            certificate: certificate.to_owned(),
-            key: key.to_owned(),
-        })
+            files,
+        }
+    }
+
+    /// The protocol name of HTTP/2.
+    pub(super) const HTTP2: &[u8] = b"h2";
+
+    /// The same, and clients may speak HTTP/2.
+    #[must_use]
+    pub fn with_http2(self) -> Self {
+        Self {
+            acceptor: acceptor(&self.current, &[Self::HTTP2, HTTP1]),
+            ..self
+        }
+    }
+
+    /// Uses another certificate for handshakes from now on. Connections stay.
+    pub fn replace(&self, certified: CertifiedKey) {
+        self.current.0.store(Arc::new(certified));
+    }
+
+    /// The certificate of the server, in DER.
+    pub fn certificate(&self) -> Option<CertificateDer<'static>> {
+        self.current.0.load().cert.first().cloned()
     }
 
     /// Reads the files periodically. Errors are logged, and the previous certificate stays.
@@ -112,11 +139,14 @@ impl Tls {
 
     /// Reads the files; returns whether the certificate has changed.
     fn renew(&self) -> Result<bool, Error> {
-        let loaded = load(&self.certificate, &self.key)?;
+        let Some((certificate, key)) = &self.files else {
+            return Ok(false);
+        };
+        let loaded = load(certificate, key)?;
         let is_other = self.current.0.load().cert != loaded.cert;
         if is_other {
-            self.current.0.store(Arc::new(loaded));
-            tracing::info!(file = %self.certificate.display(), "reloaded the certificate");
+            self.replace(loaded);
+            tracing::info!(file = %certificate.display(), "reloaded the certificate");
         }
         Ok(is_other)
     }
@@ -130,6 +160,17 @@ impl Tls {
     }
 }
 
+/// The protocol name of HTTP/1.1.
+const HTTP1: &[u8] = b"http/1.1";
+
+fn acceptor(current: &Arc<Current>, protocols: &[&[u8]]) -> TlsAcceptor {
+    let mut config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_cert_resolver(current.clone());
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
 fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey, Error> {
     let read = |path: &Path| {
         std::fs::read(path).map_err(|source| Error::Read {
@@ -137,18 +178,31 @@ fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey, Error> {
             source,
         })
     };
+    certified(
+        (certificate, &read(certificate)?),
+        (key, &read(key)?),
+    )
+}
+
+/// Reads a certificate with its chain, and its key, each with the path or name that errors name.
+///
+/// # Errors
+/// [`Error`].
+pub fn certified(
+    (certificate, chain): (&Path, &[u8]),
+    (key, private): (&Path, &[u8]),
+) -> Result<CertifiedKey, Error> {
     let pem = |path: &Path, expected| Error::Pem {
         path: path.to_owned(),
         expected,
     };
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(&read(certificate)?)
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<_, _>>()
         .map_err(|_| pem(certificate, "certificates"))?;
     if chain.is_empty() {
         return Err(pem(certificate, "certificates"));
     }
-    let private =
-        PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| pem(key, "a private key"))?;
+    let private = PrivateKeyDer::from_pem_slice(private).map_err(|_| pem(key, "a private key"))?;
     let unusable = |source| Error::Key {
         path: key.to_owned(),
         source,

@@ -64,6 +64,35 @@ fn document_hash(document: &Value, motifs: &Asked) -> String {
     value::hash(&value::Node::from(&data(document, &stored(motifs))))
 }
 
+/// Reads and compiles a Katalog's document; returns the plan, the declaration and the warnings.
+///
+/// # Errors
+/// All problems, including warnings.
+pub(super) fn compile_document(
+    katalog: &KatalogRef,
+    document: &Value,
+    taken: &Taken,
+    schemas: &Schemas,
+) -> Result<(Plan, KatalogSpec, Diagnostics), Diagnostics> {
+    let source = Source::from_object(document)?;
+    let (read, mut found) = read_what_can_be(&source);
+    let Some(read) = read else {
+        return Err(found);
+    };
+    if found.has_errors() {
+        let inside = plan::errors_in_templates(&read, &found, schemas, &taken.library);
+        found.extend(inside);
+        return Err(found);
+    }
+    match plan::compile(katalog, &read.spec, schemas, &taken.library) {
+        Ok((plan, warnings)) => {
+            found.extend(warnings);
+            Ok((plan, read.spec, found))
+        }
+        Err(problems) => Err(problems),
+    }
+}
+
 fn compile(
     katalog: &KatalogRef,
     document: &Value,
@@ -84,23 +113,13 @@ fn compile(
             message: message(problems),
         }
     };
-    let source = Source::from_object(document).map_err(|problems| invalid(&problems))?;
-    let (read, mut found) = read_what_can_be(&source);
-    let Some(read) = read else {
-        return Err(invalid(&found));
-    };
-    if found.has_errors() {
-        let inside = plan::errors_in_templates(&read, &found, schemas, &taken.library);
-        found.extend(inside);
-        return Err(invalid(&found));
-    }
-    for warning in &found {
+    let (plan, spec, warnings) = compile_document(katalog, document, taken, schemas)
+        .map_err(|problems| invalid(&problems))?;
+    for warning in &warnings {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }
-    let (plan, _) = plan::compile(katalog, &read.spec, schemas, &taken.library)
-        .map_err(|problems| invalid(&problems))?;
     Ok(Judged {
-        disabled: disabled(&read.spec, &plan),
+        disabled: disabled(&spec, &plan),
         plan: Arc::new(plan),
         hash: document_hash(document, &taken.asked),
     })

@@ -12,13 +12,14 @@
 mod act;
 mod clear;
 mod declared;
+mod examine;
 mod judge;
 mod judgement;
 mod known;
 mod object;
 mod releases;
 mod report;
-mod taken;
+pub(crate) mod taken;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +40,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{judge::Judged, object::Document, taken::Asked};
+use self::{object::Document, taken::Asked};
 use super::{
     calls::{CallError, Resource},
     claims::Seniority,
@@ -54,7 +55,8 @@ use super::{
 use crate::runtime::context::Context;
 
 pub(crate) use self::{
-    judge::{disabled, kinds_of},
+    examine::{Examined, examine_katalog, examine_motif},
+    judge::{Judged, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
 };

@@ -1,4 +1,4 @@
-//! One connection: TLS if it is enabled, then HTTP/1.1, with its progress reported to its [`Place`].
+//! One connection: TLS if it is enabled, then HTTP/1.1, or HTTP/2 if the certificate's port offers it, with its progress reported to its [`Place`].
 
 use std::{
     convert::Infallible,
@@ -7,14 +7,20 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Response};
 use http_body::{Frame, SizeHint};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
+    service::{Service, service_fn},
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use orkestra_ground::tasks::{self, Task};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -27,6 +33,12 @@ use crate::server::tls::Tls;
 
 /// The longest head of a request, in bytes.
 const HEAD_BYTES: usize = 32 * 1024;
+/// The most concurrent streams of an HTTP/2 connection: the API server itself permits that many.
+const STREAMS: u32 = 100;
+/// The interval of the pings of an HTTP/2 connection, which find a peer that is gone.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// How long the requests of an HTTP/2 connection that is closed may take.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The address of the client; an extension of each request that came over a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,30 +57,117 @@ pub(super) async fn run(
         stream,
         place: place.clone(),
     };
+    let leave = stop.child_token();
     let work = async {
+        let speech = (limits.keep_alive, leave.clone());
         let Some(tls) = tls else {
-            return speak(io, &place, limits.keep_alive, router, stop).await;
+            return speak(io, &place, router, speech).await;
         };
         match tls.accept(io).await {
-            Ok(io) => speak(io, &place, limits.keep_alive, router, stop).await,
+            Ok(io) if io.get_ref().1.alpn_protocol() == Some(Tls::HTTP2) => {
+                speak_in_streams(io, &place, router, leave.clone()).await;
+            }
+            Ok(io) => speak(io, &place, router, speech).await,
             Err(error) => tracing::debug!(%error, "TLS handshake failed"),
         }
     };
+    tokio::pin!(work);
     tokio::select! {
-        () = work => {}
-        why = place.until_closed(&limits) => tracing::debug!(peer = %place.peer, why, "connection closed"),
+        () = work.as_mut() => {}
+        why = place.until_closed(&limits) => {
+            tracing::debug!(peer = %place.peer, why, "connection closed");
+            if place.is_closed_gently() {
+                leave.cancel();
+                let _ = tokio::time::timeout(FAREWELL, work).await;
+            }
+        }
     }
 }
 
+/// HTTP/1.1.
 async fn speak(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     place: &Arc<Place>,
-    keep_alive: bool,
     router: Router,
-    stop: CancellationToken,
+    (keep_alive, leave): (bool, CancellationToken),
 ) {
-    let peer = Peer(place.peer);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let connection = http1::Builder::new()
+        .keep_alive(keep_alive)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(io), service(place, router));
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = leave.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    note(ended);
+}
+
+/// HTTP/2.
+async fn speak_in_streams(
+    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    place: &Arc<Place>,
+    router: Router,
+    leave: CancellationToken,
+) {
+    place.has_streams();
+    let head_bytes = u32::try_from(HEAD_BYTES).unwrap_or(u32::MAX);
+    let connection = http2::Builder::new(Streams)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(head_bytes)
+        .keep_alive_interval(PING_EVERY)
+        .serve_connection(TokioIo::new(io), service(place, router));
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = leave.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    note(ended);
+}
+
+/// Starts the streams of an HTTP/2 connection.
+#[derive(Clone)]
+struct Streams;
+
+impl<F> hyper::rt::Executor<F> for Streams
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, stream: F) {
+        let stream = async {
+            stream.await;
+        };
+        drop(tasks::named(Task::HttpConnection, "").start(stream));
+    }
+}
+
+fn note(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended early");
+    }
+}
+
+/// Returns the service of a connection: the router, with the requests reported to the connection's place.
+fn service(
+    place: &Arc<Place>,
+    router: Router,
+) -> impl Service<
+    Request<Incoming>,
+    Response = Response<Body>,
+    Error = Infallible,
+    Future: Send + 'static,
+> + Send
++ 'static {
+    let (peer, place) = (Peer(place.peer), place.clone());
+    service_fn(move |request: Request<Incoming>| {
         let (router, working) = (router.clone(), Working::begin(place.clone()));
         async move {
             let mut request = request.map(Body::new);
@@ -82,22 +181,7 @@ async fn speak(
             });
             Ok::<_, Infallible>(answer)
         }
-    });
-    let connection = http1::Builder::new()
-        .keep_alive(keep_alive)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(io), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "connection ended early");
-    }
+    })
 }
 
 /// Marks a request as in progress until it is dropped.

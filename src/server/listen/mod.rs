@@ -58,6 +58,16 @@ impl Limits {
         stall: Duration::from_secs(10),
         keep_alive: true,
     };
+    /// For webhooks. Idle connections are kept longer than the API server keeps them, which closes its own after 90 s: a
+    /// connection that is closed while it sends a request loses the request.
+    pub const WEBHOOKS: Self = Self {
+        connections: 256,
+        head: Duration::from_secs(10),
+        idle: Duration::from_mins(5),
+        answer: Duration::from_secs(30),
+        stall: Duration::from_secs(10),
+        keep_alive: true,
+    };
     /// For probes: the kubelet opens a connection for each.
     pub const PROBES: Self = Self {
         connections: 64,

@@ -41,6 +41,10 @@ struct Progress {
     idle_since: Instant,
     /// Since when the peer accepts no byte.
     stalled_since: Option<Instant>,
+    /// Requests in progress: several, if the connection has streams.
+    active: usize,
+    /// Whether requests are streams of one connection: between them, bytes are not the head of a request.
+    streams: bool,
 }
 
 /// A connection's place in its port's [`Room`]; released when it is dropped.
@@ -132,6 +136,8 @@ impl Room {
                 since: now,
                 idle_since: now,
                 stalled_since: None,
+                active: 0,
+                streams: false,
             }),
             closed: CancellationToken::new(),
         });
@@ -167,7 +173,7 @@ impl Place {
     /// Records bytes from the peer.
     pub(super) fn received(&self) {
         let mut progress = self.state.progress();
-        if progress.phase == Phase::Waiting {
+        if progress.phase == Phase::Waiting && !progress.streams {
             (progress.phase, progress.since) = (Phase::Head, Instant::now());
         }
     }
@@ -185,14 +191,29 @@ impl Place {
     /// Records that the head of a request is complete.
     pub(super) fn begin(&self) {
         let mut progress = self.state.progress();
+        progress.active += 1;
         (progress.phase, progress.since) = (Phase::Answering, Instant::now());
+    }
+
+    /// Records that requests are streams of this connection, as in HTTP/2.
+    pub(super) fn has_streams(&self) {
+        self.state.progress().streams = true;
+    }
+
+    /// True if requests are streams of this connection: it is closed with a farewell.
+    pub(super) fn is_closed_gently(&self) -> bool {
+        self.state.progress().streams
     }
 
     /// Records that the response is complete.
     pub(super) fn end(&self) {
         let now = Instant::now();
         let mut progress = self.state.progress();
-        (progress.phase, progress.since, progress.idle_since) = (Phase::Waiting, now, now);
+        progress.active = progress.active.saturating_sub(1);
+        progress.since = now;
+        if progress.active == 0 {
+            (progress.phase, progress.idle_since) = (Phase::Waiting, now);
+        }
     }
 
     /// True if another connection has taken the place.

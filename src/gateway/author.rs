@@ -1,0 +1,171 @@
+//! The permissions of a Katalog's author: nobody gets permissions through a Katalog that they do not have.
+//!
+//! Source: Kubernetes API reference, `SubjectAccessReview v1 authorization`.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt as _, stream};
+use http::Request;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use orkestra_cluster::client::flow::Share;
+use orkestra_core::admission::Right;
+
+use super::review::User;
+
+const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+/// The most reviews at a time for one Katalog.
+const AT_ONCE: usize = 16;
+/// The most permissions that a message names.
+const MOST_NAMED: usize = 5;
+
+/// Whether authors are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum AuthorCheck {
+    /// A Katalog that needs more is refused
+    #[default]
+    Enforce,
+    /// The author is warned
+    Warn,
+    /// Authors are not checked
+    Off,
+}
+
+/// Asks the API server for permissions.
+#[derive(Clone)]
+pub(super) struct Authors {
+    client: kube::Client,
+    share: Share,
+}
+
+impl Authors {
+    /// Sends reviews through `client`, with their own account in flow control.
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            share: Share::new("webhooks"),
+        }
+    }
+
+    /// Returns the permissions among `rights` that the user does not have.
+    ///
+    /// # Errors
+    /// The API server did not answer, or does not permit reviews.
+    pub(super) async fn missing(
+        &self,
+        user: &User,
+        rights: BTreeSet<Right>,
+    ) -> Result<Vec<Right>, String> {
+        // An administrator has all: one request answers for every permission.
+        let everything = Right {
+            namespace: None,
+            group: "*".to_owned(),
+            resource: "*".to_owned(),
+            subresource: String::new(),
+            name: None,
+            verb: "*".to_owned(),
+        };
+        if rights.is_empty() || self.has(user, &everything).await? {
+            return Ok(Vec::new());
+        }
+        let asked = stream::iter(rights).map(|right| async {
+            let has = self.has(user, &right).await?;
+            Ok::<_, String>((!has).then_some(right))
+        });
+        let mut answers = asked.buffer_unordered(AT_ONCE);
+        let mut missing = Vec::new();
+        while let Some(answer) = answers.next().await {
+            missing.extend(answer?);
+        }
+        missing.sort();
+        Ok(missing)
+    }
+
+    async fn has(&self, user: &User, right: &Right) -> Result<bool, String> {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: text(&user.username),
+                groups: Some(user.groups.clone()),
+                uid: text(&user.uid),
+                extra: Some(user.extra.clone()),
+                resource_attributes: Some(ResourceAttributes {
+                    namespace: right.namespace.clone(),
+                    group: Some(right.group.clone()),
+                    resource: Some(right.resource.clone()),
+                    subresource: text(&right.subresource),
+                    name: right.name.clone(),
+                    verb: Some(right.verb.clone()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let body = serde_json::to_vec(&review).map_err(|error| error.to_string())?;
+        let request = Request::post(PATH)
+            .header("content-type", "application/json")
+            .extension(self.share.clone())
+            .body(body)
+            .map_err(|error| error.to_string())?;
+        let answer = self.client.request::<SubjectAccessReview>(request).await;
+        let status = answer.map_err(|error| match error {
+            kube::Error::Api(status) => {
+                format!("the API server refused to review it: {}", status.message)
+            }
+            error => {
+                tracing::warn!(%error, "review failed");
+                "the API server did not answer".to_owned()
+            }
+        })?;
+        let status = status.status.unwrap_or_default();
+        Ok(status.allowed && status.denied != Some(true))
+    }
+}
+
+/// Returns the message about permissions that the user does not have.
+pub(super) fn message(user: &User, missing: &[Right]) -> String {
+    let named: Vec<String> = missing
+        .iter()
+        .take(MOST_NAMED)
+        .map(ToString::to_string)
+        .collect();
+    let more = match missing.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!(
+        "user `{}` cannot grant permissions that they do not have: {}{more}",
+        user.username,
+        named.join("; ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_permissions_are_named_and_the_others_counted() {
+        let right = |name: usize| Right {
+            namespace: Some("shop".to_owned()),
+            group: "apps".to_owned(),
+            resource: format!("kind{name}"),
+            subresource: String::new(),
+            name: None,
+            verb: "create".to_owned(),
+        };
+        let user = User {
+            username: "jane".to_owned(),
+            ..User::default()
+        };
+        let rights: Vec<Right> = (0..7).map(right).collect();
+        let one = message(&user, &rights[..1]);
+        assert_eq!(
+            one,
+            "user `jane` cannot grant permissions that they do not have: create kind0.apps in namespace shop"
+        );
+        assert!(message(&user, &rights).ends_with("kind4.apps in namespace shop; and 2 more"));
+    }
+}

@@ -1,0 +1,271 @@
+//! The certificates of the webhooks, as replicas share them in a Secret: pure.
+//!
+//! ```text
+//!  issued ── two thirds of life ──► next one prepared, both authorities trusted ── configurations have both ──► next one serves
+//! ```
+//!
+//! Each certificate has an authority of its own, whose key is not kept.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use jiff::Timestamp;
+use orkestra_core::value::Node;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A certificate with its key and authority, in PEM.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
+    pub(super) authority: String,
+    pub(super) hosts: Vec<String>,
+    pub(super) issued: Timestamp,
+    pub(super) expires: Timestamp,
+}
+
+/// The content of the Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    /// The certificate that serves.
+    pub(super) serving: Pair,
+    /// The one that serves next, once its authority is trusted everywhere.
+    pub(super) next: Option<Pair>,
+    /// The authorities of earlier certificates that may still serve in another replica.
+    pub(super) earlier: Vec<(String, Timestamp)>,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing until that time.
+    Wait(Timestamp),
+    /// A certificate is to be prepared.
+    Prepare,
+    /// The next certificate is to serve.
+    Promote,
+    /// The certificate is not valid any more: another one is to serve at once.
+    Replace,
+}
+
+/// The parts of the Secret that Kubernetes and people read.
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+const AUTHORITIES: &str = "ca.crt";
+/// The whole content, as JSON.
+const STATE: &str = "state.json";
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    serving: Pair,
+    #[serde(default)]
+    next: Option<Pair>,
+    #[serde(default)]
+    earlier: Vec<(String, Timestamp)>,
+}
+
+impl Pair {
+    fn life(&self) -> Duration {
+        let life = self.expires.duration_since(self.issued);
+        life.try_into().unwrap_or_default()
+    }
+
+    fn covers(&self, hosts: &[String]) -> bool {
+        hosts.iter().all(|host| self.hosts.contains(host))
+    }
+
+    /// Two thirds of its life.
+    fn renewal(&self) -> Timestamp {
+        self.issued
+            .checked_add(self.life() * 2 / 3)
+            .unwrap_or(self.expires)
+    }
+}
+
+impl Keys {
+    /// The first certificate.
+    pub(super) fn first(pair: Pair) -> Self {
+        Self {
+            serving: pair,
+            next: None,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// Returns the next step. `trusted_since` is when all configurations had this state's authorities.
+    pub(super) fn step(
+        &self,
+        hosts: &[String],
+        now: Timestamp,
+        trusted_since: Option<Timestamp>,
+    ) -> Step {
+        if now >= self.serving.expires {
+            return Step::Replace;
+        }
+        let Some(next) = &self.next else {
+            let renewal = self.serving.renewal();
+            return if now >= renewal || !self.serving.covers(hosts) {
+                Step::Prepare
+            } else {
+                Step::Wait(renewal)
+            };
+        };
+        let grace = grace(next.life());
+        let at = trusted_since.and_then(|since| since.checked_add(grace).ok());
+        match at {
+            Some(at) if now >= at => Step::Promote,
+            Some(at) => Step::Wait(at.min(self.serving.expires)),
+            None => Step::Wait(self.serving.expires),
+        }
+    }
+
+    /// Adds a certificate that will serve next.
+    #[must_use]
+    pub(super) fn with_next(mut self, pair: Pair, now: Timestamp) -> Self {
+        self.earlier.retain(|(_, expires)| *expires > now);
+        self.next = Some(pair);
+        self
+    }
+
+    /// Lets the next certificate serve; the authority of the previous one stays trusted.
+    #[must_use]
+    pub(super) fn promoted(mut self) -> Self {
+        if let Some(next) = self.next.take() {
+            let before = std::mem::replace(&mut self.serving, next);
+            self.earlier.push((before.authority, before.expires));
+        }
+        self
+    }
+
+    /// Returns the trusted authorities in PEM.
+    pub(super) fn authorities(&self) -> String {
+        let next = self.next.iter().map(|pair| pair.authority.as_str());
+        let earlier = self.earlier.iter().map(|(authority, _)| authority.as_str());
+        std::iter::once(self.serving.authority.as_str())
+            .chain(next)
+            .chain(earlier)
+            .collect()
+    }
+
+    /// Returns the `data` of the Secret.
+    pub(super) fn data(&self) -> Value {
+        let state = State {
+            serving: self.serving.clone(),
+            next: self.next.clone(),
+            earlier: self.earlier.clone(),
+        };
+        let state = serde_json::to_string(&state).unwrap_or_default();
+        let encode = |text: &str| STANDARD.encode(text);
+        json!({
+            CERTIFICATE: encode(&self.serving.certificate),
+            KEY: encode(&self.serving.key),
+            AUTHORITIES: encode(&self.authorities()),
+            STATE: encode(&state),
+        })
+    }
+
+    /// Reads a Secret; none if it has another content.
+    pub(super) fn read(secret: &Node) -> Option<Self> {
+        let state = secret.get("data")?.get(STATE)?.as_str()?;
+        let state = STANDARD.decode(state).ok()?;
+        let state: State = serde_json::from_slice(&state).ok()?;
+        Some(Self {
+            serving: state.serving,
+            next: state.next,
+            earlier: state.earlier,
+        })
+    }
+}
+
+/// How long all API servers have to take over authorities that were written.
+fn grace(life: Duration) -> Duration {
+    (life / 20).clamp(Duration::from_secs(1), Duration::from_secs(30))
+}
+
+/// Issues a certificate for `hosts`, valid from `now` for `life`.
+///
+/// # Errors
+/// A host is neither a DNS name nor an IP address.
+pub(super) fn issue(
+    hosts: &[String],
+    now: Timestamp,
+    life: Duration,
+) -> Result<Pair, rcgen::Error> {
+    let expires = now.checked_add(life).unwrap_or(Timestamp::MAX);
+    let mut parts: BTreeMap<&str, String> =
+        crate::certificates::issue_for("orkestra-webhooks", hosts, (now, expires))?;
+    let mut part = |name: &str| parts.remove(name).unwrap_or_default();
+    Ok(Pair {
+        certificate: part(CERTIFICATE),
+        key: part(KEY),
+        authority: part(AUTHORITIES),
+        hosts: hosts.to_vec(),
+        issued: now,
+        expires,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFE: Duration = Duration::from_secs(3000);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_770_000_000 + second).unwrap()
+    }
+
+    fn hosts(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn pair(second: i64) -> Pair {
+        issue(&hosts(&["a.b.svc"]), at(second), LIFE).unwrap()
+    }
+
+    #[test]
+    fn the_next_certificate_serves_only_once_its_authority_is_trusted() {
+        let wanted = hosts(&["a.b.svc"]);
+        let keys = Keys::first(pair(0));
+        assert_eq!(keys.step(&wanted, at(1999), None), Step::Wait(at(2000)));
+        assert_eq!(keys.step(&wanted, at(2000), Some(at(0))), Step::Prepare);
+        let keys = keys.with_next(pair(2000), at(2000));
+        let both = keys.authorities();
+        assert!(both.contains(&keys.serving.authority));
+        assert!(both.contains(&keys.next.as_ref().unwrap().authority));
+        assert_eq!(keys.step(&wanted, at(2100), None), Step::Wait(at(3000)));
+        // A twentieth of its life is too long: half a minute is enough.
+        let trusted = Some(at(2100));
+        assert_eq!(keys.step(&wanted, at(2129), trusted), Step::Wait(at(2130)));
+        assert_eq!(keys.step(&wanted, at(2130), trusted), Step::Promote);
+        let before = keys.serving.clone();
+        let keys = keys.promoted();
+        assert!(keys.authorities().contains(&before.authority));
+        assert_eq!(keys.serving.issued, at(2000));
+        // The authority of a certificate that has expired is not trusted any more.
+        let keys = keys.with_next(pair(4000), at(4000));
+        assert!(!keys.authorities().contains(&before.authority));
+    }
+
+    #[test]
+    fn an_expired_certificate_is_replaced_at_once_and_another_host_needs_another_one() {
+        let keys = Keys::first(pair(0));
+        let wanted = hosts(&["a.b.svc", "c.b.svc"]);
+        assert_eq!(keys.step(&wanted, at(1), None), Step::Prepare);
+        assert_eq!(keys.step(&wanted, at(3000), None), Step::Replace);
+        let prepared = keys.with_next(pair(2000), at(2000));
+        assert_eq!(prepared.step(&wanted, at(3000), None), Step::Replace);
+    }
+
+    #[test]
+    fn a_secret_is_read_as_it_was_written_and_a_strange_one_is_not() {
+        let keys = Keys::first(pair(0)).with_next(pair(10), at(10)).promoted();
+        let secret = Node::from(&json!({ "data": keys.data() }));
+        assert_eq!(Keys::read(&secret), Some(keys));
+        for strange in [json!({}), json!({ "data": { STATE: "!" } }), json!({ "data": { STATE: "e30=" } })] {
+            assert_eq!(Keys::read(&Node::from(&strange)), None);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Admission of Katalogs, Komposers and Motifs: what `ork validate` would say, and the permissions of the author.
+
+use std::collections::BTreeSet;
+
+use kube::api::DynamicObject;
+use orkestra_core::{
+    admission::{denial, rights, warnings},
+    api::Operation,
+    diagnostics::Severity,
+    value::Node,
+};
+
+
+use super::{
+    Gateway,
+    author::{self, AuthorCheck},
+    review::{Admission, Answer, User},
+};
+use crate::meta::{Examined, examine_katalog, examine_motif};
+
+/// The message for an error of the compiler itself.
+const PANICKED: &str = "internal error: the compiler failed; please report it";
+
+/// Judges an object of our own kinds that is being written.
+pub(super) async fn review(gateway: &Gateway, request: &Admission) -> Answer {
+    let is_write = matches!(
+        request.operation(),
+        Some(Operation::Create | Operation::Update)
+    );
+    if !is_write || !request.sub_resource.is_empty() {
+        return Answer::default();
+    }
+    let (object, old) = match (request.object(), request.old_object()) {
+        (Ok(object), Ok(old)) => (object, old),
+        (Err(error), _) | (_, Err(error)) => return Answer::denied(error.to_string()),
+    };
+    if let Some(why) = changed_identity(&old, &object) {
+        return Answer::denied(why);
+    }
+    let Ok(object) = serde_json::from_value::<DynamicObject>(object.to_json()) else {
+        return Answer::denied("the object has no valid metadata");
+    };
+    let context = &gateway.context;
+    let examined = match request.kind.kind.as_str() {
+        "Katalog" => examine_katalog(context, object).await,
+        "Motif" => examine_motif(context, &object).await,
+        // Other kinds of the group are judged by their own controllers.
+        _ => return Answer::default(),
+    };
+    match examined {
+        Ok(examined) => verdict(gateway, &request.user_info, &examined).await,
+        Err(error) => Answer::denied(format!("cannot read what the document refers to: {error}")),
+    }
+}
+
+async fn verdict(gateway: &Gateway, user: &User, examined: &Examined) -> Answer {
+    if examined.panicked {
+        return Answer::denied(PANICKED);
+    }
+    if let Some(message) = denial(&examined.problems) {
+        return Answer::denied(message);
+    }
+    let is_warning = |problem: &&_| {
+        let problem: &orkestra_core::diagnostics::Diagnostic = problem;
+        problem.severity == Severity::Warning
+    };
+    let mut answer = Answer {
+        warnings: warnings(examined.problems.iter().filter(is_warning)),
+        ..Answer::default()
+    };
+    if gateway.options.author_check == AuthorCheck::Off || user.username == gateway.options.user {
+        return answer;
+    }
+    let needed: BTreeSet<_> = examined.plans.iter().flat_map(rights).collect();
+    let message = match gateway.authors.missing(user, needed).await {
+        Ok(missing) if missing.is_empty() => return answer,
+        Ok(missing) => author::message(user, &missing),
+        Err(why) => format!("cannot check the permissions of user `{}`: {why}", user.username),
+    };
+    if gateway.options.author_check == AuthorCheck::Enforce {
+        return Answer::denied(message);
+    }
+    answer.warnings.push(message);
+    answer
+}
+
+/// Returns why an update changes what an object is: an entry keeps its kind, or its custom resources would be abandoned.
+fn changed_identity(old: &Node, new: &Node) -> Option<String> {
+    let crds = |node: &Node| node.get("spec").and_then(|spec| spec.get("crds")).cloned();
+    let (old, new) = (crds(old)?, crds(new)?);
+    let (old, new) = (old.as_map()?.clone(), new.as_map()?.clone());
+    old.iter().find_map(|(name, before)| {
+        let (before, after) = (kind(before)?, kind(new.get(name)?)?);
+        (before != after).then(|| {
+            format!(
+                "spec.crds.{name}.apiTypes: the entry operates {before}, and its kind cannot change to {after}: add an entry of another name"
+            )
+        })
+    })
+}
+
+/// Returns the kind that an entry declares, as `Kind.group`.
+fn kind(entry: &Node) -> Option<String> {
+    let types = entry.get("apiTypes")?;
+    let text = |field: &str| types.get(field).and_then(Node::as_str);
+    Some(format!("{}.{}", text("kind")?, text("group")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn katalog(types: &Value) -> Node {
+        Node::from(&json!({ "spec": { "crds": { "pond": { "apiTypes": types } } } }))
+    }
+
+    #[test]
+    fn an_entry_keeps_its_kind_and_may_change_its_version() {
+        let pond = json!({ "group": "water.example", "version": "v1", "kind": "Pond" });
+        let newer = json!({ "group": "water.example", "version": "v2", "kind": "Pond" });
+        let lake = json!({ "group": "water.example", "version": "v1", "kind": "Lake" });
+        assert_eq!(changed_identity(&katalog(&pond), &katalog(&newer)), None);
+        assert_eq!(changed_identity(&Node::Null, &katalog(&pond)), None);
+        let why = changed_identity(&katalog(&pond), &katalog(&lake)).unwrap();
+        assert!(why.contains("Lake.water.example"), "{why}");
+        let other = Node::from(&json!({ "spec": { "crds": { "lake": { "apiTypes": lake } } } }));
+        assert_eq!(changed_identity(&katalog(&pond), &other), None);
+        for odd in [json!(null), json!({ "spec": { "crds": [] } }), json!(7)] {
+            assert_eq!(changed_identity(&Node::from(&odd), &katalog(&pond)), None);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Deletions that an annotation lets pass in spite of a protection: the policy that protects refuses all others, and this
+//! records those.
+
+use orkestra_core::value::Node;
+
+use super::{
+    Gateway,
+    review::{Admission, Answer},
+};
+use crate::events::{Event, ObjectReference, Severity};
+
+/// The reason of the Event.
+const OVERRIDDEN: &str = "DeletionProtectionOverridden";
+
+/// Records the deletion of a protected object as an Event, and lets it pass.
+pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
+    let old = request.old_object().unwrap_or_default();
+    if request.is_dry_run() || request.operation != "DELETE" {
+        return Answer::default();
+    }
+    let text = |field: &str| {
+        let metadata = old.get("metadata")?;
+        metadata.get(field).and_then(Node::as_str).map(str::to_owned)
+    };
+    let api_version = if request.kind.group.is_empty() {
+        request.kind.version.clone()
+    } else {
+        format!("{}/{}", request.kind.group, request.kind.version)
+    };
+    let user = &request.user_info.username;
+    gateway.context.events.publish(Event {
+        regarding: ObjectReference {
+            api_version: Some(api_version),
+            kind: Some(request.kind.kind.clone()),
+            name: Some(request.name.clone()),
+            namespace: text("namespace"),
+            uid: text("uid"),
+            ..ObjectReference::default()
+        },
+        severity: Severity::Warning,
+        reason: OVERRIDDEN,
+        note: format!("user `{user}` deletes it in spite of its protection: its annotation permits that"),
+    });
+    Answer::default()
+}
