@@ -9,13 +9,18 @@
 //! composition (`useKomposer`) asks for further artifacts: the caller answers and merges again, until nothing is missing.
 
 mod artifact;
+mod assemble;
+mod blocks;
+mod composition;
+mod includes;
 mod merge;
 mod reference;
 mod request;
 mod resolved;
 
 pub use artifact::{Artifact, Artifacts, Fetched, Verified, is_digest};
-pub use merge::{Composition, Merged, merge};
+pub use composition::Composition;
+pub use merge::{Merged, merge};
 pub use reference::{BadReference, OciReference};
 pub use request::{Base, Place, Request, RequestKind};
 pub use resolved::{Resolved, SourceRecord};
