@@ -20,6 +20,7 @@
 pub mod admission;
 pub mod api;
 pub mod conversion;
+pub mod compose;
 pub mod cron;
 pub mod decode;
 pub mod diagnostics;

@@ -5,11 +5,11 @@ mod loss;
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Coerce, CrdShape, CrdVersion, FieldType, GroupKind, OperatorPlan, SecurityPlan, Tree,
-    operator::Context, reads::CR_ROOTS,
+    Coerce, CrdShape, CrdVersion, FieldType, GroupKind, OperatorPlan, Schemas, SecurityPlan, Tree,
+    reads::CR_ROOTS,
 };
 use crate::{
-    api::{Conversion, ConversionPath},
+    api::{Conversion, ConversionPath, CrdEntry},
     diagnostics::Code,
     resources::scope::At,
     value::{Key, Node, Path, Step},
@@ -73,26 +73,23 @@ impl ConversionPlan {
     }
 }
 
-/// Compiles the conversions that entries declare, one for each kind.
-pub(crate) fn compile(
-    root: &At<'_>,
-    context: &Context<'_>,
+/// Compiles the conversions that entries declare, one for each kind. `entry_at` returns the place of an entry, with the names
+/// that its templates may use.
+pub(crate) fn compile<'a>(
+    entries: &BTreeMap<String, CrdEntry>,
+    entry_at: impl Fn(&str) -> Option<At<'a>>,
     operators: &[OperatorPlan],
+    schemas: &Schemas,
     security: &SecurityPlan,
 ) -> Box<[Arc<ConversionPlan>]> {
     let mut plans: BTreeMap<GroupKind, ConversionPlan> = BTreeMap::new();
     let mut participants = Vec::new();
     for operator in operators {
-        let Some(declared) = context
-            .spec
-            .crds
-            .get(&operator.name)
-            .and_then(|entry| entry.conversion.as_ref())
-        else {
+        let declared = (entries.get(&operator.name)).and_then(|entry| entry.conversion.as_ref());
+        let Some((declared, at)) = declared.zip(entry_at(&operator.name)) else {
             continue;
         };
-        let at = root.field("crds").field(&operator.name).field("conversion");
-        let at = at.with(context.lexicon);
+        let at = at.field("conversion");
         let kind = operator.resource.group_kind();
         if declared.participant == Some(true) {
             if !declared.paths.is_empty() {
@@ -112,7 +109,7 @@ pub(crate) fn compile(
                 "set it to `true`",
             );
         }
-        let shape = context.known.schemas.kind(&kind);
+        let shape = schemas.kind(&kind);
         let Some(plan) = of_entry(&at, declared, operator, shape) else {
             continue;
         };

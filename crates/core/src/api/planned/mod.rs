@@ -8,7 +8,6 @@ mod box_;
 mod calls;
 mod entry;
 mod gate;
-pub(crate) mod komposer;
 mod security;
 mod workloads;
 
@@ -16,5 +15,5 @@ pub(crate) use box_::{BoxLater, QueueLater};
 pub(crate) use calls::{CallLater, CrossLater};
 pub(crate) use entry::{DeprecationLater, EntryLater};
 pub(crate) use gate::{ConditionLater, ControlLater, CustomLater};
-pub(crate) use security::SpecLater;
+pub(crate) use security::{KomposerLater, SpecLater};
 pub(crate) use workloads::ReplicaSetLater;
