@@ -23,7 +23,6 @@ use orkestra_registry::{
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 use super::Failure;
-use crate::external;
 
 /// How registries are called.
 #[derive(Debug, clap::Args)]
@@ -88,7 +87,8 @@ impl Registry {
             roots,
             keychain,
             limits: Limits::default(),
-            closed: external::kind_of_address,
+            closed: orkestra_guard::kind_of_address,
+            dial: None,
         }))
     }
 }
