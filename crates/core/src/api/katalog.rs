@@ -21,6 +21,7 @@ use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
 use super::setup::Setup;
 use super::shape::Shape;
+use super::sources::Sources;
 use super::status::KatalogStatus;
 use super::targets::AllowedTarget;
 
@@ -85,6 +86,10 @@ pub struct KatalogSpec {
     /// How mature the Katalog is, and whether another one replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<KatalogLifecycle>,
+    /// Where further Katalogs come from; their operators run beside those of `crds`. An entry of `crds` with the name of one of
+    /// them overrides it, as in a Komposer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Sources>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
