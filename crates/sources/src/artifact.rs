@@ -2,50 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use serde::{Deserialize, Serialize};
-
-/// The documents of one source at one revision.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Artifact {
-    /// Where it was fetched from, as shown in messages: without credentials, and without the value of a variable. For a file on
-    /// disk, its path as messages show it.
-    pub url: String,
-    /// The revision: a tag, `branch@commit`, the version of a chart; empty if there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub revision: String,
-    /// The digest of the content: `sha256:` and 64 hexadecimal digits.
-    pub digest: String,
-    /// The documents, in order.
-    pub documents: Vec<Fetched>,
-    /// The result of verifying signatures.
-    #[serde(default)]
-    pub verified: Verified,
-}
-
-/// One file of an artifact.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fetched {
-    /// Its path in the artifact, such as `katalog.yaml` or `motifs/reeds.yaml`; the key of a `ConfigMap`; the name of a Katalog
-    /// of the cluster. Empty if the artifact is one file, whose `url` says everything.
-    pub name: String,
-    /// The content.
-    pub text: String,
-}
-
-/// The result of verifying the signatures of an artifact.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Verified {
-    /// No signature was required.
-    #[default]
-    NotRequired,
-    /// Signed by this key or identity.
-    By(String),
-    /// Required by a policy that only warns, and missing or wrong: the reason.
-    Warned(String),
-}
-
+pub use orkestra_core::compose::{Artifact, Fetched, Verified};
 
 /// Returns the digest of documents: of its text for one, else of the lines that `sha256sum` prints for them.
 pub(crate) fn digest(documents: &[Fetched]) -> String {

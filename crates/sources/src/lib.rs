@@ -22,6 +22,7 @@ mod http;
 mod limits;
 mod policy;
 mod registry;
+mod request;
 mod source;
 
 pub use artifact::{Artifact, Fetched, Verified};
@@ -30,4 +31,5 @@ pub use error::Error;
 pub use fetcher::{Fetcher, Options};
 pub use limits::Limits;
 pub use policy::{BadPolicy, Policy, Trust};
+pub use request::{NoSecrets, Secret, Secrets};
 pub use source::{Document, Pin, Source, ValuesFile};

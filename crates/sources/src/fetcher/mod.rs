@@ -12,7 +12,7 @@ use std::{
 };
 
 use orkestra_ground::tasks::{self, Task};
-use orkestra_guard::{Dialler, Guard, Resolver, Target, kind_of_address};
+use orkestra_guard::{Dialler, Guard, Resolver, Target, Variables, kind_of_address};
 use orkestra_registry::{
     self as registries, Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Keychain, Reference, Repository,
 };
@@ -46,6 +46,8 @@ pub struct Options {
     pub resolver: Resolver,
     /// Trusted certificates in addition to those of the machine.
     pub roots: Vec<CertificateDer<'static>>,
+    /// Environment variables that sources may use.
+    pub variables: Variables,
     /// Required signatures.
     pub policy: Policy,
     /// Uses plain HTTP for every registry; one on a loopback address is called so anyway if it does not speak TLS.
@@ -69,6 +71,7 @@ impl Options {
             guard,
             resolver: Resolver::system(),
             roots: Vec::new(),
+            variables: Variables::default(),
             policy: Policy::default(),
             plain_http: false,
             keychain: Keychain::anonymous(),
@@ -87,6 +90,7 @@ pub struct Fetcher(Arc<Inner>);
 struct Inner {
     http: Http,
     roots: Vec<CertificateDer<'static>>,
+    variables: Variables,
     policy: Policy,
     plain_http: bool,
     keychain: Keychain,
@@ -118,6 +122,7 @@ impl Fetcher {
             guard,
             resolver,
             roots,
+            variables,
             policy,
             plain_http,
             keychain,
@@ -133,6 +138,7 @@ impl Fetcher {
                 limits,
             },
             roots,
+            variables,
             policy,
             plain_http,
             keychain,
@@ -211,6 +217,18 @@ impl Fetcher {
             (None, None) => return Err(Error::Ended(name(source))),
         };
         Ok(artifact)
+    }
+
+    pub(crate) fn variables(&self) -> &Variables {
+        &self.0.variables
+    }
+
+    pub(crate) fn katalogs(&self) -> &str {
+        &self.0.katalogs
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.0.local
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
@@ -425,7 +443,7 @@ fn same(job: Job<'_>, digest: &str, state: &State) -> Option<Known> {
     })
 }
 
-fn no_files(path: &str) -> Error {
+pub(crate) fn no_files(path: &str) -> Error {
     Error::Unsupported(format!(
         "{path}: a path has no meaning in a cluster; use an HTTPS URL, `registry`, `git`, `helm`, `configMaps` or `katalogs`"
     ))
