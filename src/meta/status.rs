@@ -151,6 +151,7 @@ pub(crate) fn compute(
         wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
         revision: in_force.or(facts.revision).map(str::to_owned),
         operators: rows,
+        sources: Vec::new(),
         operated: facts.operated.to_vec(),
         last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
     }

@@ -19,6 +19,7 @@ use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
 use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
+use super::scope::Scopes;
 use super::setup::Setup;
 use super::shape::Shape;
 use super::sources::Sources;
@@ -90,6 +91,10 @@ pub struct KatalogSpec {
     /// them overrides it, as in a Komposer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
+    /// The sources that it was composed from.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) scopes: Scopes,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

@@ -32,6 +32,7 @@ pub mod profiles;
 pub mod queue;
 pub mod rules;
 pub mod scalar;
+mod scope;
 pub mod setup;
 pub mod shape;
 pub mod simulate;
@@ -59,6 +60,7 @@ pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSp
 pub use pre_reconcile::{Hold, PreReconcile, Requeue, Requeues};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
+pub(crate) use scope::{Scope, Scopes};
 pub use setup::{Setup, SetupFile, SetupWait};
 pub use simulate::SimulateSpec;
 pub use sources::Sources;

@@ -1,9 +1,11 @@
 //! Fetched sources.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// The documents of one source at one revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,21 +55,43 @@ pub type Artifacts = BTreeMap<String, Arc<Artifact>>;
 impl Artifact {
     /// Returns the name of one of its files in messages: `oci://host/path@sha256:…/katalog.yaml`.
     pub fn file(&self, name: &str) -> String {
+        match name {
+            "" => self.url.clone(),
+            name => format!("{}/{name}", self.root()),
+        }
+    }
+
+    /// Returns what the names of its files in messages begin with.
+    pub(super) fn root(&self) -> String {
         let url = &self.url;
-        if name.is_empty() {
-            return url.clone();
-        }
-        let Some((scheme, rest)) = url.split_once("://") else {
-            return format!("{url}/{name}");
-        };
-        match scheme {
-            "oci" => match super::OciReference::parse(url) {
-                Ok(reference) => format!("oci://{}@{}/{name}", reference.repository(), self.digest),
-                Err(_) => format!("{url}@{}/{name}", self.digest),
+        let is_single = self.documents.iter().all(|file| file.name.is_empty());
+        match url.split_once("://") {
+            Some(("oci", _)) => match super::OciReference::parse(url) {
+                Ok(reference) => format!("oci://{}@{}", reference.repository(), self.digest),
+                Err(_) => format!("{url}@{}", self.digest),
             },
-            _ if self.revision.is_empty() => format!("{url}/{name}"),
-            _ => format!("{scheme}://{rest}@{}/{name}", self.revision),
+            Some(_) if !self.revision.is_empty() && !is_single => {
+                format!("{url}@{}", self.revision)
+            }
+            _ => url.clone(),
         }
+    }
+
+    /// Returns a digest over documents, for sources that have none of their own.
+    pub fn digest_of(documents: &[Fetched]) -> String {
+        let mut digest = Sha256::new();
+        for Fetched { name, text } in documents {
+            for part in [name, text] {
+                // With its length, so that no text can pose as the end of another.
+                digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+                digest.update(part);
+            }
+        }
+        let mut text = "sha256:".to_owned();
+        for byte in digest.finalize() {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
     }
 
     /// Returns the content of a file.

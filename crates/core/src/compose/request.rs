@@ -171,6 +171,31 @@ impl Request {
         Ok(request)
     }
 
+    /// Returns the identity without what changes from version to version.
+    pub(super) fn stable(&self) -> String {
+        match &self.kind {
+            RequestKind::Registry { url, .. } => match OciReference::parse(url) {
+                Ok(reference) => reference.repository(),
+                Err(_) => self.id.clone(),
+            },
+            RequestKind::File { path } => path.clone(),
+            RequestKind::Git { url, .. } => url.clone(),
+            RequestKind::Helm { repo, chart, .. } => format!("{repo}/{chart}"),
+            _ => self.id.clone(),
+        }
+    }
+
+    /// Returns what the source must have, for messages.
+    pub(super) fn wanted(&self) -> String {
+        match &self.kind {
+            RequestKind::Registry {
+                use_komposer: true, ..
+            } => format!("`{KOMPOSER}`"),
+            RequestKind::Git { path, .. } => format!("`{path}`"),
+            _ => "Katalog".to_owned(),
+        }
+    }
+
     /// True if a file of the artifact is one of the wanted documents; the others are for references between them. `names` are
     /// the names of all files.
     pub(super) fn wants<'a>(&self, name: &str, mut names: impl Iterator<Item = &'a str>) -> bool {

@@ -124,6 +124,15 @@ pub fn read_ops(source: &Source) -> Result<(Vec<OpRule>, Vec<Diagnostic>), Diagn
     Ok((rules, warnings))
 }
 
+/// Reads a Katalog in the present spelling that was put together from others, without positions and without a check of
+/// `dependsOn`, which may name operators of other parts.
+pub(crate) fn read_present(tree: &Tree) -> (Option<KatalogSpec>, Diagnostics) {
+    let mut found = Diagnostics::default();
+    let checked = check(tree, KatalogSpec::shape(), &FieldPath::root(), &mut found);
+    rules::check_operator_names(tree, &mut found);
+    (typed(&checked, &mut found), found)
+}
+
 /// Reads the valid parts of a Katalog, regardless of other errors: for further checks, never to be run.
 ///
 /// The problems are those of [`read_katalog`].
@@ -208,6 +217,11 @@ fn read<S: Readable>(tree: &mut Tree, found: &mut Diagnostics) -> Option<S> {
     let checked = check(tree, S::shape(), &FieldPath::root(), found);
     rules::check_metadata(tree, found);
     S::check_tree(tree, found);
+    typed(&checked, found)
+}
+
+/// Deserializes the `spec` of a checked document.
+fn typed<S: Readable>(checked: &Value, found: &mut Diagnostics) -> Option<S> {
     let nothing = || Value::Object(serde_json::Map::new());
     let spec = checked.get("spec").cloned().unwrap_or_else(nothing);
     match serde_json::from_value::<S>(spec) {
