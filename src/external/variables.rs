@@ -33,7 +33,8 @@ mod tests {
         let look_up = |name: &str| (name == "SET").then(|| "planted".to_owned());
         let variables = Variables::new(["SET".to_owned(), "UNSET".to_owned()], look_up);
         let variable = |name: &str| Piece::Variable(name.into());
-        let expand = |pieces: &[Piece]| super::expand(&variables, pieces).map_err(|e| e.to_string());
+        let expand =
+            |pieces: &[Piece]| super::expand(&variables, pieces).map_err(|e| e.to_string());
         assert_eq!(expand(&[]), Ok(None));
         let whole = [Piece::Text("a-".into()), variable("SET")];
         assert_eq!(expand(&whole), Ok(Some("a-planted".to_owned())));

@@ -69,9 +69,7 @@ pub enum Refusal {
         entry: String,
     },
     /// The host is permitted, but it has an address that is not public.
-    #[error(
-        "{host} has the address {address}, which is {what}: {flag} {address} would permit it"
-    )]
+    #[error("{host} has the address {address}, which is {what}: {flag} {address} would permit it")]
     Closed {
         /// Scheme, host and port.
         host: String,
@@ -437,7 +435,10 @@ mod tests {
         let desk = Guard::at_desk(Vec::new());
         let public = target("https://charts.example/");
         assert_eq!(desk.judge_host(&public), Ok(()));
-        assert_eq!(desk.judge_address(&public, address("93.184.215.14")), Ok(()));
+        assert_eq!(
+            desk.judge_address(&public, address("93.184.215.14")),
+            Ok(())
+        );
         for inside in ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1"] {
             let refused = desk.judge_address(&public, address(inside)).unwrap_err();
             assert!(

@@ -29,8 +29,8 @@ mod transport;
 
 pub use auth::{Credential, Keychain, Stored};
 pub use client::{Client, Options};
-pub use dial::{Dial, DialError, Dialler};
 pub use content::{Seen, Written, empty_config};
+pub use dial::{Dial, DialError, Dialler};
 pub use digest::{Digest, NotADigest};
 pub use error::Error;
 pub use manifest::{

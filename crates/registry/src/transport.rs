@@ -273,7 +273,10 @@ impl Transport {
         }
         let (key, connector) = if let Some(dial) = &self.dial {
             let led_by = home.url("/")?;
-            (led_by.to_string(), Connector::Given(dial.clone(), Some(led_by)))
+            (
+                led_by.to_string(),
+                Connector::Given(dial.clone(), Some(led_by)),
+            )
         } else {
             let kinds = resolve::kinds(&home.authority, self.closed).await;
             if let Some(address) = resolve::literal(url.host().unwrap_or_default()) {

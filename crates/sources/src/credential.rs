@@ -203,7 +203,10 @@ mod tests {
             &[(".dockerconfigjson", docker)],
         );
         let docker = docker.unwrap();
-        assert_eq!(docker.header("reg.example").await.unwrap().unwrap(), "Basic dTpw");
+        assert_eq!(
+            docker.header("reg.example").await.unwrap().unwrap(),
+            "Basic dTpw"
+        );
         assert_eq!(docker.header("other.example").await.unwrap(), None);
         assert_ne!(docker.mark(), basic.mark());
     }

@@ -250,7 +250,7 @@ mod tests {
         let key = PrivateKey::from_pem(&PrivateKey::generate().unwrap(), b"").unwrap();
         let pem = key.public().unwrap().pem().replace('\n', "\n    ");
         let rules = rules.iter().map(|(place, mode)| {
-            format!("- match: {place}\n  mode: {mode}\n  keys:\n  - |\n    {pem}\n")
+            format!("- match: \"{place}\"\n  mode: {mode}\n  keys:\n  - |\n    {pem}\n")
         });
         Policy::parse(&format!("rules:\n{}", rules.collect::<String>())).unwrap()
     }

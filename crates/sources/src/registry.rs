@@ -127,7 +127,9 @@ pub(crate) async fn chart(
 ) -> Result<Vec<u8>, Error> {
     let wrong = |why: &str| Error::Malformed(reference.to_string(), why.to_owned());
     let Content::Manifest(manifest) = client.fetch(reference).await?.content else {
-        return Err(wrong("it is an index of several manifests, expected a chart"));
+        return Err(wrong(
+            "it is an index of several manifests, expected a chart",
+        ));
     };
     if manifest.config.media_type != CHART_CONFIG {
         return Err(wrong("it is not a Helm chart"));

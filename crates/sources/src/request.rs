@@ -127,9 +127,7 @@ impl Fetcher {
                 request.id.clone(),
                 "name both `fromEnv` and `secretRef`; use one".to_owned(),
             )),
-            (Some(secret), None) => of_secret(request, secret, scheme, secrets)
-                .await
-                .map(Some),
+            (Some(secret), None) => of_secret(request, secret, scheme, secrets).await.map(Some),
             (None, Some(name)) => {
                 let text = self.variables().get(name);
                 let text = text.map_err(|_| self.unavailable(&request.id, name))?;
@@ -275,11 +273,7 @@ async fn of_secret(
     Credential::of_text(scheme.unwrap_or(Scheme::Bearer), key, text)
 }
 
-async fn trust(
-    request: &Request,
-    verify: &Verify,
-    secrets: &dyn Secrets,
-) -> Result<Trust, Error> {
+async fn trust(request: &Request, verify: &Verify, secrets: &dyn Secrets) -> Result<Trust, Error> {
     let Verify {
         keys,
         secret_ref,
@@ -297,7 +291,9 @@ async fn trust(
         let read = read(request, secret, secrets).await?;
         let wanted = |name: &str| match &secret.key {
             Some(key) => name == key,
-            None => name.rsplit_once('.').is_some_and(|(_, ending)| ending == "pub"),
+            None => name
+                .rsplit_once('.')
+                .is_some_and(|(_, ending)| ending == "pub"),
         };
         let found = read.data.into_iter().filter(|(name, _)| wanted(name));
         let before = all.len();

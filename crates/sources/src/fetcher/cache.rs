@@ -105,7 +105,9 @@ impl Cache {
 
 fn size(artifact: &Artifact) -> usize {
     let documents = artifact.documents.iter();
-    documents.map(|file| file.text.len() + file.name.len()).sum()
+    documents
+        .map(|file| file.text.len() + file.name.len())
+        .sum()
 }
 
 #[cfg(test)]

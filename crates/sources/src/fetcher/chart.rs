@@ -177,9 +177,7 @@ impl Fetcher {
         if is_known(job, &identity) {
             return Ok(None);
         }
-        let verified = self
-            .verified(&client, &repository, &digest, verify)
-            .await?;
+        let verified = self.verified(&client, &repository, &digest, verify).await?;
         let pinned = reference.at(digest);
         let packed = registry::chart(&client, &pinned, &self.0.http.limits).await?;
         Ok(Some(Chart {
@@ -298,7 +296,11 @@ impl Fetcher {
     ) -> Result<KnownIndex, Error> {
         let mut hasher = Sha256::new();
         hasher.update(repo);
-        hasher.update(job.credential.map(crate::Credential::mark).unwrap_or_default());
+        hasher.update(
+            job.credential
+                .map(crate::Credential::mark)
+                .unwrap_or_default(),
+        );
         let key = hasher.finalize().into();
         let known = self.cache().index(&key);
         let url = format!("{repo}/index.yaml");
@@ -338,6 +340,8 @@ fn is_known(job: Job<'_>, identity: &str) -> bool {
 
 /// True for a chart in a Git repository.
 fn is_git(repo: &str, path: &str) -> bool {
-    !path.is_empty() || shown(repo).trim_end_matches('/').ends_with(".git") || repo.starts_with("file://")
+    !path.is_empty()
+        || shown(repo).trim_end_matches('/').ends_with(".git")
+        || repo.starts_with("file://")
         || !(repo.starts_with("https://") || repo.starts_with("http://"))
 }

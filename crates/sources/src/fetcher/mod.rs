@@ -392,7 +392,12 @@ impl Fetcher {
     /// Returns the client for registries with these credentials, or with the process's own.
     async fn client(&self, credential: Option<&Credential>) -> Result<Client, Error> {
         let key = credential.map(Credential::mark);
-        let clients = || self.0.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let clients = || {
+            self.0
+                .clients
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         if let Some(client) = clients().get(&key) {
             return Ok(client.clone());
         }

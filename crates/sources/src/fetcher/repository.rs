@@ -238,7 +238,8 @@ fn walk(
     let accept = |path: &str| wanted.whole || is_yaml(path);
     let path = &wanted.path;
     let mut files = git::files(objects, commit, path, accept, most).map_err(failed)?;
-    let is_file = !wanted.whole && is_yaml(path) && files.len() == 1 && path.ends_with(&files[0].path);
+    let is_file =
+        !wanted.whole && is_yaml(path) && files.len() == 1 && path.ends_with(&files[0].path);
     if !is_file {
         let prefix = if path.is_empty() || wanted.whole {
             String::new()

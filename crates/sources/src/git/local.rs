@@ -47,13 +47,13 @@ impl Local {
     /// Opens a repository: a bare one, or the folder of a working tree.
     pub(crate) fn open(folder: &Path, limits: &Limits) -> Result<Self, Error> {
         let what = folder.display().to_string();
-        let folder = git_folder(folder).ok_or_else(|| {
-            Error::NotFound(format!("a Git repository in the folder {what}"))
-        })?;
+        let folder = git_folder(folder)
+            .ok_or_else(|| Error::NotFound(format!("a Git repository in the folder {what}")))?;
         let config = read(&folder.join("config")).unwrap_or_default();
         let is_other = |format: &str| config.to_lowercase().replace(' ', "").contains(format);
         if is_other("objectformat=sha256") || is_other("refstorage=reftable") {
-            let why = "the repository has SHA-256 identifiers or a reftable, which are not supported";
+            let why =
+                "the repository has SHA-256 identifiers or a reftable, which are not supported";
             return Err(Error::Unsupported(format!("{what}: {why}")));
         }
         let stores = stores(&folder.join("objects"));
@@ -122,9 +122,10 @@ impl Local {
 
     fn loose(&self, id: Id) -> Option<Result<Object, String>> {
         let name = id.to_string();
-        let file = self.stores.iter().find_map(|store| {
-            File::open(store.join(&name[..2]).join(&name[2..])).ok()
-        })?;
+        let file = self
+            .stores
+            .iter()
+            .find_map(|store| File::open(store.join(&name[..2]).join(&name[2..])).ok())?;
         Some(read_loose(file, id, self.most))
     }
 
@@ -132,9 +133,11 @@ impl Local {
         if depth > MOST_DELTAS {
             return Err("the deltas of a pack are nested too deeply".to_owned());
         }
-        let place = self.packs.iter().enumerate().find_map(|(number, pack)| {
-            Some((number, *pack.index.0.get(&id)?))
-        });
+        let place = self
+            .packs
+            .iter()
+            .enumerate()
+            .find_map(|(number, pack)| Some((number, *pack.index.0.get(&id)?)));
         let (number, at) = place.ok_or_else(|| format!("the object {id} is missing"))?;
         self.entry(number, at, depth)
     }

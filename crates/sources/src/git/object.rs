@@ -51,8 +51,7 @@ pub(crate) trait Objects {
 impl Id {
     /// The identifier of an object with that content.
     pub(crate) fn of(kind: Kind, data: &[u8]) -> Self {
-        let mut context =
-            ring::digest::Context::new(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY);
+        let mut context = ring::digest::Context::new(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY);
         context.update(format!("{} {}\0", kind.name(), data.len()).as_bytes());
         context.update(data);
         let mut bytes = [0; 20];
@@ -129,7 +128,10 @@ pub(crate) fn entries(data: &[u8]) -> Result<Vec<Entry>, String> {
     let mut rest = data;
     let mut found = Vec::new();
     while !rest.is_empty() {
-        let space = rest.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
+        let space = rest
+            .iter()
+            .position(|byte| *byte == b' ')
+            .ok_or_else(broken)?;
         let zero = rest.iter().position(|byte| *byte == 0).ok_or_else(broken)?;
         if zero < space || rest.len() < zero + 21 {
             return Err(broken());
@@ -142,7 +144,9 @@ pub(crate) fn entries(data: &[u8]) -> Result<Vec<Entry>, String> {
         let name = String::from_utf8_lossy(&rest[space + 1..zero]).into_owned();
         if name.is_empty() || [".", "..", ".git"].contains(&&*name) || name.contains(['/', '\\']) {
             let shown: String = name.chars().take(100).collect();
-            return Err(format!("a tree has the entry {shown:?}, which is not a file name"));
+            return Err(format!(
+                "a tree has the entry {shown:?}, which is not a file name"
+            ));
         }
         let id = Id::from_bytes(&rest[zero + 1..zero + 21]).ok_or_else(broken)?;
         found.push(Entry { name, kind, id });

@@ -89,7 +89,11 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read_and_other_bytes_are_an_error() {
-        let written = Writer::default().line("command=ls-refs").delimiter().line("peel").finish();
+        let written = Writer::default()
+            .line("command=ls-refs")
+            .delimiter()
+            .line("peel")
+            .finish();
         let read: Result<Vec<Packet<'_>>, String> = Packets(&written).collect();
         let expected = [
             Packet::Data(b"command=ls-refs\n"),
@@ -99,7 +103,10 @@ mod tests {
         ];
         assert_eq!(read.unwrap(), expected);
         for broken in ["<html>", "0003", "00ff", "+00a", "ffffabc", "00"] {
-            assert!(Packets(broken.as_bytes()).any(|packet| packet.is_err()), "{broken}");
+            assert!(
+                Packets(broken.as_bytes()).any(|packet| packet.is_err()),
+                "{broken}"
+            );
         }
     }
 }

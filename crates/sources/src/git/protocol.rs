@@ -2,7 +2,6 @@
 //!
 //! Source: gitprotocol-http(5), gitprotocol-v2(5).
 
-
 use ::http::{HeaderName, HeaderValue, header};
 use bytes::Bytes;
 
@@ -68,7 +67,8 @@ impl<'a> Remote<'a> {
             headers: &headers,
             ..Ask::get(&asked, MOST_LIST)
         };
-        let Answer::Is { body, from, .. } = http.ask(&ask).await.map_err(|error| named(error, url))?
+        let Answer::Is { body, from, .. } =
+            http.ask(&ask).await.map_err(|error| named(error, url))?
         else {
             return Err(malformed(url, "it is unchanged, but it was not known"));
         };
@@ -92,9 +92,9 @@ impl<'a> Remote<'a> {
         }
         let body = self.post(message.finish(), MOST_LIST).await?;
         let found = listed(&body, &candidates).map_err(|why| malformed(self.url, &why))?;
-        found
-            .map(|commit| Tip { commit })
-            .ok_or_else(|| Error::NotFound(format!("the branch or tag {name} of {}", shown(self.url))))
+        found.map(|commit| Tip { commit }).ok_or_else(|| {
+            Error::NotFound(format!("the branch or tag {name} of {}", shown(self.url)))
+        })
     }
 
     /// Fetches the pack of a commit with all its files, without its history.
@@ -120,7 +120,12 @@ impl<'a> Remote<'a> {
             body: Some(Bytes::from(message)),
             ..Ask::get(&url, most)
         };
-        match self.http.ask(&ask).await.map_err(|error| named(error, self.url))? {
+        match self
+            .http
+            .ask(&ask)
+            .await
+            .map_err(|error| named(error, self.url))?
+        {
             Answer::Is { body, .. } => Ok(body),
             Answer::Unchanged => Err(malformed(self.url, "it answers without content")),
         }
@@ -190,7 +195,10 @@ pub(crate) fn capabilities(body: &[u8]) -> Result<(), String> {
         return Err("the repository has SHA-256 identifiers, which are not supported".to_owned());
     }
     let fetch = value(b"fetch").unwrap_or_default();
-    if !fetch.split(|byte| *byte == b' ').any(|word| word == b"shallow") {
+    if !fetch
+        .split(|byte| *byte == b' ')
+        .any(|word| word == b"shallow")
+    {
         return Err("the server does not offer shallow fetches".to_owned());
     }
     Ok(())

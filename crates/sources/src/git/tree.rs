@@ -52,7 +52,10 @@ pub(crate) fn files(
         kind: EntryKind::Folder,
         id: root,
     };
-    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+    for part in path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+    {
         if entry.kind != EntryKind::Folder {
             return Err(WalkError::Missing);
         }

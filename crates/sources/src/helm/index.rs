@@ -50,18 +50,22 @@ impl Index {
                 duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
                 budget: serde_saphyr::budget! {
                     max_depth: 32,
-                    max_events: 20_000_000,
-                    max_nodes: 10_000_000,
+                    max_events: 6_000_000,
+                    max_nodes: 3_000_000,
                     max_total_scalar_bytes: 64 << 20,
                     max_reader_input_bytes: Some(64 << 20),
                     enforce_alias_anchor_ratio: false,
                 },
+                alias_limits: serde_saphyr::alias_limits! {
+                    max_total_replayed_events: 100_000,
+                    max_replay_stack_depth: 16,
+                },
             };
             serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())?
         };
-        let entries = file
-            .entries
-            .ok_or_else(|| "it has no `entries`: it is not the index of a chart repository".to_owned())?;
+        let entries = file.entries.ok_or_else(|| {
+            "it has no `entries`: it is not the index of a chart repository".to_owned()
+        })?;
         let mut charts = BTreeMap::new();
         for (name, versions) in entries {
             let mut versions = versions.unwrap_or_default();

@@ -137,7 +137,11 @@ fn load(
         }
         Packed::Files(blobs) => {
             if wants_own {
-                own.extend(blobs.iter().map(|blob| (blob.path.clone(), blob.data.clone())));
+                own.extend(
+                    blobs
+                        .iter()
+                        .map(|blob| (blob.path.clone(), blob.data.clone())),
+                );
             }
             Chart::from_files(blobs.into_iter().map(|blob| (blob.path, blob.data)))
         }
@@ -198,7 +202,15 @@ mod tests {
         for exact in ["1.2.3", "v1.2.3", "1.2.3-rc.1", "1.2.3+build.1"] {
             assert!(is_exact(exact), "{exact}");
         }
-        for range in ["", "*", "1.2", "^1.2.3", "1.2.x", ">=1.2.3", "1.2.3 - 2.0.0"] {
+        for range in [
+            "",
+            "*",
+            "1.2",
+            "^1.2.3",
+            "1.2.x",
+            ">=1.2.3",
+            "1.2.3 - 2.0.0",
+        ] {
             assert!(!is_exact(range), "{range}");
         }
         let tags = ["1.0.0", "1.1.0_build.2", "latest"].map(str::to_owned);
@@ -231,9 +243,15 @@ mod tests {
         )
         .unwrap();
         let names: Vec<&str> = rendered.documents.iter().map(|one| &*one.name).collect();
-        assert_eq!(names, ["pond/templates/all.yaml", "pond/templates/all.2.yaml"]);
+        assert_eq!(
+            names,
+            ["pond/templates/all.yaml", "pond/templates/all.2.yaml"]
+        );
         let text = &rendered.documents[0].text;
-        assert!(text.contains("{depth: 7, fish: pike, bank: reed}"), "{text}");
+        assert!(
+            text.contains("{depth: 7, fish: pike, bank: reed}"),
+            "{text}"
+        );
         assert_eq!(rendered.version, "1.0.0");
     }
 }

@@ -26,7 +26,10 @@ fn chart(version: &str) -> Vec<u8> {
         ("pond/values.yaml", "depth: 1\n"),
         ("pond/deep.yaml", "depth: 7\n"),
         ("pond/templates/katalog.yaml", KATALOG),
-        ("pond/templates/other.yaml", "apiVersion: v1\nkind: ConfigMap\n"),
+        (
+            "pond/templates/other.yaml",
+            "apiVersion: v1\nkind: ConfigMap\n",
+        ),
     ] {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
@@ -55,7 +58,9 @@ fn with_values(source: &Source, files: Vec<ValuesFile>, depth: Option<i64>) -> S
     } = &mut changed
     {
         *of = files;
-        *values = depth.map_or(Node::Null, |depth| Node::object([("depth", Node::from(depth))]));
+        *values = depth.map_or(Node::Null, |depth| {
+            Node::object([("depth", Node::from(depth))])
+        });
     }
     changed
 }
@@ -104,7 +109,11 @@ async fn a_range_selects_a_version_and_an_unchanged_index_is_one_small_request()
     assert_eq!(first.url, server.url("/stable/pond"));
     assert_eq!(first.documents.len(), 1, "only our kinds");
     assert_eq!(first.documents[0].name, "pond/templates/katalog.yaml");
-    assert!(first.documents[0].text.contains("{name: pond}\nspec: {depth: 1}"));
+    assert!(
+        first.documents[0]
+            .text
+            .contains("{name: pond}\nspec: {depth: 1}")
+    );
     assert_eq!(server.seen().len(), 2);
     let again = fetcher.fetch(&source, None, None).await.unwrap();
     assert!(Arc::ptr_eq(&first, &again));
@@ -114,10 +123,18 @@ async fn a_range_selects_a_version_and_an_unchanged_index_is_one_small_request()
     *answer.lock().unwrap() = repository(&["1.0.0", "1.1.0", "2.0.0-rc.1", "1.2.0"]);
     let new = fetcher.fetch(&source, None, None).await.unwrap();
     assert_eq!(new.revision, "1.2.0");
-    let exact = fetcher.fetch(&helm(server.url("/stable"), "2.0.0-rc.1"), None, None).await;
+    let exact = fetcher
+        .fetch(&helm(server.url("/stable"), "2.0.0-rc.1"), None, None)
+        .await;
     assert_eq!(exact.unwrap().revision, "2.0.0-rc.1");
-    let none = fetcher.fetch(&helm(server.url("/stable"), "^3"), None, None).await;
-    assert!(none.unwrap_err().to_string().contains("no version of it satisfies `^3`"));
+    let none = fetcher
+        .fetch(&helm(server.url("/stable"), "^3"), None, None)
+        .await;
+    assert!(
+        none.unwrap_err()
+            .to_string()
+            .contains("no version of it satisfies `^3`")
+    );
 }
 
 #[tokio::test]
@@ -142,14 +159,22 @@ async fn values_come_from_files_of_the_chart_texts_and_urls_in_order() {
         (vec![url.clone()], None, "depth: 9"),
         (vec![url.clone(), in_chart], Some(11), "depth: 11"),
     ] {
-        let artifact = fetcher.fetch(&with_values(&source, files, values), None, None).await.unwrap();
+        let artifact = fetcher
+            .fetch(&with_values(&source, files, values), None, None)
+            .await
+            .unwrap();
         assert!(artifact.documents[0].text.contains(expected), "{expected}");
     }
     depth.store(10, Ordering::SeqCst);
-    let changed = fetcher.fetch(&with_values(&source, vec![url], None), None, None).await.unwrap();
+    let changed = fetcher
+        .fetch(&with_values(&source, vec![url], None), None, None)
+        .await
+        .unwrap();
     assert!(changed.documents[0].text.contains("depth: 10"));
     let missing = vec![ValuesFile::InChart("absent.yaml".to_owned())];
-    let error = fetcher.fetch(&with_values(&source, missing, None), None, None).await;
+    let error = fetcher
+        .fetch(&with_values(&source, missing, None), None, None)
+        .await;
     assert!(error.unwrap_err().to_string().contains("absent.yaml"));
 }
 
@@ -158,7 +183,10 @@ async fn credentials_of_a_repository_are_not_sent_to_the_host_of_its_charts() {
     let elsewhere = Server::start(|_| ok("", chart("1.0.0"))).await;
     let url = elsewhere.url("/pond.tgz");
     let server = Server::start(move |request| match request.header("authorization") {
-        Some("bearer planted") => ok("", format!("entries: {{pond: [{{version: 1.0.0, urls: ['{url}']}}]}}")),
+        Some("bearer planted") => ok(
+            "",
+            format!("entries: {{pond: [{{version: 1.0.0, urls: ['{url}']}}]}}"),
+        ),
         _ => respond("401 Unauthorized", "", ""),
     })
     .await;
@@ -176,7 +204,10 @@ async fn a_chart_without_our_kinds_and_one_that_fails_say_why() {
     let empty = |template: &'static str| {
         let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (path, text) in [
-            ("pond/Chart.yaml", "apiVersion: v2\nname: pond\nversion: 1.0.0\n"),
+            (
+                "pond/Chart.yaml",
+                "apiVersion: v2\nname: pond\nversion: 1.0.0\n",
+            ),
             ("pond/templates/a.yaml", template),
         ] {
             let mut header = tar::Header::new_gnu();
@@ -189,7 +220,10 @@ async fn a_chart_without_our_kinds_and_one_that_fails_say_why() {
     for (template, why) in [
         ("kind: ConfigMap\n", "no document of Orkestra's kinds"),
         ("{{ fail \"too shallow\" }}", "too shallow"),
-        ("{{ range until 100000000 }}x{{ end }}", "pond/templates/a.yaml"),
+        (
+            "{{ range until 100000000 }}x{{ end }}",
+            "pond/templates/a.yaml",
+        ),
     ] {
         let chart = empty(template);
         let server = Server::start(move |request| match &*request.path {
@@ -197,7 +231,9 @@ async fn a_chart_without_our_kinds_and_one_that_fails_say_why() {
             _ => ok("", &chart),
         })
         .await;
-        let error = fetcher(|_| {}).fetch(&helm(server.url(""), ""), None, None).await;
+        let error = fetcher(|_| {})
+            .fetch(&helm(server.url(""), ""), None, None)
+            .await;
         let error = error.unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }

@@ -27,7 +27,10 @@ async fn an_unchanged_file_is_one_conditional_request_and_the_same_artifact() {
         if request.header("if-none-match") == Some(&*tag) {
             return respond("304 Not Modified", &format!("etag: {tag}\r\n"), "");
         }
-        ok(&format!("etag: {tag}\r\n"), format!("kind: Katalog # {turn}\n"))
+        ok(
+            &format!("etag: {tag}\r\n"),
+            format!("kind: Katalog # {turn}\n"),
+        )
     })
     .await;
     let fetcher = fetcher(|_| {});
@@ -57,7 +60,10 @@ async fn an_unchanged_file_is_one_conditional_request_and_the_same_artifact() {
 async fn tls_is_checked_and_a_certificate_may_be_added() {
     let (server, certificate) = Server::start_tls(|_| ok("", "a: 1\n")).await;
     let source = file(format!("https://{}/k.yaml", server.address));
-    let error = fetcher(|_| {}).fetch(&source, None, None).await.unwrap_err();
+    let error = fetcher(|_| {})
+        .fetch(&source, None, None)
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("cannot be trusted"), "{error}");
     let trusting = fetcher(|options| options.roots = vec![certificate]);
     let artifact = trusting.fetch(&source, None, None).await.unwrap();
@@ -93,7 +99,9 @@ async fn nothing_is_called_without_an_entry_and_redirects_are_judged_like_urls()
     let error = closed.fetch(&source, None, None).await.unwrap_err();
     assert!(error.is_permanent());
     assert!(
-        error.to_string().starts_with("remote sources are off: to permit this one, start with --source-allow"),
+        error
+            .to_string()
+            .starts_with("remote sources are off: to permit this one, start with --source-allow"),
         "{error}"
     );
     assert!(near.seen().is_empty());
@@ -101,15 +109,29 @@ async fn nothing_is_called_without_an_entry_and_redirects_are_judged_like_urls()
         ("http://169.254.169.254/latest/meta-data", "link-local"),
         ("https://10.0.0.1/", "private"),
         ("file:///etc/passwd", "URL"),
-        ("http://charts.example/", "https"),
+        (
+            "http://charts.example/",
+            "--source-allow http://charts.example",
+        ),
     ] {
         let server = Server::start(move |_| redirect(to)).await;
-        let error = fetcher(|_| {}).fetch(&file(server.url("/k")), None, None).await;
+        let error = fetcher(|_| {})
+            .fetch(&file(server.url("/k")), None, None)
+            .await;
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("redirects") && error.contains(why), "{to}: {error}");
+        assert!(
+            error.contains("redirects") && error.contains(why),
+            "{to}: {error}"
+        );
     }
-    let error = fetcher(|_| {}).fetch(&file("k.yaml"), None, None).await.unwrap_err();
-    assert!(error.to_string().contains("no meaning in a cluster"), "{error}");
+    let error = fetcher(|_| {})
+        .fetch(&file("k.yaml"), None, None)
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("no meaning in a cluster"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

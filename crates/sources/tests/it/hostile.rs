@@ -29,7 +29,7 @@ async fn error_of(source: &Source) -> String {
     let started = Instant::now();
     let fetcher = fetcher(|options| options.limits = short());
     let error = fetcher.fetch(source, None, None).await.unwrap_err();
-    assert!(started.elapsed().as_secs() < 20, "it took too long");
+    assert!(started.elapsed().as_secs() < 60, "it took too long");
     error.to_string()
 }
 
@@ -37,10 +37,16 @@ async fn error_of(source: &Source) -> String {
 async fn endless_and_slow_and_silent_answers_end() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
     let endless = Server::start(move |_| Act::Endless(head.to_owned())).await;
-    let error = error_of(&Source::File { url: endless.url("/k") }).await;
+    let error = error_of(&Source::File {
+        url: endless.url("/k"),
+    })
+    .await;
     assert!(error.contains("more than 4 MiB"), "{error}");
     let endless_head = Server::start(|_| Act::Endless("HTTP/1.1 200 OK\r\nx: ".to_owned())).await;
-    let error = error_of(&Source::File { url: endless_head.url("/k") }).await;
+    let error = error_of(&Source::File {
+        url: endless_head.url("/k"),
+    })
+    .await;
     assert!(error.contains("valid HTTP response"), "{error}");
     for act in [0, 1] {
         let server = Server::start(move |_| match act {
@@ -48,14 +54,26 @@ async fn endless_and_slow_and_silent_answers_end() {
             _ => Act::Silence,
         })
         .await;
-        let error = error_of(&Source::File { url: server.url("/k") }).await;
-        assert!(error.contains("did not answer completely within 1 s"), "{error}");
+        let error = error_of(&Source::File {
+            url: server.url("/k"),
+        })
+        .await;
+        assert!(
+            error.contains("did not answer completely within 5 s"),
+            "{error}"
+        );
     }
     let looping = Server::start(|_| redirect("/again")).await;
-    let error = error_of(&Source::File { url: looping.url("/k") }).await;
+    let error = error_of(&Source::File {
+        url: looping.url("/k"),
+    })
+    .await;
     assert!(error.contains("more than 5 times"), "{error}");
     let binary = Server::start(|_| ok("", [0xff, 0xfe, 0])).await;
-    let error = error_of(&Source::File { url: binary.url("/k") }).await;
+    let error = error_of(&Source::File {
+        url: binary.url("/k"),
+    })
+    .await;
     assert!(error.contains("not UTF-8"), "{error}");
 }
 
@@ -114,7 +132,11 @@ async fn archives_neither_escape_nor_explode() {
         let error = chart_error(chart).await;
         assert!(error.contains(why), "{error}");
     }
-    for kind in [tar::EntryType::Symlink, tar::EntryType::Link, tar::EntryType::Fifo] {
+    for kind in [
+        tar::EntryType::Symlink,
+        tar::EntryType::Link,
+        tar::EntryType::Fifo,
+    ] {
         let mut link = header(kind, b"pond/Chart.yaml", 0);
         link.set_link_name("/etc/passwd").unwrap();
         link.set_cksum();
@@ -124,7 +146,8 @@ async fn archives_neither_escape_nor_explode() {
     let many = tgz(|tar| {
         for number in 0..100_000 {
             let path = format!("pond/{number}");
-            tar.append(&header(file, path.as_bytes(), 0), &b""[..]).unwrap();
+            tar.append(&header(file, path.as_bytes(), 0), &b""[..])
+                .unwrap();
         }
     });
     let error = chart_error(many).await;
@@ -154,17 +177,34 @@ async fn ten_gigabytes_of_zeros_in_a_small_archive_are_given_up() {
 #[tokio::test]
 async fn indexes_that_lie_or_bomb_are_refused() {
     for (index, why) in [
-        ("entries: {pond: [{version: 1.0.0, urls: [pond.tgz], digest: 00ff}]}".to_owned(), "expected sha256:00ff"),
-        ("entries: {pond: [{version: 1.0.0, urls: ['http://169.254.169.254/x']}]}".to_owned(), "169.254.169.254"),
-        ("entries: {pond: [{version: 1.0.0, urls: ['file:///etc/passwd']}]}".to_owned(), "URL"),
+        (
+            "entries: {pond: [{version: 1.0.0, urls: [pond.tgz], digest: 00ff}]}".to_owned(),
+            "expected sha256:00ff",
+        ),
+        (
+            "entries: {pond: [{version: 1.0.0, urls: ['http://169.254.169.254/x']}]}".to_owned(),
+            "169.254.169.254",
+        ),
+        (
+            "entries: {pond: [{version: 1.0.0, urls: ['file:///etc/passwd']}]}".to_owned(),
+            "URL",
+        ),
         ("entries: {lake: []}".to_owned(), "no chart `pond`"),
         ("<html>".to_owned(), "index.yaml"),
         (
-            format!("a: &a [{}]\nb: &b [{}]\nc: &c [{}]\nentries: *c\n", "x,".repeat(500), "*a,".repeat(500), "*b,".repeat(500)),
+            format!(
+                "a: &a [{}]\nb: &b [{}]\nc: &c [{}]\nentries: *c\n",
+                "x,".repeat(500),
+                "*a,".repeat(500),
+                "*b,".repeat(500)
+            ),
             "index.yaml",
         ),
         ("[".repeat(100_000), "index.yaml"),
-        (format!("{{\"entries\": {}1", "[".repeat(200_000)), "index.yaml"),
+        (
+            format!("{{\"entries\": {}1", "[".repeat(200_000)),
+            "index.yaml",
+        ),
     ] {
         let server = Server::start(move |request| match &*request.path {
             "/index.yaml" => ok("", &index),
@@ -203,9 +243,21 @@ async fn manifests_and_blobs_that_lie_are_refused() {
     for (layers, blob, why) in [
         (layer("katalog.yaml", 14), "kind: Changed\n", "digest"),
         (layer("katalog.yaml", 15), "kind: Katalog\n", "bytes"),
-        (layer("katalog.yaml", 99_000_000_000), "kind: Katalog\n", "bytes"),
-        (layer("../katalog.yaml", 14), "kind: Katalog\n", "not the name of a file"),
-        (layer("other.yaml", 14), "kind: Katalog\n", "without a katalog.yaml"),
+        (
+            layer("katalog.yaml", 99_000_000_000),
+            "kind: Katalog\n",
+            "bytes",
+        ),
+        (
+            layer("../katalog.yaml", 14),
+            "kind: Katalog\n",
+            "not the name of a file",
+        ),
+        (
+            layer("other.yaml", 14),
+            "kind: Katalog\n",
+            "without a katalog.yaml",
+        ),
         (many, "kind: Katalog\n", "not valid"),
     ] {
         let body = manifest(&layers);
@@ -214,7 +266,8 @@ async fn manifests_and_blobs_that_lie_are_refused() {
             match (&*request.method, path) {
                 (_, "/v2/") => ok("", "{}"),
                 ("HEAD", _) => {
-                    let digest = format!("docker-content-digest: {}\r\n", Digest::of(body.as_bytes()));
+                    let digest =
+                        format!("docker-content-digest: {}\r\n", Digest::of(body.as_bytes()));
                     respond("200 OK", &format!("{TYPE}{digest}"), "")
                 }
                 (_, path) if path.contains("/manifests/") => ok(TYPE, &body),
@@ -228,7 +281,11 @@ async fn manifests_and_blobs_that_lie_are_refused() {
     }
     let lying = Server::start(move |request| match &*request.path {
         "/v2/" => ok("", "{}"),
-        _ => respond("200 OK", &format!("{TYPE}docker-content-digest: {}\r\n", Digest::of(b"x")), "{}"),
+        _ => respond(
+            "200 OK",
+            &format!("{TYPE}docker-content-digest: {}\r\n", Digest::of(b"x")),
+            "{}",
+        ),
     })
     .await;
     let error = error_of(&artifact(&lying)).await;
@@ -239,7 +296,10 @@ async fn manifests_and_blobs_that_lie_are_refused() {
     })
     .await;
     let error = error_of(&artifact(&away)).await;
-    assert!(error.contains("169.254.169.254") && error.contains("--source-allow"), "{error}");
+    assert!(
+        error.contains("169.254.169.254") && error.contains("--source-allow"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -262,16 +322,61 @@ async fn git_servers_that_lie_are_refused() {
     let sum = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, &huge);
     huge.extend(sum.as_ref());
     for (capabilities, tip, pack, why) in [
-        ("<html>".to_owned(), tip.clone(), Vec::new(), "packet format"),
+        (
+            "<html>".to_owned(),
+            tip.clone(),
+            Vec::new(),
+            "packet format",
+        ),
         (line("version 1"), tip.clone(), Vec::new(), "version 2"),
-        (capabilities.clone(), "0000".to_owned(), Vec::new(), "the branch or tag main"),
-        (capabilities.clone(), line("ERR planted"), Vec::new(), "the server says: planted"),
-        (capabilities.clone(), tip.clone(), b"0000".to_vec(), "sent no pack"),
-        (capabilities.clone(), tip.clone(), pack(&empty[..20]), "malformed"),
-        (capabilities.clone(), tip.clone(), pack(&empty), "is not in the pack"),
-        (capabilities.clone(), tip.clone(), pack(&huge), "more than 100000"),
-        (capabilities.clone(), tip.clone(), pack(&[&empty[..31], b"x"].concat()), "checksum"),
-        (capabilities, tip, pack(b"no pack at all, but long enough to be one"), "version 2"),
+        (
+            capabilities.clone(),
+            "0000".to_owned(),
+            Vec::new(),
+            "the branch or tag main",
+        ),
+        (
+            capabilities.clone(),
+            line("ERR planted"),
+            Vec::new(),
+            "the server says: planted",
+        ),
+        (
+            capabilities.clone(),
+            tip.clone(),
+            b"0000".to_vec(),
+            "sent no pack",
+        ),
+        (
+            capabilities.clone(),
+            tip.clone(),
+            pack(&empty[..20]),
+            "malformed",
+        ),
+        (
+            capabilities.clone(),
+            tip.clone(),
+            pack(&empty),
+            "is not in the pack",
+        ),
+        (
+            capabilities.clone(),
+            tip.clone(),
+            pack(&huge),
+            "more than 100000",
+        ),
+        (
+            capabilities.clone(),
+            tip.clone(),
+            pack(&[&empty[..31], b"x"].concat()),
+            "checksum",
+        ),
+        (
+            capabilities,
+            tip,
+            pack(b"no pack at all, but long enough to be one"),
+            "version 2",
+        ),
     ] {
         let server = Server::start(move |request| match &*request.method {
             "GET" => ok("", &capabilities),

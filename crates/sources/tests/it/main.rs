@@ -33,7 +33,7 @@ fn fetcher(change: impl FnOnce(&mut Options)) -> Fetcher {
 /// Limits under which a server that does not answer is given up soon.
 fn short() -> Limits {
     Limits {
-        patience: Duration::from_secs(1),
+        patience: Duration::from_secs(5),
         slowest: 100 << 20,
         ..Limits::default()
     }

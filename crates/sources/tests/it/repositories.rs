@@ -37,14 +37,25 @@ impl Repository {
 
     fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"])
+            .args([
+                "-c",
+                "user.name=t",
+                "-c",
+                "user.email=t@example.org",
+                "-c",
+                "commit.gpgsign=false",
+            ])
             .args(arguments)
             .current_dir(self.tree())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("HOME", self.folder.path())
             .output()
             .unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
@@ -90,17 +101,31 @@ fn backend(root: &Path, rest: &str, request: &Request) -> Act {
         .env("PATH_INFO", format!("/tree/.git{path}"))
         .env("QUERY_STRING", query)
         .env("REQUEST_METHOD", &request.method)
-        .env("CONTENT_TYPE", request.header("content-type").unwrap_or_default())
+        .env(
+            "CONTENT_TYPE",
+            request.header("content-type").unwrap_or_default(),
+        )
         .env("CONTENT_LENGTH", request.body.len().to_string())
-        .env("GIT_PROTOCOL", request.header("git-protocol").unwrap_or_default())
+        .env(
+            "GIT_PROTOCOL",
+            request.header("git-protocol").unwrap_or_default(),
+        )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    backend.stdin.take().unwrap().write_all(&request.body).unwrap();
+    backend
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&request.body)
+        .unwrap();
     let output = backend.wait_with_output().unwrap().stdout;
-    let end = output.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let end = output
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap();
     let head = String::from_utf8(output[..end].to_vec()).unwrap();
     let status = head.lines().find_map(|line| line.strip_prefix("Status: "));
     respond(status.unwrap_or("200 OK"), "", &output[end + 4..])
@@ -155,7 +180,10 @@ async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small
         digest: artifact.digest.clone(),
     };
     let locked = fetcher.fetch(&main, None, Some(&pin)).await.unwrap();
-    assert_eq!(locked.documents, artifact.documents, "a lock names the commit");
+    assert_eq!(
+        locked.documents, artifact.documents,
+        "a lock names the commit"
+    );
     let folder = fetch(&fetcher, &source(server.url("/r.git"), "", "motifs")).await;
     assert_eq!(folder.documents[0].name, "motifs/reeds.yaml");
     for (reference, path, why) in [
@@ -167,11 +195,18 @@ async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small
         (&"0".repeat(40), "katalog.yaml", "the server says"),
     ] {
         let wrong = source(server.url("/r.git"), reference, path);
-        let error = fetcher.fetch(&wrong, None, None).await.unwrap_err().to_string();
+        let error = fetcher
+            .fetch(&wrong, None, None)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(why), "{reference} {path}: {error}");
     }
     let gone = source(server.url("/gone.git"), "main", "katalog.yaml");
-    assert!(matches!(fetcher.fetch(&gone, None, None).await, Err(Error::NotFound(_))));
+    assert!(matches!(
+        fetcher.fetch(&gone, None, None).await,
+        Err(Error::NotFound(_))
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +216,10 @@ async fn private_and_moved_repositories_are_fetched_with_credentials_for_them_al
     let fetcher = fetcher(|_| {});
     let private = source(server.url("/private.git"), "main", "katalog.yaml");
     let error = fetcher.fetch(&private, None, None).await.unwrap_err();
-    assert!(matches!(error, Error::Unauthorized { status: 401, .. }), "{error}");
+    assert!(
+        matches!(error, Error::Unauthorized { status: 401, .. }),
+        "{error}"
+    );
     let login = Credential::Basic {
         user: "u".to_owned(),
         password: "p".to_owned(),
@@ -214,7 +252,14 @@ async fn folders_are_read_without_git_loose_and_packed() {
     assert_eq!(loose.documents, packed.documents);
     assert_eq!(loose.digest, packed.digest);
     let bare = repository.folder.path().join("bare.git");
-    let shared = ["clone", "-q", "--bare", "--shared", ".", bare.to_str().unwrap()];
+    let shared = [
+        "clone",
+        "-q",
+        "--bare",
+        "--shared",
+        ".",
+        bare.to_str().unwrap(),
+    ];
     repository.git(&shared);
     let alternate = format!("file://{}", bare.display());
     let alternate = fetch(&desk, &source(alternate, "main", "big.yaml")).await;
@@ -224,10 +269,19 @@ async fn folders_are_read_without_git_loose_and_packed() {
     let remote = fetch(&desk, &source(server.url("/r.git"), "v1", "big.yaml")).await;
     assert_eq!(remote.digest, packed.digest);
     let cluster = fetcher(|options| options.guard = Guard::at_desk(Vec::new()));
-    let error = cluster.fetch(&source(url, "main", "big.yaml"), None, None).await;
-    assert!(error.unwrap_err().to_string().contains("no meaning in a cluster"));
+    let error = cluster
+        .fetch(&source(url, "main", "big.yaml"), None, None)
+        .await;
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("no meaning in a cluster")
+    );
     let nothing = format!("file://{}", repository.folder.path().display());
-    let error = desk.fetch(&source(nothing, "main", "x.yaml"), None, None).await;
+    let error = desk
+        .fetch(&source(nothing, "main", "x.yaml"), None, None)
+        .await;
     assert!(matches!(error, Err(Error::NotFound(_))));
 }
 
@@ -244,10 +298,18 @@ async fn links_are_not_followed_and_ssh_is_refused_with_a_reason() {
     assert!(error.to_string().contains("not followed"), "{error}");
     let whole = fetch(&fetcher, &source(server.url("/r.git"), "main", ".")).await;
     assert!(whole.documents.iter().all(|file| file.name != "link.yaml"));
-    for ssh in ["git@github.com:acme/ponds.git", "ssh://git@github.com/acme/ponds"] {
-        let error = fetcher.fetch(&source(ssh.to_owned(), "main", "k.yaml"), None, None).await;
+    for ssh in [
+        "git@github.com:acme/ponds.git",
+        "ssh://git@github.com/acme/ponds",
+    ] {
+        let error = fetcher
+            .fetch(&source(ssh.to_owned(), "main", "k.yaml"), None, None)
+            .await;
         let error = error.unwrap_err();
         assert!(error.is_permanent());
-        assert!(error.to_string().contains("SSH is not supported"), "{error}");
+        assert!(
+            error.to_string().contains("SSH is not supported"),
+            "{error}"
+        );
     }
 }

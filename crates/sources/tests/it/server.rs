@@ -55,8 +55,9 @@ pub(crate) fn ok(headers: &str, body: impl AsRef<[u8]>) -> Act {
 pub(crate) fn respond(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Act {
     let body = body.as_ref();
     let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
+    );
     Act::Send([head.as_bytes(), body].concat())
 }
 
@@ -157,7 +158,9 @@ async fn serve(
         head: text.to_lowercase(),
         body: read.split_off(end),
     };
-    let length = request.header("content-length").map_or("0", |length| length);
+    let length = request
+        .header("content-length")
+        .map_or("0", |length| length);
     let length: usize = length.parse().unwrap();
     while request.body.len() < length {
         if stream.read_buf(&mut request.body).await? == 0 {

@@ -35,13 +35,20 @@ impl Store {
         if path == "/v2/" {
             return ok("", "{}");
         }
+        if path.ends_with("/tags/list") {
+            let tags = self.manifests.keys().filter(|name| !name.contains(':'));
+            let tags: Vec<String> = tags.map(|tag| format!("\"{tag}\"")).collect();
+            return ok("", format!("{{\"tags\": [{}]}}", tags.join(",")));
+        }
         if let Some((_, name)) = path.rsplit_once("/manifests/") {
             return self.manifest(request, name);
         }
         match (&*request.method, path.rsplit_once("/blobs/")) {
-            ("POST", Some((folder, _))) => {
-                respond("202 Accepted", &format!("location: {folder}/blobs/uploads/1\r\n"), "")
-            }
+            ("POST", Some((folder, _))) => respond(
+                "202 Accepted",
+                &format!("location: {folder}/blobs/uploads/1\r\n"),
+                "",
+            ),
             ("PUT", Some(_)) => {
                 let digest = query.trim_start_matches("digest=").replace("%3A", ":");
                 self.blobs.insert(digest, request.body.clone());
@@ -64,7 +71,11 @@ impl Store {
                 let stored = (type_.clone(), request.body.clone());
                 self.manifests.insert(name.to_owned(), stored);
             }
-            return respond("201 Created", &format!("docker-content-digest: {digest}\r\n"), "");
+            return respond(
+                "201 Created",
+                &format!("docker-content-digest: {digest}\r\n"),
+                "",
+            );
         }
         let Some((type_, body)) = self.manifests.get(name) else {
             return not_found();
@@ -110,12 +121,21 @@ async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str, &str)]) ->
     };
     let built = artifact::build(&files, &summary, None);
     let client = client();
-    let reference: Reference = format!("{}/acme/ponds:{tag}", server.address).parse().unwrap();
+    let reference: Reference = format!("{}/acme/ponds:{tag}", server.address)
+        .parse()
+        .unwrap();
     for (_, blob) in &built.blobs {
-        client.push_blob(&reference.repository, blob, |_| {}).await.unwrap();
+        client
+            .push_blob(&reference.repository, blob, |_| {})
+            .await
+            .unwrap();
     }
     let type_ = orkestra_registry::media::MANIFEST;
-    client.put_manifest(&reference, type_, built.bytes.clone()).await.unwrap().digest
+    client
+        .put_manifest(&reference, type_, built.bytes.clone())
+        .await
+        .unwrap()
+        .digest
 }
 
 fn client() -> Client {
@@ -142,7 +162,10 @@ async fn sign(server: &Server, digest: Digest, key: &PrivateKey) {
     let manifest = client().fetch(&at(&repository, digest)).await.unwrap();
     let subject = Descriptor::of(&manifest.media_type, &manifest.bytes);
     let bundle = sign_bundle(digest, key).unwrap();
-    client().attach_bundle(&repository, &subject, bundle.into()).await.unwrap();
+    client()
+        .attach_bundle(&repository, &subject, bundle.into())
+        .await
+        .unwrap();
 }
 
 fn at(repository: &Repository, digest: Digest) -> Reference {
@@ -168,7 +191,10 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     let artifact = fetcher.fetch(&tagged, None, None).await.unwrap();
     assert_eq!(artifact.digest, digest.to_string());
     assert_eq!(artifact.revision, "v1");
-    assert_eq!(artifact.url, format!("oci://{}/acme/ponds:v1", server.address));
+    assert_eq!(
+        artifact.url,
+        format!("oci://{}/acme/ponds:v1", server.address)
+    );
     assert_eq!(artifact.verified, Verified::NotRequired);
     let names: Vec<&str> = artifact.documents.iter().map(|file| &*file.name).collect();
     assert_eq!(names, ["katalog.yaml", "crd.yaml", "komposer.yaml"]);
@@ -178,14 +204,18 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     let seen = server.seen();
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert_eq!(seen[0].method, "HEAD");
-    let at_tag = fetcher.fetch(&source(&server, "@v1", None), None, None).await.unwrap();
+    let at_tag = fetcher
+        .fetch(&source(&server, "@v1", None), None, None)
+        .await
+        .unwrap();
     assert_eq!(at_tag.digest, artifact.digest);
     let pinned = source(&server, &format!("@{digest}"), None);
     fetcher.fetch(&pinned, None, None).await.unwrap();
     server.seen();
     fetcher.fetch(&pinned, None, None).await.unwrap();
     assert!(server.seen().is_empty(), "a digest does not change");
-    let short = self::fetcher(|options| options.katalogs = format!("oci://{}/acme", server.address));
+    let short =
+        self::fetcher(|options| options.katalogs = format!("oci://{}/acme", server.address));
     let named = Source::Registry {
         reference: "ponds@v1".to_owned(),
         document: Document::Komposer,
@@ -199,9 +229,18 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
         verify: None,
     };
     let error = fetcher.fetch(&motif, None, None).await.unwrap_err();
-    assert!(error.to_string().contains("motif.yaml in oci://"), "{error}");
+    assert!(
+        error.to_string().contains("motif.yaml in oci://"),
+        "{error}"
+    );
     // A tag that moved is a new revision, and a lock still gives the old one.
-    let moved = push(&server, "v1", Kind::Katalog, &[("katalog.yaml", "kind: Katalog # 2\n")]).await;
+    let moved = push(
+        &server,
+        "v1",
+        Kind::Katalog,
+        &[("katalog.yaml", "kind: Katalog # 2\n")],
+    )
+    .await;
     let new = fetcher.fetch(&tagged, None, None).await.unwrap();
     assert_eq!(new.digest, moved.to_string());
     let pin = Pin {
@@ -215,7 +254,13 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
 #[tokio::test]
 async fn a_signature_that_is_required_is_checked_and_its_absence_fails_closed() {
     let server = registry().await;
-    let digest = push(&server, "v1", Kind::Katalog, &[("katalog.yaml", "kind: Katalog\n")]).await;
+    let digest = push(
+        &server,
+        "v1",
+        Kind::Katalog,
+        &[("katalog.yaml", "kind: Katalog\n")],
+    )
+    .await;
     let (ours, other) = (key(), key());
     let refused = |fetcher: Fetcher, source: Source| async move {
         let error = fetcher.fetch(&source, None, None).await.unwrap_err();
@@ -239,19 +284,65 @@ async fn a_signature_that_is_required_is_checked_and_its_absence_fails_closed() 
     let strict = key();
     let policy = |mode: &str| {
         let pem = strict.public().unwrap().pem().replace('\n', "\n    ");
-        let text = format!("rules:\n- match: {}/acme\n  mode: {mode}\n  keys:\n  - |\n    {pem}\n", server.address);
+        let text = format!(
+            "rules:\n- match: {}/acme\n  mode: {mode}\n  keys:\n  - |\n    {pem}\n",
+            server.address
+        );
         Policy::parse(&text).unwrap()
     };
     let enforcing = fetcher(|options| options.policy = policy("enforce"));
     refused(enforcing.clone(), unsigned.clone()).await;
     refused(enforcing.clone(), source(&server, ":v1", None)).await;
     let warning = fetcher(|options| options.policy = policy("warn"));
-    assert!(warning.fetch(&source(&server, ":v1", None), None, None).await.is_ok());
+    assert!(
+        warning
+            .fetch(&source(&server, ":v1", None), None, None)
+            .await
+            .is_ok()
+    );
     sign(&server, digest, &strict).await;
     assert!(enforcing.fetch(&unsigned, None, None).await.is_ok());
     // What cannot carry a signature is refused below an enforcing rule.
     let file = Source::File {
         url: server.url("/acme/katalog.yaml"),
     };
-    assert!(refused(enforcing, file).await.contains("only artifacts of OCI registries"));
+    assert!(
+        refused(enforcing, file)
+            .await
+            .contains("only artifacts of OCI registries")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_katalogs_are_fetched_side_by_side_and_cost_one_small_request_each_when_unchanged() {
+    let server = registry().await;
+    let mut sources = Vec::new();
+    for number in 0..50 {
+        let text = format!("kind: Katalog # {number}\n");
+        push(
+            &server,
+            &format!("v{number}"),
+            Kind::Katalog,
+            &[("katalog.yaml", &text)],
+        )
+        .await;
+        sources.push(source(&server, &format!(":v{number}"), None));
+    }
+    let fetcher = fetcher(|_| {});
+    let all =
+        || futures::future::join_all(sources.iter().map(|one| fetcher.fetch(one, None, None)));
+    server.seen();
+    let started = std::time::Instant::now();
+    for (number, artifact) in all().await.into_iter().enumerate() {
+        let text = format!("kind: Katalog # {number}\n");
+        assert_eq!(artifact.unwrap().documents[0].text, text);
+    }
+    println!("50 artifacts in {:?}", started.elapsed());
+    server.seen();
+    let started = std::time::Instant::now();
+    assert!(all().await.iter().all(Result::is_ok));
+    println!("50 unchanged sources in {:?}", started.elapsed());
+    let seen = server.seen();
+    assert_eq!(seen.len(), 50);
+    assert!(seen.iter().all(|request| request.method == "HEAD"));
 }
