@@ -9,6 +9,7 @@ use super::{
     Failure, files,
     options::{Files, parse_namespace},
     output,
+    sources::Sources,
 };
 
 /// Print manifests
@@ -40,6 +41,8 @@ struct Rbac {
     /// namespaces [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 pub(super) async fn execute(
@@ -47,7 +50,9 @@ pub(super) async fn execute(
         what: What::Rbac(args),
     }: Args,
 ) -> Result<(), Failure> {
-    let plans = files::compile(&args.files.given()).await?;
+    let paths = args.files.given();
+    let fetch = args.sources.fetch(&paths)?;
+    let plans = files::compile(&paths, &*fetch).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
     Ok(output::print(&rbac_yaml(&plans, &namespaces)?)?)

@@ -47,7 +47,8 @@ impl Paced {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.get(&request.id)?.clone();
         let is_same = |last: &Request| {
-            (&last.kind, &last.auth, &last.verify) == (&request.kind, &request.auth, &request.verify)
+            (&last.kind, &last.auth, &last.verify)
+                == (&request.kind, &request.auth, &request.verify)
         };
         Some(last).filter(|last| is_same(&last.request))
     }
@@ -72,6 +73,10 @@ impl Paced {
 }
 
 impl Fetch for Paced {
+    fn motif<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Arc<Artifact>, String>> {
+        self.inner.motif(reference)
+    }
+
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
         async move {
             if matches!(request.kind, RequestKind::File { .. }) {

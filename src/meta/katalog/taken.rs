@@ -8,7 +8,7 @@ use std::{
 use orkestra_core::{
     api::names,
     document::{Source, read_what_can_be},
-    plan::{Library, Part, Reference},
+    plan::{self, Library, Part, Reference},
 };
 use serde_json::{Map, Value};
 
@@ -52,6 +52,11 @@ fn look_up(document: &Value, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>)
 impl Taken {
     fn one(&mut self, reference: Reference, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>) {
         let name = reference.text.trim().to_owned();
+        if reference.part == Part::Motif && plan::is_of_registry(&name) {
+            let why = "Motifs of registries are read for files only: apply the Motif to the cluster, and import it by its name";
+            self.library.put_absent(reference, why);
+            return;
+        }
         if reference.part != Part::Motif || !is_name(&name) {
             let why = "files are not available in the cluster: apply a Motif that holds this, and import it by its name";
             self.library.put_absent(reference, why);
