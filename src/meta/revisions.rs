@@ -19,6 +19,8 @@ const KEPT: usize = 3;
 const NAME_BYTES: usize = 253;
 /// The field of a revision's data, absent in a Katalog, for the Motifs that it uses.
 const MOTIFS: &str = "motifs";
+/// The fields of `spec` that say how a revision is run, and not what runs.
+const UNSTORED: [&str; 3] = ["approve", "interval", "suspend"];
 /// The number of hexadecimal digits of the hash in a name.
 const HASH_DIGITS: usize = 10;
 
@@ -122,9 +124,10 @@ impl Revisions {
         let KatalogRef {
             namespace,
             name: katalog,
+            kind,
         } = &self.katalog;
         let owner = json!({
-            "apiVersion": names::API_VERSION, "kind": "Katalog", "name": katalog, "uid": self.uid, "controller": true,
+            "apiVersion": names::API_VERSION, "kind": kind.kind(), "name": katalog, "uid": self.uid, "controller": true,
         });
         let metadata = json!({
             "name": name,
@@ -163,8 +166,8 @@ pub(crate) fn data(document: &Value, motifs: &Map<String, Value>) -> Value {
     data
 }
 
-/// Returns the parts of a Katalog or a Motif that affect what runs: everything but status, and only the identity from the
-/// metadata.
+/// Returns the parts of a Katalog or a Motif that affect what runs: everything but status and the fields that say how it is
+/// run, and only the identity from the metadata.
 pub(crate) fn essence(document: &Value) -> Value {
     let mut essence = document.clone();
     if let Some(fields) = essence.as_object_mut() {
@@ -179,6 +182,9 @@ pub(crate) fn essence(document: &Value) -> Value {
             "metadata".to_owned(),
             json!({ "namespace": field("namespace"), "name": field("name") }),
         );
+        if let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.retain(|name, _| !UNSTORED.contains(&name.as_str()));
+        }
     }
     essence
 }
@@ -236,6 +242,7 @@ mod tests {
         let mut other = one.clone();
         other["metadata"]["resourceVersion"] = json!("2");
         other["status"] = json!({ "ready": "1/1" });
+        other["spec"]["suspend"] = json!(true);
         assert_eq!(essence(&one), essence(&other));
         assert_eq!(essence(&one)["spec"], one["spec"]);
     }

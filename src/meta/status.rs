@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use orkestra_core::{
     api::{
         KatalogStatus, OperatedKind, OperatorStatus as Row,
-        conditions::{self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED},
+        conditions::{
+            self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED, SUSPENDED,
+        },
         names,
     },
     plan::Stopped,
@@ -23,6 +25,9 @@ use crate::runtime::Phase;
 
 /// How many operators a message names; the rows name them all.
 const NAMED: usize = 3;
+
+/// The message about a suspended Katalog.
+const SUSPENSION: &str = "operators are suspended: they process deletions of custom resources only";
 
 /// The verdict on the newest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +66,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) operated: &'a [OperatedKind],
     /// Those of `operated` that are to be released, with their progress.
     pub(crate) releasing: &'a BTreeMap<OperatedKind, Releasing>,
+    /// Whether it is suspended.
+    pub(crate) suspended: bool,
     /// What the deletion of the Katalog waits for, beside `releasing`.
     pub(crate) waits: Option<&'a str>,
     /// Why the deletion could not continue.
@@ -98,7 +105,16 @@ pub(crate) fn compute(
         ConditionStatus::False
     };
     let mut wanted = vec![Condition::new(READY, status, &ready.reason, &ready.message)];
-    if ready.status != Some(true) {
+    let suspended = facts.suspended && *facts.verdict != Verdict::Deleted;
+    if suspended {
+        wanted.push(Condition::new(
+            SUSPENDED,
+            ConditionStatus::True,
+            KatalogReason::Suspended.as_str(),
+            SUSPENSION,
+        ));
+    }
+    if ready.status != Some(true) && (stalled || !suspended) {
         let kind = if stalled { STALLED } else { RECONCILING };
         wanted.push(Condition::new(
             kind,
@@ -216,6 +232,9 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
             );
         }
         Verdict::Accepted => {}
+    }
+    if facts.suspended {
+        return not(KatalogReason::Suspended, SUSPENSION.to_owned());
     }
     let lacking: Vec<_> = facts
         .operators

@@ -218,10 +218,10 @@ fn words(problem: WatchProblem) -> String {
 
 /// Returns the namespace and name of an object.
 pub(crate) fn reference(key: &ObjectKey) -> KatalogRef {
-    KatalogRef {
-        namespace: key.namespace.as_deref().unwrap_or_default().to_owned(),
-        name: key.name.to_string(),
-    }
+    KatalogRef::new(
+        key.namespace.as_deref().unwrap_or_default().to_owned(),
+        key.name.to_string(),
+    )
 }
 
 /// One of Orkestra's own kinds, as it is served.

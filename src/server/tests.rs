@@ -85,10 +85,7 @@ fn status() -> OperatorStatus {
 }
 
 fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) -> KatalogView {
-    let reference = KatalogRef {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    };
+    let reference = KatalogRef::new(namespace.to_owned(), name.to_owned());
     let operators = operators.into_iter().map(|(entry, status)| OperatorView {
         wanted: Revised {
             plan: testing::operator_plan(&reference, entry),

@@ -8,7 +8,7 @@ use std::{
 
 use kube::Client;
 use orkestra_core::{
-    api::{ApiTypes, SetupFile, SetupWait},
+    api::{ApiTypes, SetupFile, SetupWait, names},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
     plan::{GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
@@ -40,6 +40,7 @@ pub(super) struct Loaded {
     pub(super) plan: Arc<Plan>,
     pub(super) revision: String,
     pub(super) disabled: Vec<String>,
+    pub(super) suspended: bool,
     pub(super) about: About,
     pub(super) storage: BTreeMap<GroupKind, String>,
     /// The files to apply before it runs, entry by entry.
@@ -195,6 +196,11 @@ impl Loaded {
             reference: plan.katalog.clone(),
             storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
             disabled: disabled(&document.spec, &plan),
+            suspended: document.spec.suspend == Some(true)
+                || document
+                    .annotations
+                    .get(names::ANNOTATION_SUSPEND)
+                    .is_some_and(|value| value == "true"),
             about: About::read(&written),
             entries: entries(path, &document),
             plan,

@@ -272,6 +272,7 @@ impl Files {
                 revision: katalog.revision.as_str().into(),
                 storage: katalog.storage.clone(),
                 stored: true,
+                suspended: katalog.suspended,
                 leftovers: (shared.supervisor.leftovers(&katalog.reference).into_iter())
                     .chain(dropped(&state.running, &katalog.reference))
                     .filter(|kind| !kinds.contains(kind))
@@ -362,6 +363,7 @@ impl State {
                 },
             };
             let facts = Facts {
+                suspended: katalog.suspended,
                 generation: None,
                 verdict: &verdict,
                 revision: Some(&katalog.revision),

@@ -352,6 +352,7 @@ impl Katalog {
             leftovers: leftovers
                 .filter(|kind| !claims.contains(kind) && self.is_proven(kind))
                 .collect(),
+            suspended: self.object.suspended,
             claims,
         };
         // A report to the supervisor wakes every Katalog.
@@ -362,7 +363,8 @@ impl Katalog {
     }
 
     /// Returns the kinds of the running revision and of the candidate; if there is neither, those that ran before the
-    /// restart: a Katalog without a good revision releases nothing. One that is being deleted wants none.
+    /// restart: a Katalog without a good revision releases nothing. One that is suspended wants those of them that it has
+    /// operated, and one that is being deleted none.
     pub(super) fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
         if self.is_leaving() {
             return BTreeSet::new();
@@ -379,6 +381,10 @@ impl Katalog {
         if self.running.is_none() && self.candidate.is_none() {
             let proven = self.operated.keys().filter(|kind| self.is_proven(kind));
             kinds.extend(proven.cloned());
+        }
+        if self.object.suspended {
+            // A kind that it never operated is left to others, such as a Komposer that it is a source of.
+            kinds.retain(|kind| self.operated.contains_key(kind));
         }
         kinds
     }

@@ -144,10 +144,7 @@ mod tests {
     use super::{super::taken::take, *};
 
     fn katalog() -> KatalogRef {
-        KatalogRef {
-            namespace: "shop".to_owned(),
-            name: "k".to_owned(),
-        }
+        KatalogRef::new("shop".to_owned(), "k".to_owned())
     }
 
     fn document(crds: &Value) -> Value {

@@ -39,6 +39,8 @@ pub(crate) struct KatalogObject {
     pub(crate) requested: Option<Requested>,
     /// Whether its annotation releases it when it is deleted, even if some kinds could not be released.
     pub(crate) let_go: bool,
+    /// Whether it is suspended, by its spec or by its annotation.
+    pub(crate) suspended: bool,
     /// Whether the API server was restored to an older state: earlier states no longer count.
     pub(crate) rewound: bool,
 }
@@ -65,9 +67,13 @@ impl KatalogObject {
             mut data,
         } = object;
         let annotations = metadata.annotations.as_ref();
-        let let_go = annotations
-            .and_then(|all| all.get(names::ANNOTATION_RELEASE))
-            .is_some_and(|value| value == "true");
+        let is_annotated = |name: &str| {
+            let value = annotations.and_then(|all| all.get(name));
+            value.is_some_and(|value| value == "true")
+        };
+        let let_go = is_annotated(names::ANNOTATION_RELEASE);
+        let suspended = is_annotated(names::ANNOTATION_SUSPEND)
+            || data.pointer("/spec/suspend") == Some(&Value::Bool(true));
         let faults = data
             .as_object_mut()
             .and_then(|data| data.remove(Fault::MARK));
@@ -100,6 +106,7 @@ impl KatalogObject {
             }),
             requested,
             let_go,
+            suspended,
             rewound: false,
         }
     }
@@ -144,10 +151,10 @@ impl Document {
 
 /// Returns the namespace and name of a Katalog's or a Motif's object.
 pub(crate) fn reference(metadata: &ObjectMeta) -> KatalogRef {
-    KatalogRef {
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-        name: metadata.name.clone().unwrap_or_default(),
-    }
+    KatalogRef::new(
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]

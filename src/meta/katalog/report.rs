@@ -270,6 +270,7 @@ impl Katalog {
                 .unwrap_or_default(),
             operated: &operated,
             releasing: &releasing,
+            suspended: self.object.suspended,
             waits: self.waits.as_deref(),
             trouble: self.trouble.as_deref(),
         };

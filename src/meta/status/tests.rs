@@ -133,6 +133,7 @@ fn status_over(
         stopped: &[],
         operated: &[kind("ponds")],
         releasing: &releasing,
+        suspended: operators.iter().any(|one| one.status.suspended),
         waits: None,
         trouble: None,
     };
@@ -333,6 +334,7 @@ fn a_deletion_that_waits_names_its_way_out() {
         disabled: &[],
         operated: &[],
         releasing: &BTreeMap::new(),
+        suspended: false,
         waits: Some("waiting for the deletion of 2 Pond.water.example"),
         trouble: None,
     };

@@ -85,6 +85,10 @@ pub struct KatalogSpec {
     /// How mature the Katalog is, and whether another one replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<KatalogLifecycle>,
+    /// `true` stops all operators: custom resources and their children stay, and custom resources can be deleted. Default
+    /// `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

@@ -24,6 +24,9 @@ super::reasons! {
         Releasing, Waiting, OnChange,
             "Kinds that are no longer declared are released.",
             "";
+        Suspended, Waiting, OnChange,
+            "`spec.suspend` or the annotation `orkestra.orkspace.io/suspend` stops the operators; custom resources can be deleted.",
+            "Remove it to resume.";
         Terminating, Waiting, OnChange,
             "The Katalog is being deleted.",
             "";

@@ -81,11 +81,12 @@ pub fn roles_for_people() -> Vec<Value> {
     ]
 }
 
-/// Returns the name of the roles with a Katalog's permissions: `orkestra:<namespace>:<name>`.
+/// Returns the name of the roles with a Katalog's permissions: `orkestra:<namespace>:<name>`; of a Komposer
+/// `orkestra:komposer:<namespace>:<name>`.
 pub fn role_name(plan: &Plan) -> String {
     format!(
-        "{SERVICE_ACCOUNT}:{}:{}",
-        plan.katalog.namespace, plan.katalog.name
+        "{SERVICE_ACCOUNT}:{}",
+        plan.katalog.to_string().replace('/', ":")
     )
 }
 
