@@ -17,6 +17,7 @@
 //! Nothing here does I/O, reads a clock or knows a Kubernetes client.
 
 pub mod api;
+pub mod compose;
 pub mod cron;
 pub mod decode;
 pub mod diagnostics;

@@ -19,8 +19,10 @@ use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
 use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
+use super::scope::Scopes;
 use super::setup::Setup;
 use super::shape::Shape;
+use super::sources::Sources;
 use super::status::KatalogStatus;
 use super::targets::AllowedTarget;
 
@@ -89,6 +91,14 @@ pub struct KatalogSpec {
     /// `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
+    /// Where further Katalogs come from; their operators run beside those of `crds`. An entry of `crds` with the name of one of
+    /// them overrides it, as in a Komposer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Sources>,
+    /// The sources that it was composed from.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(crate) scopes: Scopes,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]

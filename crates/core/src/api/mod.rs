@@ -32,14 +32,17 @@ pub mod profiles;
 pub mod queue;
 pub mod rules;
 pub mod scalar;
+mod scope;
 pub mod setup;
 pub mod shape;
 pub mod simulate;
+pub mod sources;
 pub mod status;
 pub mod status_condition;
 pub mod targets;
 
 pub(crate) mod katalog;
+pub(crate) mod komposer;
 
 pub use calls::ExternalCall;
 pub use crd::{crds, crds_yaml};
@@ -49,6 +52,7 @@ pub use e2e::E2eSpec;
 pub use enrich::EnrichTarget;
 pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
 pub use katalog::{ApiTypes, CrdEntry, DeletionPolicy, Katalog, KatalogSpec};
+pub use komposer::{Komposer, KomposerSpec, KomposerStatus, LockMode};
 pub use motif::{Motif, MotifImport, MotifSpec};
 pub use notes::{Note, Notes};
 pub use on_delete::{DeleteGroup, OnDelete};
@@ -56,8 +60,10 @@ pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSp
 pub use pre_reconcile::{Hold, PreReconcile, Requeue, Requeues};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
+pub(crate) use scope::{Scope, Scopes};
 pub use setup::{Setup, SetupFile, SetupWait};
 pub use simulate::SimulateSpec;
-pub use status::{KatalogStatus, OperatedKind, OperatorStatus};
+pub use sources::Sources;
+pub use status::{KatalogStatus, OperatedKind, OperatorStatus, SourceStatus};
 pub use status_condition::{StatusCondition, StatusConditions};
 pub use targets::{AllowedTarget, LabelOperator, LabelRequirement, NamespaceSelector};

@@ -1,4 +1,4 @@
-//! What Orkestra reports about a Katalog.
+//! What Orkestra reports about a Katalog or a Komposer.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions::Condition;
 
-/// What Orkestra reports about a Katalog.
+/// What Orkestra reports about a Katalog or a Komposer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KatalogStatus {
@@ -41,6 +41,13 @@ pub struct KatalogStatus {
         "x-kubernetes-list-map-keys" = ["name"]
     ))]
     pub operators: Vec<OperatorStatus>,
+    /// A row for each source, in the order in which they are merged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["source"]
+    ))]
+    pub sources: Vec<SourceStatus>,
     /// Kinds that are operated, or were and are not released yet: finalizers of ours may be on their
     /// resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -88,6 +95,29 @@ pub struct OperatorStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// The same for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// What Orkestra reports about one source of a composition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceStatus {
+    /// The source's identity, as in `komposer.lock`.
+    pub source: String,
+    /// Where it was fetched from, without credentials.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub url: String,
+    /// The revision in use: a tag, `branch@commit` or a version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
+    /// The digest of the revision in use.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// Who signed it, if a signature was required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<String>,
+    /// Why a newer revision is not in use, or why there is none; empty if the newest is in use.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }

@@ -17,7 +17,7 @@ pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest;
 
 pub use crate::tree::{FieldPath, Segment};
-use crate::tree::{Span, Tree};
+use crate::tree::{Origin, Span, Tree};
 
 /// The maximum number of errors, and of warnings, reported per document. Nobody reads more, and each takes time to find and
 /// locate.
@@ -134,6 +134,12 @@ impl Diagnostic {
             self.line = span.map(|span| span.line);
             self.column = span.map(|span| span.column);
         }
+    }
+
+    /// Sets the file and the position of the field in a document with overrides, if they are missing.
+    pub(crate) fn locate_in(&mut self, origin: &Origin) {
+        let (file, tree) = origin.owner(&self.path);
+        self.locate(tree, Some(file));
     }
 
     /// Returns a problem that represents this one and all that are omitted.

@@ -22,29 +22,13 @@ pub(crate) fn check<'a>(
     path: &FieldPath,
     found: &'a mut Diagnostics,
 ) -> Value {
-    walk(tree, shape, path, false, found)
-}
-
-/// Checks a whole document of a kind that is not implemented yet. It reports problems in the contents but no unsupported
-/// fields.
-pub(crate) fn check_later(tree: &Tree, shape: &Shape, found: &mut Diagnostics) {
-    walk(tree, shape, &FieldPath::root(), true, found);
-}
-
-fn walk<'a>(
-    tree: &Tree,
-    shape: &'a Shape,
-    path: &FieldPath,
-    is_later: bool,
-    found: &'a mut Diagnostics,
-) -> Value {
     let place = Place {
         path: path.clone(),
         key: tree.span,
     };
     let mut checker = Checker {
         found,
-        is_later,
+        is_later: false,
         around: Vec::new(),
     };
     checker.value(tree, shape, &place)

@@ -6,9 +6,10 @@ use serde::de::DeserializeOwned;
 
 use super::source::Source;
 use super::{depends, e2e, lists, normalise, rules, simulate};
-use crate::api::planned::komposer;
 use crate::api::shape::Shape;
-use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, katalog, motif};
+use crate::api::{
+    E2eSpec, KatalogSpec, KomposerSpec, MotifSpec, SimulateSpec, katalog, komposer, motif,
+};
 use crate::diagnostics::Diagnostics;
 use crate::tree::Tree;
 
@@ -48,17 +49,6 @@ impl DocumentKind {
         }
     }
 
-    /// True if documents of the kind have an effect.
-    pub fn is_supported(self) -> bool {
-        matches!(
-            self,
-            DocumentKind::Katalog
-                | DocumentKind::Motif
-                | DocumentKind::E2e
-                | DocumentKind::Simulate
-        )
-    }
-
     /// Returns the kind of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
@@ -66,11 +56,10 @@ impl DocumentKind {
 
     /// Returns the shape of whole documents of the kind; `None` for kinds that are not checked.
     pub fn shape(self) -> Option<&'static Shape> {
-        static KOMPOSER: LazyLock<Shape> = LazyLock::new(komposer::document_shape);
         match self {
             DocumentKind::Katalog => Some(KatalogSpec::shape()),
             DocumentKind::Motif => Some(MotifSpec::shape()),
-            DocumentKind::Komposer => Some(&KOMPOSER),
+            DocumentKind::Komposer => Some(KomposerSpec::shape()),
             DocumentKind::Simulate => Some(SimulateSpec::shape()),
             DocumentKind::E2e => Some(E2eSpec::shape()),
         }
@@ -99,9 +88,7 @@ pub(crate) fn normalise_as(
             Some(motif::BLOCKS)
         }
         DocumentKind::Komposer => {
-            normalise::blocks(tree, komposer::BLOCKS, found);
-            lists::operators(tree, found);
-            normalise::normalise(tree, kind.shape()?, found);
+            KomposerSpec::normalise(tree, found);
             Some(komposer::BLOCKS)
         }
         DocumentKind::E2e => {
@@ -152,6 +139,31 @@ impl Readable for KatalogSpec {
 
     fn check(&self, found: &mut Diagnostics) {
         rules::check_katalog(self, found);
+    }
+}
+
+impl Readable for KomposerSpec {
+    const KIND: DocumentKind = DocumentKind::Komposer;
+
+    fn shape() -> &'static Shape {
+        static SHAPE: LazyLock<Shape> = LazyLock::new(komposer::document_shape);
+        &SHAPE
+    }
+
+    fn normalise(tree: &mut Tree, found: &mut Diagnostics) {
+        normalise::blocks(tree, komposer::BLOCKS, found);
+        lists::operators(tree, found);
+        lists::definitions(tree, found);
+        lists::rules(tree, found);
+        normalise::normalise(tree, Self::shape(), found);
+    }
+
+    fn check_tree(tree: &Tree, found: &mut Diagnostics) {
+        super::komposer::check_tree(tree, found);
+    }
+
+    fn check(&self, found: &mut Diagnostics) {
+        super::komposer::check(self, found);
     }
 }
 

@@ -16,6 +16,7 @@ mod e2e;
 mod edit;
 mod hints;
 mod kinds;
+mod komposer;
 mod lists;
 mod mend;
 mod normalise;
@@ -28,10 +29,12 @@ mod yaml;
 
 pub use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
 pub use convert::{Converted, convert};
+pub(crate) use depends::check as check_dependencies;
 pub use kinds::DocumentKind;
-pub(crate) use read::read_included;
 pub use read::{
-    Document, E2eDocument, Expected, KatalogDocument, MotifDocument, SimulateDocument, read_e2e,
-    read_expectations, read_katalog, read_motif, read_ops, read_simulate, read_what_can_be,
+    Document, E2eDocument, Expected, KatalogDocument, KomposerDocument, MotifDocument,
+    SimulateDocument, read_e2e, read_expectations, read_katalog, read_komposer, read_motif,
+    read_ops, read_simulate, read_what_can_be,
 };
+pub(crate) use read::{read_included, read_present};
 pub use source::{Documents, Source, Stream, parse_stream, read_stream};

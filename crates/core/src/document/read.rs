@@ -7,13 +7,15 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::check::{check, check_later};
-use super::kinds::{DocumentKind, Readable, normalise_as};
+use super::check::check;
+use super::kinds::{DocumentKind, Readable};
 use super::source::Source;
 use super::{normalise, rules};
 use crate::api::shape::Shape;
 use crate::api::simulate::OpRule;
-use crate::api::{E2eSpec, KatalogSpec, MotifSpec, SimulateSpec, Text, e2e::Expectation, names};
+use crate::api::{
+    E2eSpec, KatalogSpec, KomposerSpec, MotifSpec, SimulateSpec, Text, e2e::Expectation, names,
+};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
 use crate::tree::Tree;
 
@@ -38,6 +40,8 @@ pub struct Document<S> {
 
 /// A Katalog, read from a file or an object.
 pub type KatalogDocument = Document<KatalogSpec>;
+/// A Komposer, read from a file or an object.
+pub type KomposerDocument = Document<KomposerSpec>;
 /// A Simulate, read from a file. Blocks next to `spec` are part of it.
 pub type SimulateDocument = Document<SimulateSpec>;
 /// An E2E, read from a file. Blocks next to `spec` are part of it.
@@ -51,6 +55,14 @@ pub type MotifDocument = Document<MotifSpec>;
 /// Every problem of the document with its path, and its position if it is from a file: envelope, unknown fields with the
 /// nearest known one, wrong shapes, missing fields, fields that are not supported yet. Warnings are included.
 pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>), Diagnostics> {
+    read_whole(source)
+}
+
+/// Reads a Komposer, with warnings. Overrides may be incomplete: [`crate::compose::merge`] checks what they result in.
+///
+/// # Errors
+/// The errors of [`read_katalog`].
+pub fn read_komposer(source: &Source) -> Result<(KomposerDocument, Vec<Diagnostic>), Diagnostics> {
     read_whole(source)
 }
 
@@ -112,20 +124,13 @@ pub fn read_ops(source: &Source) -> Result<(Vec<OpRule>, Vec<Diagnostic>), Diagn
     Ok((rules, warnings))
 }
 
-/// Returns the problems of a Komposer: everything in it that the language does not have, and that its kind is not supported
-/// yet.
-pub(crate) fn check_komposer(source: &Source) -> Diagnostics {
+/// Reads a Katalog in the present spelling that was put together from others, without positions and without a check of
+/// `dependsOn`, which may name operators of other parts.
+pub(crate) fn read_present(tree: &Tree) -> (Option<KatalogSpec>, Diagnostics) {
     let mut found = Diagnostics::default();
-    let mut tree = source.tree.clone();
-    check_envelope(&tree, DocumentKind::Katalog, &mut found);
-    if let Some(shape) = DocumentKind::Komposer.shape() {
-        normalise_as(DocumentKind::Komposer, &mut tree, &mut found);
-        check_later(&tree, shape, &mut found);
-        rules::check_metadata(&tree, &mut found);
-    }
-    found.locate(&tree, source.file.as_deref());
-    found.cap();
-    found
+    let checked = check(tree, KatalogSpec::shape(), &FieldPath::root(), &mut found);
+    rules::check_operator_names(tree, &mut found);
+    (typed(&checked, &mut found), found)
 }
 
 /// Reads the valid parts of a Katalog, regardless of other errors: for further checks, never to be run.
@@ -212,6 +217,11 @@ fn read<S: Readable>(tree: &mut Tree, found: &mut Diagnostics) -> Option<S> {
     let checked = check(tree, S::shape(), &FieldPath::root(), found);
     rules::check_metadata(tree, found);
     S::check_tree(tree, found);
+    typed(&checked, found)
+}
+
+/// Deserializes the `spec` of a checked document.
+fn typed<S: Readable>(checked: &Value, found: &mut Diagnostics) -> Option<S> {
     let nothing = || Value::Object(serde_json::Map::new());
     let spec = checked.get("spec").cloned().unwrap_or_else(nothing);
     match serde_json::from_value::<S>(spec) {
@@ -250,10 +260,6 @@ fn check_envelope(tree: &Tree, wanted: DocumentKind, found: &mut Diagnostics) ->
     let error = |message: String| Diagnostic::error(Code::DocumentKind, path.clone(), message);
     match DocumentKind::parse(word) {
         Some(kind) if kind == wanted => return true,
-        Some(kind) if !kind.is_supported() => {
-            let message = format!("the kind `{}` is not supported yet", kind.name());
-            found.push(error(message));
-        }
         Some(kind) => found.push(error(format!(
             "expected a {}, found a {}",
             wanted.name(),

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::kinds::DocumentKind;
 use super::mend;
 use super::read::{
-    KatalogDocument, MotifDocument, check_komposer, read_e2e, read_katalog, read_motif,
-    read_simulate,
+    KatalogDocument, KomposerDocument, MotifDocument, read_e2e, read_katalog, read_komposer,
+    read_motif, read_simulate,
 };
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
@@ -141,6 +141,8 @@ pub(super) fn parse_alone(chunk: Chunk<'_>) -> Option<Tree> {
 pub struct Documents {
     /// Katalogs.
     pub katalogs: Vec<KatalogDocument>,
+    /// Komposers.
+    pub komposers: Vec<KomposerDocument>,
     /// Motifs.
     pub motifs: Vec<MotifDocument>,
 }
@@ -156,7 +158,7 @@ pub fn read_stream(file: &str, text: &str) -> Result<(Documents, Vec<Diagnostic>
     for source in &sources {
         let warnings = match DocumentKind::of(source) {
             Some(DocumentKind::Motif) => keep(read_motif(source), &mut documents.motifs),
-            Some(DocumentKind::Komposer) => Err(check_komposer(source)),
+            Some(DocumentKind::Komposer) => keep(read_komposer(source), &mut documents.komposers),
             // Tests of Katalogs are not part of the running configuration.
             Some(DocumentKind::Simulate) => read_simulate(source).map(|(_, warnings)| warnings),
             Some(DocumentKind::E2e) => read_e2e(source).map(|(_, warnings)| warnings),

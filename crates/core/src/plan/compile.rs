@@ -8,7 +8,9 @@ use std::{
 
 use super::{
     GroupKind, KatalogRef, Lexicon, Library, OperatorPlan, Plan, Schemas, Stopped, Typed,
-    api_types, checks, imports, lifecycle,
+    api_types, checks,
+    imports::{self, Imported},
+    lifecycle,
     operator::{Context, operator, own},
     typing::Known,
 };
@@ -61,29 +63,32 @@ fn compile_listing(
     let schemas = &schemas.with_plurals_of(spec);
     let built_in = BuiltIn::new();
     let root = At::root(&problems).field("spec");
-    let wide = imports::follow(&root.field("imports"), &spec.imports, library);
-    checks::only_contributes(&wide);
-    lifecycle::check(&root, spec);
-    lifecycle::check_imports(&root.field("imports"), &wide);
-    let lexicon = Lexicon::new(&root, own(spec), &wide, library);
-    lexicon.profiles.check(&root.with(&lexicon));
-    let context = Context {
-        katalog,
-        spec,
-        known: Known {
-            schemas,
-            built_in: &built_in,
-        },
-        library,
-        wide: &wide,
-        lexicon: &lexicon,
-        listed,
+    unresolved(&root, spec);
+    let known = Known {
+        schemas,
+        built_in: &built_in,
     };
-    let at = root.field("crds");
+    let homes = homes(&root, spec, library);
+    let lexicons: Vec<Lexicon<'_>> = homes.iter().map(|home| home.lexicon(library)).collect();
     let (mut operators, mut stopped) = (Vec::new(), Vec::new());
     let mut kinds: BTreeMap<(GroupKind, Key), &str> = BTreeMap::new();
     for (name, entry) in &spec.crds {
-        let at = at.field(name);
+        let home = spec.scopes.position(name);
+        let Some((home, lexicon)) = homes.get(home).zip(lexicons.get(home)) else {
+            continue;
+        };
+        let context = Context {
+            katalog,
+            spec: home.spec,
+            crds: &spec.crds,
+            source: spec.scopes.of(name).map(|scope| &*scope.katalog),
+            known,
+            library,
+            wide: &home.wide,
+            lexicon,
+            listed,
+        };
+        let at = home.at.field("crds").field(name);
         let check = names::check_dns1123_subdomain;
         if let Err(why) = check(name) {
             at.bad_name(name, why, check);
@@ -158,6 +163,58 @@ fn compile_listing(
         },
         warnings,
     ))
+}
+
+/// What the entries of one Katalog share: of the whole document, or of one source of a composition.
+struct Home<'a> {
+    /// Its `spec`.
+    at: At<'a>,
+    spec: &'a KatalogSpec,
+    /// The Motifs that it imports for all entries.
+    wide: Vec<Imported<'a>>,
+}
+
+impl<'a> Home<'a> {
+    fn new(at: At<'a>, spec: &'a KatalogSpec, library: &'a Library) -> Self {
+        let wide = imports::follow(&at.field("imports"), &spec.imports, library);
+        checks::only_contributes(&wide);
+        lifecycle::check(&at, spec);
+        lifecycle::check_imports(&at.field("imports"), &wide);
+        Self { at, spec, wide }
+    }
+
+    fn lexicon(&self, library: &'a Library) -> Lexicon<'a> {
+        let lexicon = Lexicon::new(&self.at, own(self.spec), &self.wide, library);
+        lexicon.profiles.check(&self.at.with(&lexicon));
+        lexicon
+    }
+}
+
+/// Returns the document itself and then the Katalogs of its sources, in the order of [`Scopes::position`].
+///
+/// [`Scopes::position`]: crate::api::Scopes::position
+fn homes<'a>(root: &At<'a>, spec: &'a KatalogSpec, library: &'a Library) -> Vec<Home<'a>> {
+    let own = Home::new(root.clone(), spec, library);
+    let composed = spec.scopes.0.iter().map(|scope| {
+        let at = root.composed(&scope.origin).field("spec");
+        Home::new(at, &scope.spec, library)
+    });
+    [own].into_iter().chain(composed).collect()
+}
+
+/// Refuses a Katalog whose `sources` were not merged into it.
+fn unresolved(at: &At<'_>, spec: &KatalogSpec) {
+    if spec
+        .sources
+        .as_ref()
+        .is_some_and(|sources| !sources.is_empty())
+    {
+        at.key("sources").error_hint(
+            Code::NotSupportedYet,
+            "`sources` are not supported here",
+            "write a Komposer with these sources",
+        );
+    }
 }
 
 /// Warns if `deletionPolicy` has no effect; `at` is the path of `spec`.

@@ -264,7 +264,7 @@ fn target(
 
 /// Returns the entry with that name, in this Katalog or another.
 fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> {
-    let crds = &context.spec.crds;
+    let crds = context.crds;
     if let Some(entry) = crds.get(name) {
         if entry.cross_access == Some(false) {
             let message =

@@ -32,6 +32,7 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
+        source,
         name: _,
         resource,
         workers: _,
@@ -99,6 +100,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     ];
     let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
+        ("source", source.as_deref().map(Node::from)),
         ("imports", imports),
         ("rules", rules),
         ("calls", calls),

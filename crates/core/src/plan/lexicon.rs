@@ -83,7 +83,7 @@ fn functions(parts: &[Part<'_>]) -> Functions {
             let other = known.map(|position| &places[position]);
             // Duplicates within one document are reported by the notes themselves.
             if let Some(other) = other.filter(|other| !other.is_beside(&place)) {
-                if other.origin().is_some() {
+                if !other.is_own() {
                     let message = format!("{} declares `{}` too", other.text(), note.name);
                     let hint = "rename one of the two, or declare the note in the Katalog, which goes before both";
                     place

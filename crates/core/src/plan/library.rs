@@ -25,22 +25,12 @@ use crate::{
     resources::scope::At,
 };
 
+pub use crate::tree::Origin;
 pub(crate) use references::refusal;
 pub use references::{Part, Reference, beside};
 
 /// Maximum number of documents that one Katalog imports.
 const MOST_DOCUMENTS: usize = 256;
-
-/// A document other than the Katalog itself: its name and its tree.
-#[derive(Debug)]
-pub struct Origin {
-    /// Its unique name.
-    pub name: Box<str>,
-    /// Its name in messages: the path of the file from here, or `motif/<name>`.
-    pub file: Box<str>,
-    /// The content by path, in the current spelling.
-    pub tree: document::Tree,
-}
 
 /// Motifs and included files, already read.
 #[derive(Clone, Debug, Default)]
@@ -110,11 +100,7 @@ impl Library {
         let file = motif.file.as_deref().unwrap_or_default();
         let name: Box<str> = format!("{file}#{}", motif.name).into();
         let document = Document {
-            origin: Arc::new(Origin {
-                name: name.clone(),
-                file: file.into(),
-                tree: motif.tree.clone(),
-            }),
+            origin: Arc::new(Origin::new(name.clone(), file, motif.tree.clone())),
             content: Content::Motif(Box::new(motif.spec.clone())),
             found: Vec::new(),
         };
@@ -156,7 +142,7 @@ impl Library {
     pub(crate) fn open(&self, at: &At<'_>, part: Part, text: &str) -> Option<&Document> {
         let reference = Reference {
             from: at.origin().map(|origin| origin.name.clone()),
-            file: at.origin().map(|origin| origin.file.clone()),
+            file: at.origin().map(|origin| origin.owner(at.path()).0.into()),
             part,
             text: text.into(),
         };
@@ -196,11 +182,7 @@ impl Document {
         };
         match read(part, &source) {
             Ok((content, tree, found)) if problems.is_empty() => Self {
-                origin: Arc::new(Origin {
-                    name: name.into(),
-                    file: name.into(),
-                    tree,
-                }),
+                origin: Arc::new(Origin::new(name, name, tree)),
                 content,
                 found,
             },
@@ -222,11 +204,11 @@ impl Document {
             problem.file.get_or_insert_with(|| name.to_owned());
         }
         Self {
-            origin: Arc::new(Origin {
-                name: name.into(),
-                file: name.into(),
-                tree: tree.unwrap_or(document::Tree::new(document::TreeValue::Null)),
-            }),
+            origin: Arc::new(Origin::new(
+                name,
+                name,
+                tree.unwrap_or(document::Tree::new(document::TreeValue::Null)),
+            )),
             content: Content::Broken,
             found: problems.0,
         }

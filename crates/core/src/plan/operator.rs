@@ -1,6 +1,6 @@
 //! Compiles one entry of a Katalog into the plan of its operator.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
     AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
@@ -96,7 +96,12 @@ fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
 /// The context shared by all entries of a Katalog.
 pub(crate) struct Context<'a> {
     pub(crate) katalog: &'a KatalogRef,
+    /// The Katalog that declares the entries.
     pub(crate) spec: &'a KatalogSpec,
+    /// The entries of all Katalogs of a composition.
+    pub(crate) crds: &'a BTreeMap<String, CrdEntry>,
+    /// The name of the source's Katalog, in a composition.
+    pub(crate) source: Option<&'a str>,
     pub(crate) known: Known<'a>,
     pub(crate) library: &'a Library,
     /// The Motifs that the whole Katalog imports.
@@ -193,6 +198,7 @@ fn with_names(
     let mut plan = OperatorPlan {
         rules,
         katalog: context.katalog.clone(),
+        source: context.source.map(Into::into),
         name: name.to_owned(),
         workers: usize::try_from(pace.workers).unwrap_or(1),
         most_workers: usize::try_from(pace.most_workers).unwrap_or(1),
@@ -357,7 +363,7 @@ fn autoscale(
 ) -> Option<AutoscalePlan> {
     let names = autoscale::Names {
         cross: cross::entries(&declared.cross),
-        entries: context.spec.crds.keys().map(String::as_str).collect(),
+        entries: context.crds.keys().map(String::as_str).collect(),
     };
     let declared = declared.autoscale.as_ref()?;
     autoscale::autoscale(&at.field("autoscale"), declared, pace, &names)

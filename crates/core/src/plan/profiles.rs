@@ -43,11 +43,7 @@ static BUILT_IN: LazyLock<(Arc<Origin>, Profiles)> = LazyLock::new(|| {
     let tree = source.map_or(document::Tree::new(document::TreeValue::Null), |source| {
         source.tree
     });
-    let origin = Origin {
-        name: BUILT_IN_NAME.into(),
-        file: BUILT_IN_NAME.into(),
-        tree,
-    };
+    let origin = Origin::new(BUILT_IN_NAME, BUILT_IN_NAME, tree);
     (Arc::new(origin), profiles.unwrap_or_default())
 });
 

@@ -66,6 +66,8 @@ impl Default for PagesPlan {
 pub struct OperatorPlan {
     /// The Katalog that declares it.
     pub katalog: KatalogRef,
+    /// The name of the Katalog that a composition has it from; `None` if the Katalog is not composed.
+    pub source: Option<Box<str>>,
     /// The entry's key in `spec.crds`.
     pub name: String,
     /// The custom resource's kind; `plural` is always known.
@@ -142,6 +144,7 @@ impl OperatorPlan {
     pub(crate) fn of_nothing() -> Self {
         Self {
             katalog: KatalogRef::new(String::new(), String::new()),
+            source: None,
             name: String::new(),
             resource: ResourceType {
                 group: Key::from(""),

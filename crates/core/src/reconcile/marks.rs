@@ -53,7 +53,9 @@ impl<'a> Marks<'a> {
     /// Returns the metadata for children that a plan creates for the observed custom resource.
     pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
         let cr = &observed.cr.id;
-        let katalog = format!("{}.{}", plan.katalog.namespace, plan.katalog.name);
+        // A Katalog keeps its name on its children when a Komposer takes it over.
+        let name = plan.source.as_deref().unwrap_or(&plan.katalog.name);
+        let katalog = format!("{}.{name}", plan.katalog.namespace);
         Self {
             owner: &cr.key,
             labels: [

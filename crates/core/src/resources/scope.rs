@@ -27,6 +27,8 @@ pub(crate) struct At<'a> {
     lexicon: Option<&'a Lexicon<'a>>,
     /// The other document; `None` is the Katalog itself.
     origin: Option<Arc<Origin>>,
+    /// The Katalog of a composition that the entry comes from; `None` if the Katalog is not composed.
+    home: Option<Arc<Origin>>,
     /// True if several parts of the Katalog lead here: each problem is reported once.
     shared: bool,
     path: FieldPath,
@@ -43,6 +45,7 @@ impl<'a> At<'a> {
             problems,
             lexicon: None,
             origin: None,
+            home: None,
             shared: false,
             path: FieldPath::root(),
             is_key: false,
@@ -50,10 +53,20 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Returns the root of the Katalog.
+    /// Returns the root of a Katalog of a composition.
+    pub(crate) fn composed(&self, home: &Arc<Origin>) -> Self {
+        Self {
+            origin: Some(Arc::clone(home)),
+            home: Some(Arc::clone(home)),
+            path: FieldPath::root(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the root of the Katalog; in a composition, of the Katalog that the place belongs to.
     pub(crate) fn katalog(&self) -> Self {
         Self {
-            origin: None,
+            origin: self.home.clone(),
             path: FieldPath::root(),
             ..self.clone()
         }
@@ -116,6 +129,12 @@ impl<'a> At<'a> {
     pub(crate) fn is_beside(&self, other: &At<'_>) -> bool {
         let name = |at: &At<'_>| at.origin.as_ref().map(|origin| origin.name.clone());
         name(self) == name(other)
+    }
+
+    /// True if the place is in the Katalog, not in a document that it imports.
+    pub(crate) fn is_own(&self) -> bool {
+        let name = |origin: &Option<Arc<Origin>>| origin.as_ref().map(|origin| origin.name.clone());
+        name(&self.origin) == name(&self.home)
     }
 
     /// Returns the document of the place; `None` is the Katalog itself.
@@ -265,7 +284,7 @@ impl<'a> At<'a> {
     fn report(&self, mut diagnostic: Diagnostic) {
         diagnostic.at_key |= self.is_key;
         if let Some(origin) = self.origin.as_ref().filter(|_| diagnostic.file.is_none()) {
-            diagnostic.locate(&origin.tree, Some(&origin.file));
+            diagnostic.locate_in(origin);
         }
         if self.shared && !self.problems.is_new(&diagnostic) {
             return;

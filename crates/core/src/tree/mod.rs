@@ -1,9 +1,11 @@
 //! Values with their positions in a file, and paths to fields, for diagnostics.
 
+mod origin;
 mod path;
 
 use serde_json::{Map, Number, Value};
 
+pub use origin::{Layer, Origin};
 pub use path::{FieldPath, Segment};
 
 /// A range in a file.

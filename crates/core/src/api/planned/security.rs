@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 
-use super::komposer::Sources;
 use crate::api::duration::Span;
 use crate::api::scalar::Text;
 
@@ -18,8 +17,6 @@ pub(crate) struct SpecLater {
     providers: Option<Vec<Provider>>,
     /// Who is told when something fails.
     notification: Option<Notification>,
-    /// Where further Katalogs come from.
-    sources: Option<Sources>,
     /// The REST surface and other clusters.
     gateway: Option<serde_json::Value>,
     /// Whether others may read the resources through `cross`.
@@ -31,6 +28,18 @@ pub(crate) struct SpecLater {
     /// What is done when the document is published.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
     publish: Option<serde_json::Value>,
+}
+
+/// Further blocks of a Komposer.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KomposerLater {
+    /// Protection and webhooks. They take precedence over those of the sources.
+    security: Option<Security>,
+    /// Providers, in addition to those of the sources.
+    providers: Option<Vec<Provider>>,
+    /// Notifications. Teams are added to those of the sources.
+    notification: Option<Notification>,
 }
 
 /// Protection and webhooks. All share one server and one certificate.

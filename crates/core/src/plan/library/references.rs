@@ -11,7 +11,7 @@ use crate::{
         KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles,
         rules::{Admission, Mutation, Validation},
     },
-    diagnostics::Code,
+    diagnostics::{Code, FieldPath},
 };
 
 /// The expected content of a reference.
@@ -78,6 +78,29 @@ pub(super) fn missing<'a>(
     walk.missing.into_iter().collect()
 }
 
+/// A field with a reference: the document, `None` for the Katalog, and the path.
+struct Place<'o> {
+    origin: Option<&'o Origin>,
+    path: FieldPath,
+}
+
+impl<'o> Place<'o> {
+    fn new(origin: Option<&'o Origin>, path: &FieldPath) -> Self {
+        Self {
+            origin,
+            path: path.clone(),
+        }
+    }
+
+    fn field(&self, name: &str) -> Self {
+        Self::new(self.origin, &self.path.field(name))
+    }
+
+    fn index(&self, index: usize) -> Self {
+        Self::new(self.origin, &self.path.index(index))
+    }
+}
+
 /// Follows references from document to document.
 pub(super) struct Walk<'a> {
     library: &'a Library,
@@ -88,11 +111,17 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn katalog(&mut self, spec: &KatalogSpec) {
-        self.motifs(None, &spec.imports);
-        self.profiles(None, spec.profiles.as_ref());
-        for entry in spec.crds.values() {
-            self.motifs(None, &entry.imports);
-            self.rules(None, entry.validation.as_ref(), entry.mutation.as_ref());
+        let root = FieldPath::root().field("spec");
+        self.wide(Place::new(None, &root), spec);
+        for scope in spec.scopes.0.iter() {
+            self.wide(Place::new(Some(&scope.origin), &root), &scope.spec);
+        }
+        let root = root.field("crds");
+        for (name, entry) in &spec.crds {
+            let origin = spec.scopes.of(name).map(|scope| &*scope.origin);
+            let at = Place::new(origin, &root.field(name));
+            self.motifs(&at.field("imports"), &entry.imports);
+            self.rules(&at, entry.validation.as_ref(), entry.mutation.as_ref());
             let Some(OperatorBox {
                 status,
                 reconciler,
@@ -109,54 +138,69 @@ impl<'a> Walk<'a> {
             let observe = observe
                 .as_ref()
                 .and_then(|observe| observe.include.as_ref());
-            for (part, include) in [
-                (Part::Status, status),
-                (Part::Reconciler, reconciler),
-                (Part::Observe, observe),
+            let at = at.field("operatorBox");
+            for (part, field, include) in [
+                (Part::Status, "status", status),
+                (Part::Reconciler, "reconciler", reconciler),
+                (Part::Observe, "observe", observe),
             ] {
                 if let Some(text) = include {
-                    self.ask(None, part, text);
+                    self.ask(&at.field(field).field("include"), part, text);
                 }
             }
         }
     }
 
+    /// Visits what the entries of a Katalog share.
+    fn wide(&mut self, at: Place<'_>, spec: &KatalogSpec) {
+        self.motifs(&at.field("imports"), &spec.imports);
+        self.profiles(&at, spec.profiles.as_ref());
+    }
+
     pub(super) fn motif(&mut self, from: Option<&Origin>, motif: &MotifSpec) {
-        self.motifs(from, &motif.imports);
+        let from = &Place::new(from, &FieldPath::root().field("spec"));
+        self.motifs(&from.field("imports"), &motif.imports);
         self.profiles(from, motif.profiles.as_ref());
         if let Some(Admission {
             validation,
             mutation,
         }) = &motif.admission
         {
+            let from = &from.field("admission");
             self.rules(from, validation.as_ref(), mutation.as_ref());
         }
     }
 
     fn rules(
         &mut self,
-        from: Option<&Origin>,
+        from: &Place<'_>,
         validation: Option<&Validation>,
         mutation: Option<&Mutation>,
     ) {
         let validation = validation.and_then(|rules| rules.include.as_ref());
         let mutation = mutation.and_then(|rules| rules.include.as_ref());
-        for (part, include) in [(Part::Validation, validation), (Part::Mutation, mutation)] {
+        for (part, field, include) in [
+            (Part::Validation, "validation", validation),
+            (Part::Mutation, "mutation", mutation),
+        ] {
             if let Some(text) = include {
-                self.ask(from, part, text);
+                self.ask(&from.field(field).field("include"), part, text);
             }
         }
     }
 
-    fn profiles(&mut self, from: Option<&Origin>, profiles: Option<&Profiles>) {
+    fn profiles(&mut self, from: &Place<'_>, profiles: Option<&Profiles>) {
         if let Some(text) = profiles.and_then(|profiles| profiles.include.as_ref()) {
-            self.ask(from, Part::Profiles, text);
+            let at = from.field("profiles").field("include");
+            self.ask(&at, Part::Profiles, text);
         }
     }
 
-    fn motifs(&mut self, from: Option<&Origin>, imports: &[MotifImport]) {
-        for import in imports.iter().filter(|import| refusal(import).is_none()) {
-            if let Some(document) = self.ask(from, Part::Motif, &import.motif)
+    fn motifs(&mut self, from: &Place<'_>, imports: &[MotifImport]) {
+        let imports = imports.iter().enumerate();
+        for (index, import) in imports.filter(|(_, import)| refusal(import).is_none()) {
+            let at = from.index(index).field("motif");
+            if let Some(document) = self.ask(&at, Part::Motif, &import.motif)
                 && let Content::Motif(motif) = &document.content
                 && self.seen.insert(&document.origin.name)
             {
@@ -166,10 +210,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the document, if it is in the library.
-    fn ask(&mut self, from: Option<&Origin>, part: Part, text: &str) -> Option<&'a Document> {
+    fn ask(&mut self, at: &Place<'_>, part: Part, text: &str) -> Option<&'a Document> {
         let reference = Reference {
-            from: from.map(|origin| origin.name.clone()),
-            file: from.map(|origin| origin.file.clone()),
+            from: at.origin.map(|origin| origin.name.clone()),
+            file: at.origin.map(|origin| origin.owner(&at.path).0.into()),
             part,
             text: text.into(),
         };

@@ -40,8 +40,9 @@ impl Typed {
             wanted,
         };
         if let Some(origin) = place.origin() {
-            typed.locate(&origin.tree);
-            typed.file = Some(origin.file.clone());
+            let (file, tree) = origin.owner(place.path());
+            typed.locate(tree);
+            typed.file = Some(file.into());
         }
         typed
     }

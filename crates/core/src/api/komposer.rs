@@ -1,0 +1,94 @@
+//! `Komposer`: operators composed from Katalogs of other places, with overrides.
+
+use std::collections::BTreeMap;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::katalog::{CrdEntry, DeletionPolicy};
+use super::later::Later;
+use super::motif::Info;
+use super::planned::KomposerLater;
+use super::shape::Shape;
+use super::sources::Sources;
+use super::status::KatalogStatus;
+use super::{duration::Span, envelope};
+use crate::value::Node;
+
+/// Fields of `spec` that may stand beside it.
+pub(crate) const BLOCKS: &[&str] = &[
+    "imports",
+    "notification",
+    "providers",
+    "security",
+    "sources",
+];
+
+/// The shape of a whole Komposer.
+pub(crate) fn document_shape() -> Shape {
+    envelope::shape::<KomposerSpec>(BLOCKS)
+}
+
+/// The status of a Komposer: that of a Katalog, with a row for each source.
+pub type KomposerStatus = KatalogStatus;
+
+/// What a Komposer declares.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "orkestra.orkspace.io",
+    version = "v1",
+    kind = "Komposer",
+    plural = "komposers",
+    shortname = "komp",
+    category = "orkestra",
+    namespaced,
+    status = "KomposerStatus",
+    schema = "disabled",
+    doc = "A Komposer runs the operators of Katalogs from other places, with overrides."
+)]
+#[serde(rename_all = "camelCase", default)]
+pub struct KomposerSpec {
+    /// Author, version and the like, for registries and people. A file may have them in `metadata`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub info: Option<Info>,
+    /// Where the Katalogs come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Sources>,
+    /// Overrides of the operators of the sources, by operator name. Maps are merged field by field, lists are replaced.
+    /// `enabled: false` does not start the operator.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, CrdEntry>")]
+    pub crds: BTreeMap<String, Node>,
+    /// How often sources without their own `interval` are checked for a new revision. Default `5m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Span>,
+    /// `required` refuses a source whose digest is not locked: in the file `komposer.lock`, or in `locked`. Default: only
+    /// sources that are locked are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<LockMode>,
+    /// Digests of sources, as in `komposer.lock`: a source with another digest is refused.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub locked: BTreeMap<String, String>,
+    /// Digests of source revisions whose additional permissions are approved, such as `sha256:…`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approve: Vec<String>,
+    /// `true` stops all operators; custom resources and their children stay. Default `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
+    /// What happens to custom resources when the Komposer is deleted. Default `keep`: they stay, with their children.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion_policy: Option<DeletionPolicy>,
+    /// What is not built yet.
+    #[serde(skip)]
+    #[schemars(!skip, flatten)]
+    pub(crate) later: Later<KomposerLater>,
+}
+
+/// When locked digests are required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum LockMode {
+    /// Every source must be locked.
+    Required,
+}

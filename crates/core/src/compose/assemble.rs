@@ -1,0 +1,243 @@
+//! Puts the parts of a composition together: types, scopes, and the checks of the whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::artifact::Artifacts;
+use super::blocks::Blocks;
+use super::composition::Composition;
+use super::includes::Includes;
+use super::merge::{map, plain, under_spec};
+use super::resolved::{Resolved, SourceRecord};
+use crate::api::{CrdEntry, KatalogSpec, Scope, Scopes, names};
+use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::document::{KatalogDocument, check_dependencies, read_present};
+use crate::tree::{Key, Layer, Origin, Tree, TreeValue};
+
+/// One Katalog of a composition.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Part {
+    /// Its unique name, which stays when its source gets another version.
+    pub(super) name: String,
+    /// Its name in messages.
+    pub(super) file: String,
+    /// The Katalog's own name.
+    pub(super) katalog: String,
+    /// The position of its source; `None` for entries of the composition itself.
+    pub(super) source: Option<usize>,
+    /// The document in the present spelling.
+    pub(super) tree: Tree,
+    /// Its overrides, in order.
+    pub(super) over: Vec<Layer>,
+    /// The contents, if they were read and have no overrides.
+    pub(super) spec: Option<KatalogSpec>,
+}
+
+/// What was used for a merge.
+pub(super) struct Used<'a> {
+    pub(super) artifacts: &'a Artifacts,
+    /// The artifacts whose files can be referenced, by identity.
+    pub(super) roots: Vec<String>,
+    pub(super) sources: Vec<SourceRecord>,
+}
+
+/// The result of putting parts together.
+pub(super) struct Whole {
+    pub(super) document: KatalogDocument,
+    pub(super) sources: Vec<SourceRecord>,
+}
+
+/// Puts the parts together, and adds what they reference in their artifacts.
+pub(super) fn assemble(
+    composition: &Composition,
+    mut parts: Vec<Part>,
+    blocks: &Blocks,
+    used: Used<'_>,
+    mut found: Diagnostics,
+) -> Result<(Resolved, Vec<Diagnostic>), Diagnostics> {
+    let Used {
+        artifacts,
+        roots,
+        sources,
+    } = used;
+    let mut includes = Includes::new(artifacts, &roots);
+    for part in &mut parts {
+        includes.definitions(part, &mut found);
+    }
+    let head = Head {
+        name: composition.name.clone(),
+        namespace: composition.namespace.clone(),
+        labels: composition.labels.clone(),
+        annotations: composition.annotations.clone(),
+        file: composition.file.clone(),
+        tree: head_tree(composition, blocks),
+    };
+    let Whole { document, sources } = whole(&head, parts, sources, &mut found)?;
+    includes.references(&document.spec);
+    let warnings = capped(found)?;
+    let resolved = Resolved {
+        sources,
+        document,
+        includes: includes.into_included(),
+        head: head.tree,
+    };
+    Ok((resolved, warnings))
+}
+
+/// A composition without its parts.
+pub(super) struct Head {
+    pub(super) name: String,
+    pub(super) namespace: Option<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) annotations: BTreeMap<String, String>,
+    pub(super) file: Option<String>,
+    /// The document as a Katalog without entries.
+    pub(super) tree: Tree,
+}
+
+/// Types and checks the parts; errors are in `found` and the result.
+pub(super) fn whole(
+    head: &Head,
+    parts: Vec<Part>,
+    mut sources: Vec<SourceRecord>,
+    found: &mut Diagnostics,
+) -> Result<Whole, Diagnostics> {
+    let mut crds: BTreeMap<String, CrdEntry> = BTreeMap::new();
+    let mut merged: Vec<(Key, Tree)> = Vec::new();
+    let mut scopes = Vec::with_capacity(parts.len());
+    for part in parts {
+        let source = part.source;
+        let Some((mut scope, tree)) = scope(part, found) else {
+            continue;
+        };
+        let entries = std::mem::take(&mut scope.spec.crds);
+        scope.entries = entries.keys().cloned().collect();
+        if let Some(record) = source.and_then(|source| sources.get_mut(source)) {
+            record.operators.extend(scope.entries.iter().cloned());
+            record.operators.sort();
+        }
+        crds.extend(entries);
+        let entries = tree.below(&["spec", "crds"]).and_then(Tree::as_map);
+        merged.extend(entries.unwrap_or_default().iter().cloned());
+        scopes.push(scope);
+    }
+    let scopes = Scopes(scopes.into());
+    dependencies(&merged, &scopes, found);
+    let (spec, mut problems) = read_present(&head.tree);
+    problems.locate(&head.tree, head.file.as_deref());
+    add_new(found, problems);
+    let Some(spec) = spec.filter(|_| !found.has_errors()) else {
+        return Err(std::mem::take(found));
+    };
+    let mut tree = head.tree.clone();
+    if let Some(spec) = tree.get_mut("spec").and_then(Tree::as_map_mut) {
+        spec.push((plain("crds"), map(merged)));
+    }
+    let document = KatalogDocument {
+        name: head.name.clone(),
+        namespace: head.namespace.clone(),
+        labels: head.labels.clone(),
+        annotations: head.annotations.clone(),
+        spec: KatalogSpec {
+            crds,
+            scopes,
+            ..spec
+        },
+        tree,
+        file: head.file.clone(),
+    };
+    Ok(Whole { document, sources })
+}
+
+/// Types a part. Returns its scope, whose `spec` still has the entries, and its tree with overrides.
+fn scope(part: Part, found: &mut Diagnostics) -> Option<(Scope, Tree)> {
+    let origin = Origin {
+        over: part.over.into(),
+        ..Origin::new(part.name, part.file, part.tree)
+    };
+    let tree = origin.merged();
+    let spec = if let Some(spec) = part.spec.filter(|_| origin.over.is_empty()) {
+        spec
+    } else {
+        let (spec, mut problems) = read_present(&tree);
+        for problem in &mut problems.0 {
+            problem.locate_in(&origin);
+        }
+        add_new(found, problems);
+        spec?
+    };
+    let scope = Scope {
+        origin: Arc::new(origin),
+        katalog: part.katalog.into(),
+        entries: BTreeSet::new(),
+        spec,
+    };
+    Some((scope, tree))
+}
+
+/// Checks `dependsOn` between the operators of all parts.
+fn dependencies(entries: &[(Key, Tree)], scopes: &Scopes, found: &mut Diagnostics) {
+    let needed = entries.iter().map(|(key, entry)| {
+        let depends = entry
+            .get("dependsOn")
+            .map(|tree| (plain("dependsOn"), tree.clone()));
+        (key.clone(), map(depends.into_iter().collect()))
+    });
+    let mut problems = Diagnostics::default();
+    check_dependencies(
+        &under_spec(vec![(plain("crds"), map(needed.collect()))]),
+        &mut problems,
+    );
+    for problem in &mut problems.0 {
+        locate(problem, scopes);
+    }
+    add_new(found, problems);
+}
+
+/// Sets file and position of a problem below an entry of `spec.crds`.
+pub(super) fn locate(problem: &mut Diagnostic, scopes: &Scopes) {
+    use crate::tree::Segment::Field;
+    if let [Field(spec), Field(crds), Field(name), ..] = problem.path.segments()
+        && (&**spec, &**crds) == ("spec", "crds")
+        && let Some(scope) = scopes.of(name)
+    {
+        problem.locate_in(&scope.origin);
+    }
+}
+
+/// Adds the problems that are not reported yet.
+fn add_new(found: &mut Diagnostics, problems: Diagnostics) {
+    for problem in problems {
+        if !found.0.contains(&problem) {
+            found.push(problem);
+        }
+    }
+}
+
+fn capped(mut found: Diagnostics) -> Result<Vec<Diagnostic>, Diagnostics> {
+    found.cap();
+    found.into_result()
+}
+
+/// Fields of `spec` of a composition that a Katalog has too, besides those of its own entries.
+const SHARED: &[&str] = &["info", "deletionPolicy", "suspend"];
+
+/// Returns the document as a Katalog without entries.
+fn head_tree(composition: &Composition, blocks: &Blocks) -> Tree {
+    let fields = composition.tree.get("spec").and_then(Tree::as_map);
+    let shared = fields.unwrap_or_default().iter();
+    let shared =
+        shared.filter(|(key, value)| SHARED.contains(&key.name.as_str()) && !value.is_null());
+    let mut spec = map(shared.cloned().collect());
+    blocks.put(&mut spec);
+    let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
+    let mut document = vec![
+        (plain("apiVersion"), text(names::API_VERSION)),
+        (plain("kind"), text("Katalog")),
+    ];
+    if let Some(metadata) = composition.tree.get("metadata") {
+        document.push((plain("metadata"), metadata.clone()));
+    }
+    document.push((plain("spec"), spec));
+    map(document)
+}

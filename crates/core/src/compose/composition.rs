@@ -1,0 +1,128 @@
+//! Documents that are composed from sources.
+
+use std::collections::BTreeMap;
+
+use super::assemble::Part;
+use super::merge::{map, plain};
+use super::request::{Base, Declaring, Request, requests};
+use crate::api::duration::Span;
+use crate::api::{Sources, names};
+use crate::document::{KatalogDocument, KomposerDocument};
+use crate::plan::beside;
+use crate::tree::{Tree, TreeValue};
+
+/// A document that is composed from sources: a Komposer, or a Katalog with `sources`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composition {
+    /// The name.
+    pub name: String,
+    /// The namespace, if given.
+    pub namespace: Option<String>,
+    /// The labels.
+    pub labels: BTreeMap<String, String>,
+    /// The annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// The file, as in messages.
+    pub file: Option<String>,
+    /// The document in the present spelling.
+    pub tree: Tree,
+    /// The document that relative paths start from.
+    pub base: Base,
+    sources: Sources,
+    interval: Option<Span>,
+    pub(super) is_katalog: bool,
+}
+
+impl Composition {
+    /// Returns the composition of a Komposer.
+    pub fn of_komposer(document: &KomposerDocument, base: Base) -> Self {
+        Self {
+            name: document.name.clone(),
+            namespace: document.namespace.clone(),
+            labels: document.labels.clone(),
+            annotations: document.annotations.clone(),
+            file: document.file.clone(),
+            tree: document.tree.clone(),
+            base,
+            sources: document.spec.sources.clone().unwrap_or_default(),
+            interval: document.spec.interval,
+            is_katalog: false,
+        }
+    }
+
+    /// Returns the composition of a Katalog that has `sources`; `None` if it has none.
+    pub fn of_katalog(document: &KatalogDocument, base: Base) -> Option<Self> {
+        let sources = document.spec.sources.clone();
+        let sources = sources.filter(|sources| !sources.is_empty())?;
+        Some(Self {
+            name: document.name.clone(),
+            namespace: document.namespace.clone(),
+            labels: document.labels.clone(),
+            annotations: document.annotations.clone(),
+            file: document.file.clone(),
+            tree: document.tree.clone(),
+            base,
+            sources,
+            interval: None,
+            is_katalog: true,
+        })
+    }
+
+    /// Returns a request for each of its own sources, in the order in which they are merged.
+    pub fn requests(&self) -> Vec<Request> {
+        let declaring = Declaring {
+            file: self.file.as_deref(),
+            tree: &self.tree,
+            base: &self.base,
+            interval: self.interval,
+        };
+        requests(&self.sources, &declaring)
+    }
+
+    /// Returns a text that is the same for the same document.
+    pub(super) fn identity(&self) -> String {
+        match (&self.base, &self.file) {
+            (Base::File(path), _) => format!("{}#{}", beside("", path), self.name),
+            (_, Some(file)) => format!("{file}#{}", self.name),
+            (Base::Cluster { namespace }, None) => format!("{namespace}/{}", self.name),
+            (Base::Artifact { id, name }, None) => format!("{id}/{name}#{}", self.name),
+        }
+    }
+
+    /// Returns the part with the operators that no source has. Of a Katalog, it has everything else that the Katalog declares
+    /// for its own entries.
+    pub(super) fn own_part(&self, own: Tree) -> Part {
+        let mut fields = Vec::new();
+        let spec = self.tree.get("spec").and_then(Tree::as_map);
+        for (key, value) in spec.unwrap_or_default() {
+            let is_kept = self.is_katalog && !["crds", "sources"].contains(&key.name.as_str());
+            if is_kept {
+                fields.push((key.clone(), value.clone()));
+            }
+        }
+        fields.push((plain("crds"), own));
+        let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
+        let mut document = vec![
+            (plain("apiVersion"), text(names::API_VERSION)),
+            (plain("kind"), text("Katalog")),
+        ];
+        if let Some(metadata) = self.tree.get("metadata") {
+            document.push((plain("metadata"), metadata.clone()));
+        }
+        document.push((plain("spec"), map(fields)));
+        let file = self.file.clone().unwrap_or_default();
+        let name = match (&self.base, &self.file) {
+            (Base::Cluster { .. }, None) => self.name.clone(),
+            _ => file.clone(),
+        };
+        Part {
+            name,
+            file,
+            katalog: self.name.clone(),
+            source: None,
+            tree: map(document),
+            over: Vec::new(),
+            spec: None,
+        }
+    }
+}

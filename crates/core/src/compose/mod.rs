@@ -1,0 +1,26 @@
+//! Composition: Komposers, and Katalogs with `sources`, merged with the documents of their sources.
+//!
+//! ```text
+//!  Komposer ── Composition ── merge ──► Need(requests) ── the caller fetches ──► Artifacts ── merge again
+//!                                └────► Done(Resolved) ──► KatalogSpec with a scope for each source ── plan::compile
+//! ```
+//!
+//! Nothing here does I/O. A [`Request`] is what must be fetched; an [`Artifact`] is what was fetched. A composition inside of a
+//! composition (`useKomposer`) asks for further artifacts: the caller answers and merges again, until nothing is missing.
+
+mod artifact;
+mod assemble;
+mod blocks;
+mod composition;
+mod includes;
+mod merge;
+mod reference;
+mod request;
+mod resolved;
+
+pub use artifact::{Artifact, Artifacts, Fetched, Verified, is_digest};
+pub use composition::Composition;
+pub use merge::{Merged, merge};
+pub use reference::{BadReference, OciReference};
+pub use request::{Base, Place, Request, RequestKind};
+pub use resolved::{Resolved, SourceRecord};

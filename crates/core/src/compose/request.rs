@@ -1,0 +1,498 @@
+//! What a composition asks for: one request for each source.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::reference::OciReference;
+use crate::api::duration::Span;
+use crate::api::sources::{
+    ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSelector, KatalogSource,
+    RegistrySource, SourceCredentials, Sources, UrlSource, Verify,
+};
+use crate::diagnostics::{Code, Diagnostic, FieldPath};
+use crate::plan::beside;
+use crate::tree::Tree;
+use crate::value::{self, Node};
+
+/// The default of `ref` and of `branch`.
+const MAIN: &str = "main";
+/// The default of `path` in Git repositories, and the Katalog of an artifact.
+pub(super) const KATALOG: &str = "katalog.yaml";
+/// The Komposer of an artifact.
+pub(super) const KOMPOSER: &str = "komposer.yaml";
+
+/// One source to fetch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The identity: the same for equal sources, without credentials. The key of [`super::Artifacts`], of `komposer.lock` and
+    /// of the status.
+    pub id: String,
+    /// What to fetch.
+    pub kind: RequestKind,
+    /// The document that declares it: relative paths are relative to it.
+    pub base: Base,
+    /// Credentials.
+    pub auth: Option<SourceCredentials>,
+    /// Required signatures.
+    pub verify: Option<Verify>,
+    /// How often to check for a new revision: its own, or that of the whole composition; `None` is the default.
+    pub interval: Option<Span>,
+    /// Where it is declared.
+    pub place: Place,
+}
+
+/// What to fetch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RequestKind {
+    /// An artifact of a registry.
+    Registry {
+        /// The reference as declared, see [`OciReference::parse`]; a variable `$NAME` is not expanded yet.
+        url: String,
+        /// True if its `komposer.yaml` is wanted instead of its Katalogs.
+        use_komposer: bool,
+    },
+    /// A file on disk.
+    File {
+        /// Its path, from here.
+        path: String,
+    },
+    /// A file of a server.
+    Url {
+        /// The HTTPS URL, or `$NAME` for a variable with a path or URL.
+        url: String,
+    },
+    /// Files of a Git repository.
+    Git {
+        /// The URL of the repository; it may contain `$NAME`.
+        url: String,
+        /// Branch, tag or commit.
+        reference: String,
+        /// The file, or the folder whose YAML files are wanted.
+        path: String,
+    },
+    /// The documents that a chart renders.
+    Helm {
+        /// The chart repository; it may contain `$NAME`.
+        repo: String,
+        /// The chart.
+        chart: String,
+        /// The version or range.
+        version: Option<String>,
+        /// The chart's folder in a Git repository.
+        path: Option<String>,
+        /// Files with values, as declared.
+        value_files: Vec<String>,
+        /// Values.
+        values: Option<Node>,
+    },
+    /// Keys of a `ConfigMap`.
+    ConfigMap {
+        /// Its name, in the namespace of the composition.
+        name: String,
+        /// The key; `None` means all that end in `.yaml`.
+        key: Option<String>,
+    },
+    /// Katalogs of the namespace of the composition.
+    Katalogs {
+        /// The name.
+        name: Option<String>,
+        /// The labels, if there is no name.
+        selector: Option<KatalogSelector>,
+    },
+}
+
+/// The document that declares a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Base {
+    /// A file on disk: its path.
+    File(String),
+    /// A file of an artifact.
+    Artifact {
+        /// The identity of the artifact's request.
+        id: String,
+        /// The file's name in it.
+        name: String,
+    },
+    /// An object of the cluster in this namespace: it has no files.
+    Cluster {
+        /// The namespace.
+        namespace: String,
+    },
+}
+
+/// A place in a document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The document's name in messages; `None` for an object of the cluster.
+    pub file: Option<String>,
+    /// The field.
+    pub path: FieldPath,
+    /// Line and column, from 1.
+    pub position: Option<(u32, u32)>,
+}
+
+impl Request {
+    /// Returns an error about this source, at its place: it could not be fetched, or is refused.
+    pub fn problem(&self, code: Code, message: impl Into<String>) -> Diagnostic {
+        let mut problem = Diagnostic::error(code, self.place.path.clone(), message);
+        problem.file.clone_from(&self.place.file);
+        problem.line = self.place.position.map(|(line, _)| line);
+        problem.column = self.place.position.map(|(_, column)| column);
+        problem
+    }
+
+    /// Returns the request with `$NAME` and `${NAME}` replaced in URLs; the identity stays.
+    ///
+    /// # Errors
+    /// The name of the first variable that `lookup` does not have.
+    pub fn expanded(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let mut request = self.clone();
+        match &mut request.kind {
+            RequestKind::Registry { url, .. } | RequestKind::Git { url, .. } => {
+                *url = expand(url, &lookup)?;
+            }
+            RequestKind::Helm { repo, .. } => *repo = expand(repo, &lookup)?,
+            RequestKind::Url { url } => {
+                let expanded = expand(url, &lookup)?;
+                request.kind = match &self.base {
+                    Base::File(file) if !expanded.contains("://") => RequestKind::File {
+                        path: beside(file, &expanded),
+                    },
+                    _ => RequestKind::Url { url: expanded },
+                };
+            }
+            RequestKind::File { .. }
+            | RequestKind::ConfigMap { .. }
+            | RequestKind::Katalogs { .. } => {}
+        }
+        Ok(request)
+    }
+
+    /// Returns the identity without what changes from version to version.
+    pub(super) fn stable(&self) -> String {
+        match &self.kind {
+            RequestKind::Registry { url, .. } => match OciReference::parse(url) {
+                Ok(reference) => reference.repository(),
+                Err(_) => self.id.clone(),
+            },
+            RequestKind::File { path } => path.clone(),
+            RequestKind::Git { url, .. } => url.clone(),
+            RequestKind::Helm { repo, chart, .. } => format!("{repo}/{chart}"),
+            _ => self.id.clone(),
+        }
+    }
+
+    /// Returns what the source must have, for messages.
+    pub(super) fn wanted(&self) -> String {
+        match &self.kind {
+            RequestKind::Registry {
+                use_komposer: true, ..
+            } => format!("`{KOMPOSER}`"),
+            RequestKind::Git { path, .. } => format!("`{path}`"),
+            _ => "Katalog".to_owned(),
+        }
+    }
+
+    /// True if a file of the artifact is one of the wanted documents; the others are for references between them. `names` are
+    /// the names of all files.
+    pub(super) fn wants<'a>(&self, name: &str, mut names: impl Iterator<Item = &'a str>) -> bool {
+        match &self.kind {
+            RequestKind::Registry { use_komposer, .. } => {
+                let wanted = if *use_komposer { KOMPOSER } else { KATALOG };
+                name == wanted || (!use_komposer && !names.any(|name| name == KATALOG))
+            }
+            RequestKind::Git { path, .. } => {
+                let path = path.trim_start_matches("./").trim_end_matches('/');
+                let below = name.strip_prefix(path);
+                path == "." || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.id)
+    }
+}
+
+/// Replaces `$NAME` and `${NAME}`.
+fn expand(text: &str, lookup: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let (name, behind) = match after
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('}'))
+        {
+            Some(braced) => braced,
+            None => {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
+            }
+        };
+        out.push_str(&lookup(name).ok_or_else(|| name.to_owned())?);
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// What all requests of a document share.
+pub(super) struct Declaring<'a> {
+    pub(super) file: Option<&'a str>,
+    pub(super) tree: &'a Tree,
+    pub(super) base: &'a Base,
+    pub(super) interval: Option<Span>,
+}
+
+/// Returns the requests of a document, in the order in which they are merged.
+pub(super) fn requests(sources: &Sources, declaring: &Declaring<'_>) -> Vec<Request> {
+    let Sources {
+        registry,
+        files,
+        helm,
+        git,
+        config_maps,
+        katalogs,
+    } = sources;
+    let at = FieldPath::root().field("spec").field("sources");
+    let mut requests = Vec::with_capacity(sources.len());
+    for (index, source) in registry.iter().enumerate() {
+        declaring.registry(&at.field("registry").index(index), source, &mut requests);
+    }
+    for (index, source) in files.iter().enumerate() {
+        requests.push(declaring.file(&at.field("files").index(index), source));
+    }
+    for (index, source) in helm.iter().enumerate() {
+        requests.push(declaring.helm(&at.field("helm").index(index), source));
+    }
+    for (index, source) in git.iter().enumerate() {
+        requests.push(declaring.git(&at.field("git").index(index), source));
+    }
+    for (index, source) in config_maps.iter().enumerate() {
+        requests.push(declaring.config_map(&at.field("configMaps").index(index), source));
+    }
+    for (index, source) in katalogs.iter().enumerate() {
+        requests.push(declaring.katalogs(&at.field("katalogs").index(index), source));
+    }
+    requests
+}
+
+impl Declaring<'_> {
+    fn request(&self, at: &FieldPath, id: String, kind: RequestKind) -> Request {
+        let span = self.tree.locate(at);
+        Request {
+            id,
+            kind,
+            base: self.base.clone(),
+            auth: None,
+            verify: None,
+            interval: self.interval,
+            place: Place {
+                file: self.file.map(str::to_owned),
+                path: at.clone(),
+                position: span.map(|span| (span.line, span.column)),
+            },
+        }
+    }
+
+    fn registry(&self, at: &FieldPath, source: &RegistrySource, requests: &mut Vec<Request>) {
+        let url = source.url.trim();
+        if source.katalog.is_empty() {
+            let use_komposer = source.use_komposer == Some(true);
+            let mut id = match OciReference::parse(url) {
+                Ok(reference) => reference.to_string(),
+                Err(_) => format!("oci://{}", url.trim_start_matches("oci://")),
+            };
+            if use_komposer {
+                id.push_str("#komposer");
+            }
+            let kind = RequestKind::Registry {
+                url: url.to_owned(),
+                use_komposer,
+            };
+            requests.push(Request {
+                auth: source.auth.clone(),
+                verify: source.verify.clone(),
+                interval: source.interval.or(self.interval),
+                ..self.request(at, id, kind)
+            });
+            return;
+        }
+        for (name, katalog) in &source.katalog {
+            let git = GitSource {
+                url: url.to_owned(),
+                ref_: katalog.branch.clone(),
+                path: Some(format!("{name}/{KATALOG}")),
+                auth: source.auth.clone(),
+                interval: source.interval,
+            };
+            requests.push(self.git(at, &git));
+        }
+    }
+
+    fn file(&self, at: &FieldPath, source: &FileSource) -> Request {
+        let (url, auth, interval) = match source {
+            FileSource::Path(url) => (url, None, None),
+            FileSource::Url(UrlSource {
+                url,
+                auth,
+                interval,
+            }) => (url, auth.clone(), *interval),
+        };
+        let url = url.trim();
+        let (id, kind) = match self.base {
+            _ if url.contains("://") || url.starts_with('$') => {
+                let url = url.to_owned();
+                (url.clone(), RequestKind::Url { url })
+            }
+            Base::File(file) => {
+                let id = beside("", url);
+                let path = beside(file, url);
+                (id, RequestKind::File { path })
+            }
+            Base::Artifact { id, name } => {
+                let path = beside(name, url);
+                (format!("{id}//{path}"), RequestKind::File { path })
+            }
+            Base::Cluster { .. } => {
+                let path = beside("", url);
+                (path.clone(), RequestKind::File { path })
+            }
+        };
+        Request {
+            auth,
+            interval: interval.or(self.interval),
+            ..self.request(at, id, kind)
+        }
+    }
+
+    fn git(&self, at: &FieldPath, source: &GitSource) -> Request {
+        let GitSource {
+            url,
+            ref_,
+            path,
+            auth,
+            interval,
+        } = source;
+        let url = url.trim();
+        let reference = ref_.as_deref().unwrap_or(MAIN).trim();
+        let path = path.as_deref().unwrap_or(KATALOG).trim();
+        let id = format!("git+{url}@{reference}//{path}");
+        let kind = RequestKind::Git {
+            url: url.to_owned(),
+            reference: reference.to_owned(),
+            path: path.to_owned(),
+        };
+        Request {
+            auth: auth.clone(),
+            interval: interval.or(self.interval),
+            ..self.request(at, id, kind)
+        }
+    }
+
+    fn helm(&self, at: &FieldPath, source: &HelmSource) -> Request {
+        let HelmSource {
+            repo,
+            chart,
+            version,
+            path,
+            value_files,
+            values,
+            auth,
+            interval,
+            verify,
+        } = source;
+        let mut id = format!(
+            "helm+{}/{}@{}",
+            repo.trim().trim_end_matches('/'),
+            chart.trim(),
+            version.as_deref().unwrap_or("*").trim()
+        );
+        if let Some(path) = path {
+            id.push_str("//");
+            id.push_str(path);
+        }
+        if values.is_some() || !value_files.is_empty() {
+            // Two releases of one chart are two sources.
+            let files = value_files.iter().map(|file| Node::from(&**file)).collect();
+            let given = Node::List(files);
+            let all = [given, values.clone().unwrap_or_default()];
+            let mut hash = value::hash(&Node::List(all.into()));
+            hash.truncate(8);
+            id.push_str("#values-");
+            id.push_str(&hash);
+        }
+        let kind = RequestKind::Helm {
+            repo: repo.trim().to_owned(),
+            chart: chart.trim().to_owned(),
+            version: version.clone(),
+            path: path.clone(),
+            value_files: value_files.clone(),
+            values: values.clone(),
+        };
+        Request {
+            auth: auth.clone(),
+            verify: verify.clone(),
+            interval: interval.or(self.interval),
+            ..self.request(at, id, kind)
+        }
+    }
+
+    fn config_map(&self, at: &FieldPath, source: &ConfigMapSource) -> Request {
+        let ConfigMapSource { name, key } = source;
+        let mut id = format!("configmap/{name}");
+        if let Some(key) = key {
+            id.push('/');
+            id.push_str(key);
+        }
+        let kind = RequestKind::ConfigMap {
+            name: name.clone(),
+            key: key.clone(),
+        };
+        self.request(at, id, kind)
+    }
+
+    fn katalogs(&self, at: &FieldPath, source: &KatalogSource) -> Request {
+        let KatalogSource {
+            name,
+            label_selector,
+        } = source;
+        let id = match (name, label_selector) {
+            (Some(name), _) => format!("katalog/{name}"),
+            (None, selector) => format!("katalogs?{}", selector_text(selector.as_ref())),
+        };
+        let kind = RequestKind::Katalogs {
+            name: name.clone(),
+            selector: label_selector.clone().filter(|_| name.is_none()),
+        };
+        self.request(at, id, kind)
+    }
+}
+
+/// Returns a selector as a text with a fixed order.
+fn selector_text(selector: Option<&KatalogSelector>) -> String {
+    let Some(KatalogSelector {
+        match_labels,
+        match_expressions,
+    }) = selector
+    else {
+        return String::new();
+    };
+    let labels: &BTreeMap<String, String> = match_labels;
+    let mut texts: Vec<String> = (labels.iter())
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let mut expressions: Vec<String> = (match_expressions.iter())
+        .map(|one| format!("{} {:?} ({})", one.key, one.operator, one.values.join(",")))
+        .collect();
+    expressions.sort();
+    texts.extend(expressions);
+    texts.join(",")
+}

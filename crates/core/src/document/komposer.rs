@@ -1,0 +1,392 @@
+//! Rules for Komposers and `sources` that a schema cannot express.
+
+use crate::api::sources::{
+    ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSource, RegistrySource,
+    SourceCredentials, Sources, UrlSource, Verify,
+};
+use crate::api::{KomposerSpec, names};
+use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Segment};
+use crate::tree::Tree;
+
+/// The maximum number of sources of one document.
+pub(crate) const MOST_SOURCES: usize = 1000;
+
+/// Overrides may be incomplete: what is missing in them is checked after the merge.
+pub(super) fn check_tree(tree: &Tree, found: &mut Diagnostics) {
+    super::rules::check_operator_names(tree, found);
+    found
+        .0
+        .retain(|problem| problem.code != Code::Missing || !is_override(&problem.path));
+}
+
+/// True for a path below an entry of `spec.crds`.
+fn is_override(path: &FieldPath) -> bool {
+    let field = |segment: &Segment, name: &str| matches!(segment, Segment::Field(field) if **field == *name);
+    matches!(path.segments(), [spec, crds, _, ..] if field(spec, "spec") && field(crds, "crds"))
+}
+
+/// Checks what the document declares.
+pub(super) fn check(spec: &KomposerSpec, found: &mut Diagnostics) {
+    let root = FieldPath::root().field("spec");
+    check_sources(spec.sources.as_ref(), &root.field("sources"), found);
+    let is_empty = spec
+        .sources
+        .as_ref()
+        .is_none_or(|sources| sources.len() == 0);
+    if is_empty {
+        let error = Diagnostic::error(Code::Missing, root.field("sources"), "there are no sources");
+        found.push(error.hint(
+            "name the Katalogs under `sources`; for operators without sources, write a Katalog",
+        ));
+    }
+    for (source, digest) in &spec.locked {
+        check_digest(digest, &root.field("locked").field(source), found);
+    }
+    for (index, digest) in spec.approve.iter().enumerate() {
+        check_digest(digest, &root.field("approve").index(index), found);
+    }
+}
+
+/// Reports a text that is not the digest of an artifact.
+fn check_digest(digest: &str, path: &FieldPath, found: &mut Diagnostics) {
+    if !crate::compose::is_digest(digest) {
+        let message = format!("`{digest}` is not a digest");
+        let error = Diagnostic::error(Code::WrongShape, path.clone(), message);
+        found.push(error.hint("write `sha256:` and 64 hexadecimal digits"));
+    }
+}
+
+/// Checks the sources at `path`.
+pub(crate) fn check_sources(sources: Option<&Sources>, path: &FieldPath, found: &mut Diagnostics) {
+    let Some(sources) = sources else { return };
+    if sources.len() > MOST_SOURCES {
+        let message = format!(
+            "{} sources are too many; at most {MOST_SOURCES} are possible",
+            sources.len()
+        );
+        found.push(Diagnostic::error(Code::TooLarge, path.clone(), message));
+        return;
+    }
+    let mut check = Check { found };
+    let Sources {
+        registry,
+        files,
+        helm,
+        git,
+        config_maps,
+        katalogs,
+    } = sources;
+    let at = |list: &str, index: usize| path.field(list).index(index);
+    for (index, source) in registry.iter().enumerate() {
+        check.registry(&at("registry", index), source);
+    }
+    for (index, source) in files.iter().enumerate() {
+        check.file(&at("files", index), source);
+    }
+    for (index, source) in helm.iter().enumerate() {
+        check.helm(&at("helm", index), source);
+    }
+    for (index, source) in git.iter().enumerate() {
+        let GitSource {
+            url,
+            ref_: _,
+            path,
+            auth,
+            interval: _,
+        } = source;
+        let at = at("git", index);
+        check.url(&at.field("url"), url);
+        check.inside(&at.field("path"), path.as_deref());
+        check.auth(&at, auth.as_ref());
+    }
+    for (index, source) in config_maps.iter().enumerate() {
+        let ConfigMapSource { name, key: _ } = source;
+        check.name(&at("configMaps", index).field("name"), name);
+    }
+    for (index, source) in katalogs.iter().enumerate() {
+        check.katalog(&at("katalogs", index), source);
+    }
+}
+
+struct Check<'a> {
+    found: &'a mut Diagnostics,
+}
+
+impl Check<'_> {
+    fn error(&mut self, code: Code, path: &FieldPath, message: impl Into<String>, hint: &str) {
+        self.found
+            .push(Diagnostic::error(code, path.clone(), message).hint(hint));
+    }
+
+    fn registry(&mut self, path: &FieldPath, source: &RegistrySource) {
+        let RegistrySource {
+            url,
+            oci,
+            use_komposer,
+            katalog,
+            auth,
+            interval: _,
+            verify,
+        } = source;
+        self.url(&path.field("url"), url);
+        self.auth(path, auth.as_ref());
+        self.verify(path, verify.as_ref());
+        let is_git = *oci == Some(false) || !katalog.is_empty();
+        if *oci == Some(false) && katalog.is_empty() {
+            self.error(
+                Code::Missing,
+                &path.field("oci"),
+                "`katalog` is missing: without `oci`, it names the Katalogs of a Git repository",
+                "set `oci: true`, or name the Katalogs under `katalog`",
+            );
+        } else if *oci == Some(true) && !katalog.is_empty() {
+            self.error(
+                Code::NoEffect,
+                &path.field("katalog"),
+                "`katalog` names Katalogs of a Git repository, and this is an OCI registry",
+                "remove `oci` or `katalog`",
+            );
+        } else if is_git && *use_komposer == Some(true) {
+            self.error(
+                Code::NoEffect,
+                &path.field("useKomposer"),
+                "`useKomposer` is only possible for OCI registries",
+                "use `sources.git` with the path of the Komposer",
+            );
+        } else if is_git && verify.is_some() {
+            self.error(
+                Code::NoEffect,
+                &path.field("verify"),
+                "signatures are only possible for OCI registries",
+                "remove `verify`",
+            );
+        }
+        if !is_git && !url.contains('$') {
+            if let Err(why) = crate::compose::OciReference::parse(url) {
+                self.error(
+                    Code::WrongShape,
+                    &path.field("url"),
+                    why.to_string(),
+                    "write `host/path:version`",
+                );
+            }
+        }
+    }
+
+    fn file(&mut self, path: &FieldPath, source: &FileSource) {
+        match source {
+            FileSource::Path(url) => self.url(path, url),
+            FileSource::Url(UrlSource {
+                url,
+                auth,
+                interval: _,
+            }) => {
+                self.url(&path.field("url"), url);
+                self.auth(path, auth.as_ref());
+                if auth.is_some() && !url.contains("://") && !url.starts_with('$') {
+                    self.error(
+                        Code::NoEffect,
+                        &path.field("auth"),
+                        "a file on disk needs no credentials",
+                        "remove `auth`",
+                    );
+                }
+            }
+        }
+    }
+
+    fn helm(&mut self, path: &FieldPath, source: &HelmSource) {
+        let HelmSource {
+            repo,
+            chart,
+            version: _,
+            path: folder,
+            value_files,
+            values: _,
+            auth,
+            interval: _,
+            verify,
+        } = source;
+        self.url(&path.field("repo"), repo);
+        if chart.trim().is_empty() {
+            self.error(
+                Code::Empty,
+                &path.field("chart"),
+                "this is empty",
+                "write the chart's name",
+            );
+        }
+        self.inside(&path.field("path"), folder.as_deref());
+        for (index, file) in value_files.iter().enumerate() {
+            self.url(&path.field("valueFiles").index(index), file);
+        }
+        self.auth(path, auth.as_ref());
+        self.verify(path, verify.as_ref());
+        if verify.is_some() && !repo.starts_with("oci://") {
+            self.error(
+                Code::NoEffect,
+                &path.field("verify"),
+                "signatures are only possible for OCI registries",
+                "remove `verify`, or use a chart from `oci://`",
+            );
+        }
+    }
+
+    fn katalog(&mut self, path: &FieldPath, source: &KatalogSource) {
+        let KatalogSource {
+            name,
+            label_selector,
+        } = source;
+        match (name, label_selector) {
+            (Some(name), None) => self.name(&path.field("name"), name),
+            (None, Some(selector)) if selector.is_empty() => self.error(
+                Code::Empty,
+                &path.field("labelSelector"),
+                "an empty selector would match every Katalog",
+                "write the labels under `matchLabels`",
+            ),
+            (None, Some(_)) => {}
+            (Some(_), Some(_)) => self.error(
+                Code::SetTwice,
+                path,
+                "`name` and `labelSelector` exclude each other",
+                "remove one of them",
+            ),
+            (None, None) => self.error(
+                Code::Missing,
+                path,
+                "`name` is missing",
+                "write the name of a Katalog, or a `labelSelector`",
+            ),
+        }
+    }
+
+    fn url(&mut self, path: &FieldPath, url: &str) {
+        if url.trim().is_empty() {
+            self.error(Code::Empty, path, "this is empty", "write a path or a URL");
+        } else if url.contains("{{") {
+            self.error(
+                Code::NotATemplate,
+                path,
+                "this is not a template",
+                "sources are read before any custom resource exists: write the value out",
+            );
+        } else if has_credentials(url) {
+            self.error(
+                Code::WrongShape,
+                path,
+                "a URL with a user or password is refused",
+                "remove them, and name a Secret or an environment variable under `auth`",
+            );
+        } else if url.starts_with("http://") {
+            self.error(
+                Code::WrongShape,
+                path,
+                "`http://` is refused",
+                "use `https://`",
+            );
+        } else if url.starts_with("ssh://") || url.starts_with("git@") {
+            self.error(
+                Code::WrongShape,
+                path,
+                "SSH is not supported",
+                "use the HTTPS URL, with a token under `auth`",
+            );
+        }
+    }
+
+    /// A path inside of a repository or chart.
+    fn inside(&mut self, path: &FieldPath, text: Option<&str>) {
+        let Some(text) = text else { return };
+        let leaves = text.starts_with('/') || text.split(['/', '\\']).any(|step| step == "..");
+        if leaves || text.trim().is_empty() {
+            self.error(
+                Code::WrongShape,
+                path,
+                format!("`{text}` is not a path inside of the source"),
+                "write a relative path without `..`",
+            );
+        }
+    }
+
+    fn auth(&mut self, path: &FieldPath, auth: Option<&SourceCredentials>) {
+        let Some(SourceCredentials {
+            type_: _,
+            from_env,
+            secret_ref,
+        }) = auth
+        else {
+            return;
+        };
+        let path = path.field("auth");
+        match (from_env, secret_ref) {
+            (Some(_), Some(_)) => self.error(
+                Code::SetTwice,
+                &path,
+                "`fromEnv` and `secretRef` exclude each other",
+                "remove one of them",
+            ),
+            (None, None) => self.error(
+                Code::Missing,
+                &path,
+                "there are no credentials",
+                "write `secretRef` with the name of a Secret, or `fromEnv`",
+            ),
+            (None, Some(secret)) => self.name(&path.field("secretRef").field("name"), &secret.name),
+            (Some(_), None) => {}
+        }
+    }
+
+    fn verify(&mut self, path: &FieldPath, verify: Option<&Verify>) {
+        let Some(Verify {
+            keys,
+            secret_ref,
+            keyless,
+        }) = verify
+        else {
+            return;
+        };
+        let path = path.field("verify");
+        if keys.is_empty() && secret_ref.is_none() && keyless.is_none() {
+            self.error(
+                Code::Missing,
+                &path,
+                "there is no key and no identity",
+                "write `keys`, `secretRef` or `keyless`",
+            );
+        }
+        for (index, key) in keys.iter().enumerate() {
+            if !key.contains("BEGIN PUBLIC KEY") {
+                self.error(
+                    Code::WrongShape,
+                    &path.field("keys").index(index),
+                    "this is not a public key in PEM",
+                    "write the content of `cosign.pub`",
+                );
+            }
+        }
+        if let Some(secret) = secret_ref {
+            self.name(&path.field("secretRef").field("name"), &secret.name);
+        }
+    }
+
+    fn name(&mut self, path: &FieldPath, name: &str) {
+        if let Err(why) = names::check_dns1123_subdomain(name) {
+            let mut error = Diagnostic::error(Code::BadName, path.clone(), why);
+            error.hint = names::instead(name, names::check_dns1123_subdomain);
+            self.found.push(error);
+        }
+    }
+}
+
+/// True for a URL with a user before its host.
+fn has_credentials(url: &str) -> bool {
+    let host = url
+        .split_once("://")
+        .map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    host.is_some_and(|host| {
+        host.split_once('@')
+            // `host/path@tag` has its `@` in the path; `host@sha256:…` has no user.
+            .is_some_and(|(user, _)| user.contains(':') || !url.starts_with("oci://"))
+    })
+}
