@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use orkestra_core::{
     api::{
-        KatalogStatus, OperatedKind, OperatorStatus as Row,
+        KatalogStatus, OperatedKind, OperatorStatus as Row, SourceStatus,
         conditions::{
             self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED, SUSPENDED,
         },
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use self::operating::{count, state};
 pub(crate) use self::{operating::Operating, releasing::Releasing};
-use super::directory::Readiness;
+use super::{directory::Readiness, katalog::Refusal};
 use crate::runtime::Phase;
 
 /// How many operators a message names; the rows name them all.
@@ -47,6 +47,14 @@ pub(crate) enum Verdict {
     Deleted,
 }
 
+impl Verdict {
+    /// The verdict on a revision that cannot run.
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        let Refusal { reason, message } = refusal;
+        Self::Refused { reason, message }
+    }
+}
+
 /// The known state of a Katalog.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
@@ -68,6 +76,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) releasing: &'a BTreeMap<OperatedKind, Releasing>,
     /// Whether it is suspended.
     pub(crate) suspended: bool,
+    /// A row for each source.
+    pub(crate) sources: &'a [SourceStatus],
+    /// Why a source is not up to date; what it gave before runs.
+    pub(crate) source_problem: Option<(KatalogReason, &'a str)>,
     /// What the deletion of the Katalog waits for, beside `releasing`.
     pub(crate) waits: Option<&'a str>,
     /// Why the deletion could not continue.
@@ -98,7 +110,7 @@ pub(crate) fn compute(
     now: jiff::Timestamp,
 ) -> KatalogStatus {
     let ready = readiness(facts);
-    let stalled = matches!(facts.verdict, Verdict::Refused { .. });
+    let stalled = matches!(facts.verdict, Verdict::Refused { reason, .. } if reason.is_permanent());
     let status = if ready.status == Some(true) {
         ConditionStatus::True
     } else {
@@ -167,6 +179,7 @@ pub(crate) fn compute(
         wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
         revision: in_force.or(facts.revision).map(str::to_owned),
         operators: rows,
+        sources: facts.sources.to_vec(),
         operated: facts.operated.to_vec(),
         last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
     }
@@ -264,6 +277,9 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
             KatalogReason::Releasing,
             releasing::message(facts.releasing),
         );
+    }
+    if let Some((reason, message)) = facts.source_problem {
+        return not(reason, message.to_owned());
     }
     let total = facts.operators.len();
     let message = if total == 1 {
@@ -416,7 +432,7 @@ fn without_counts(status: &KatalogStatus) -> KatalogStatus {
 
 /// Returns the merge patch that makes a Katalog's status `wanted`, only on the state `resource_version`.
 pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> Value {
-    let mut status = json!({ "conditions": [], "operators": [], "operated": [], "revision": null, "wantedRevision": null });
+    let mut status = json!({ "conditions": [], "operators": [], "operated": [], "sources": [], "revision": null, "wantedRevision": null });
     if let (Some(all), Ok(Value::Object(fields))) =
         (status.as_object_mut(), serde_json::to_value(wanted))
     {

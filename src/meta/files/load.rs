@@ -11,7 +11,7 @@ use orkestra_core::{
     api::{ApiTypes, SetupFile, SetupWait, names},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
-    plan::{GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
+    plan::{Declaring, GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -247,10 +247,13 @@ pub(super) async fn claimed_in_cluster(
     client: &Client,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Option<(GroupKind, KatalogRef)>, FileError> {
-    let katalogs = match Resource::katalogs(client).list(None, None).await {
-        Err(error) if error.is_not_found() => return Ok(None),
-        listed => listed?,
-    };
+    let mut katalogs = Vec::new();
+    for kind in [Declaring::Katalog, Declaring::Komposer] {
+        match Resource::declaring(client, kind).list(None, None).await {
+            Err(error) if error.is_not_found() => {}
+            listed => katalogs.extend(listed?),
+        }
+    }
     let claims = katalogs.into_iter().flat_map(|object| {
         let declared = declared(&object.data);
         let object = KatalogObject::new(object);

@@ -372,6 +372,8 @@ impl State {
                 stopped: &katalog.plan.stopped,
                 operated: &[],
                 releasing: &BTreeMap::new(),
+                sources: &[],
+                source_problem: None,
                 waits: None,
                 trouble: None,
             };

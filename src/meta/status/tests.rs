@@ -134,6 +134,8 @@ fn status_over(
         operated: &[kind("ponds")],
         releasing: &releasing,
         suspended: operators.iter().any(|one| one.status.suspended),
+        sources: &[],
+        source_problem: None,
         waits: None,
         trouble: None,
     };
@@ -335,6 +337,8 @@ fn a_deletion_that_waits_names_its_way_out() {
         operated: &[],
         releasing: &BTreeMap::new(),
         suspended: false,
+        sources: &[],
+        source_problem: None,
         waits: Some("waiting for the deletion of 2 Pond.water.example"),
         trouble: None,
     };

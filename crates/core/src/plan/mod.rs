@@ -61,7 +61,7 @@ mod walk;
 mod watched;
 mod wiring;
 
-pub use crate::api::keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
+pub use crate::api::keys::{ChildKey, Declaring, GroupKind, KatalogRef, ObjectKey, ResourceType};
 pub use api_types::{kind_named, lacks_api_types, only_from_files};
 pub use autoscale::Metric;
 pub use calls::{CallPlan, Piece, Retry, Stage, Token};
