@@ -78,8 +78,8 @@ mod tests {
             assert_eq!(manifest["kind"], "ClusterRole");
             assert!(manifest["metadata"].get("labels").is_none(), "{name}");
             for rule in manifest["rules"].as_array().unwrap() {
-                let both = serde_json::json!(["katalogs", "motifs"]);
-                assert_eq!(rule["resources"], both, "{name}");
+                let all = serde_json::json!(["katalogs", "komposers", "motifs"]);
+                assert_eq!(rule["resources"], all, "{name}");
             }
             roles += 1;
         }

@@ -428,17 +428,19 @@ impl State {
         match decision {
             Decision::Conflict(holder) => {
                 let message = format!(
-                    "Katalog {holder} is older and has {}; this entry takes over when that Katalog releases the kind",
-                    plan.resource.group_kind()
+                    "{} is older and has {}; this entry takes over when that {} releases the kind",
+                    holder.titled(),
+                    plan.resource.group_kind(),
+                    holder.kind.kind()
                 );
                 let katalog = holder.to_string();
                 idle(wanted, KatalogReason::Conflict, message, Some(katalog))
             }
             Decision::Foreign(holder) => {
                 let message = format!(
-                    "Katalog {} of installation {} has {}; this entry takes over when that releases the kind, or has been \
+                    "{} of installation {} has {}; this entry takes over when that releases the kind, or has been \
                      gone for {} minutes",
-                    holder.claimant.katalog,
+                    holder.claimant.katalog.titled(),
                     holder.installation,
                     plan.resource.group_kind(),
                     EXPIRY.as_mins(),
