@@ -17,6 +17,7 @@
 
 mod certificates;
 pub mod cli;
+pub mod compose;
 pub mod diff;
 pub mod e2e;
 pub mod events;

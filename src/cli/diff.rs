@@ -66,6 +66,7 @@ async fn compare(args: Args) -> Result<Diffed, Failure> {
         calls: args.external,
         secrets: args.show_secrets,
         now: jiff::Timestamp::now(),
+        fetch: super::files::fetch(),
     };
     let connection = client::connect(&args.cluster.options()).await?;
     let comparing = diff::diff(&connection.client, &request);

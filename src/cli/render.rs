@@ -92,6 +92,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         cross: args.cross,
         calls: args.external,
         now: args.at,
+        fetch: super::files::fetch(),
     };
     let all = [
         &request.katalogs,

@@ -55,6 +55,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         paths: paths.clone(),
         poll: POLL,
         notices,
+        fetch: super::files::fetch(),
     });
     let installation = Installation::of_files(INSTALLATION, &paths);
     let ended = serve(Service {

@@ -49,7 +49,9 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if paths.is_empty() {
         paths.push(PathBuf::from("."));
     }
-    let found = output::progress("checking files", files::validate(&paths)).await;
+    let fetch = super::files::fetch();
+    let checking = files::validate_with(&paths, &*fetch);
+    let found = output::progress("checking files", checking).await;
     if args.types {
         output::print(&types(&found.katalogs))?;
     }

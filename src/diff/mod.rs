@@ -15,6 +15,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
+    sync::Arc,
 };
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -30,6 +31,7 @@ use serde_json::Value;
 use self::cluster::Cluster;
 pub use self::{cluster::Error, print::unified};
 use crate::{
+    compose::Fetch,
     files::{self, Compiled},
     render::{Given, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects},
 };
@@ -56,6 +58,8 @@ pub struct Request {
     pub secrets: bool,
     /// The present time for templates.
     pub now: Timestamp,
+    /// Fetches the sources of compositions.
+    pub fetch: Arc<dyn Fetch>,
 }
 
 /// The result of a comparison.
@@ -89,7 +93,7 @@ pub struct Change {
 /// # Errors
 /// The cluster does not answer, or refuses a request.
 pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Error> {
-    let found = files::validate(&request.katalogs).await;
+    let found = files::validate_with(&request.katalogs, &*request.fetch).await;
     let mut rendered = Rendered {
         passes: Vec::new(),
         problems: found.problems,

@@ -8,6 +8,7 @@ use std::{
 
 use orkestra_core::{
     api::CrdEntry,
+    compose::{Composition, Resolved},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
         DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_e2e, read_motif,
@@ -17,7 +18,8 @@ use orkestra_core::{
     value::Node,
 };
 
-use super::library::{Taken, take};
+use super::library::{Taken, take, take_with};
+use crate::compose::{self, Fetch};
 
 /// The namespace of Katalogs from files, in labels of children and in paths of the HTTP API.
 const NAMESPACE: &str = "default";
@@ -33,6 +35,19 @@ pub struct Compiled {
     pub library: Library,
     /// The compiled plan.
     pub plan: Arc<Plan>,
+    /// The composition that the declaration is merged from; `None` if it has no sources.
+    pub composed: Option<Arc<Resolved>>,
+}
+
+/// What is known beside a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// Definitions, beside the `crdFile`s of a document.
+    pub schemas: &'a Schemas,
+    /// Motifs that Katalogs may name.
+    pub motifs: &'a [MotifDocument],
+    /// Fetches the sources of compositions.
+    pub fetch: &'a dyn Fetch,
 }
 
 impl Compiled {
@@ -57,18 +72,29 @@ pub struct Checked {
     pub problems: Diagnostics,
 }
 
-/// Checks the Katalogs and Motifs of one file and compiles the valid Katalogs.
+/// Checks the Katalogs, Komposers and Motifs of one file and compiles the valid Katalogs and Komposers.
 ///
-/// `path` is the file: references of a document are relative to it. `schemas` are known in addition to the `crdFile`s of a
-/// document; `given` are Motifs that Katalogs may reference.
-pub async fn check(
-    path: &Path,
-    sources: &[Source],
-    schemas: &Schemas,
-    given: &[MotifDocument],
-) -> Checked {
+/// `path` is the file: references of a document are relative to it.
+pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked {
+    let Known {
+        schemas,
+        motifs: given,
+        ..
+    } = known;
     let mut checked = Checked::default();
     for source in sources {
+        match compose::composition(source, &path.display().to_string()) {
+            Ok(None) => {}
+            Ok(Some((composition, warnings))) => {
+                checked.problems.extend(warnings);
+                checked.composed(path, &composition, known).await;
+                continue;
+            }
+            Err(problems) => {
+                checked.problems.extend(problems);
+                continue;
+            }
+        }
         if DocumentKind::of(source) == Some(DocumentKind::Motif) {
             checked
                 .problems
@@ -109,10 +135,56 @@ pub async fn check(
             schemas,
             library,
             plan: Arc::new(plan),
+            composed: None,
         }));
     }
     in_order(&mut checked.problems, path);
     checked
+}
+
+impl Checked {
+    /// Fetches, merges and compiles a composition.
+    async fn composed(&mut self, path: &Path, composition: &Composition, known: Known<'_>) {
+        let (resolved, warnings) = match compose::resolve(composition, known.fetch).await {
+            Ok(resolved) => resolved,
+            Err(problems) => return self.problems.extend(problems),
+        };
+        self.problems.extend(warnings);
+        let (mut schemas, mut problems) = (known.schemas.clone(), Diagnostics::default());
+        resolved.add_schemas(&mut schemas);
+        let document = resolved.document.clone();
+        for (name, entry) in &document.spec.crds {
+            let at = crd_file_path(name);
+            let is_inside = entry
+                .crd_file
+                .as_ref()
+                .is_some_and(|file| resolved.manifest(&at, file).is_some());
+            if !is_inside {
+                let file = resolved.file_of(&at).map_or(path, Path::new);
+                problems.extend(read_crd_file(file, name, entry, &mut schemas).await);
+            }
+        }
+        let missing = |library: &Library| library.missing(&document.spec);
+        let fill = |library: &mut Library, missing| resolved.fill(library, missing);
+        let Taken { library, .. } = take_with(path, missing, fill, known.motifs).await;
+        resolved.locate(&mut problems);
+        let (plan, mut found) = compile(&document, &schemas, &library, problems);
+        found.locate(&document.tree, document.file.as_deref());
+        self.problems.extend(found);
+        self.katalogs.extend(plan.map(|plan| Compiled {
+            document,
+            schemas,
+            library,
+            plan: Arc::new(plan),
+            composed: Some(Arc::new(resolved)),
+        }));
+    }
+}
+
+/// Returns the path of an entry's `crdFile`.
+fn crd_file_path(entry: &str) -> FieldPath {
+    let crds = FieldPath::root().field("spec").field("crds");
+    crds.field(entry).field("crdFile")
 }
 
 /// Sorts problems by position, those of other files than `path` last.
@@ -193,11 +265,7 @@ async fn read_crd_file(
     schemas: &mut Schemas,
 ) -> Option<Diagnostic> {
     let file = entry.crd_file.as_ref().filter(|_| entry.is_enabled())?;
-    let at = FieldPath::root()
-        .field("spec")
-        .field("crds")
-        .field(name)
-        .field("crdFile");
+    let at = crd_file_path(name);
     if file.starts_with("https://") || file.starts_with("http://") {
         let error = Diagnostic::error(Code::NotSupportedYet, at, "a URL is not supported yet");
         return Some(error.hint("download the CRD and name the file"));

@@ -38,6 +38,16 @@ pub async fn take(
     missing: impl Fn(&Library) -> Vec<Reference>,
     given: &[MotifDocument],
 ) -> Taken {
+    take_with(path, missing, |_, missing| missing, given).await
+}
+
+/// Like [`take`], but `fill` answers references first and returns the others.
+pub(crate) async fn take_with(
+    path: &Path,
+    missing: impl Fn(&Library) -> Vec<Reference>,
+    fill: impl Fn(&mut Library, Vec<Reference>) -> Vec<Reference>,
+    given: &[MotifDocument],
+) -> Taken {
     let mut library = Library::default();
     let mut read = String::new();
     loop {
@@ -46,7 +56,7 @@ pub async fn take(
             let digest = value::hash_text(&read);
             return Taken { library, digest };
         }
-        for reference in missing {
+        for reference in fill(&mut library, missing) {
             let text = take_one(&mut library, path, reference, given).await;
             read.push_str(&value::hash_text(&text));
         }

@@ -14,10 +14,10 @@ pub(crate) mod suites;
 mod tests;
 mod validate;
 
-pub(crate) use self::{check::in_order, validate::without_katalog};
+pub(crate) use self::{check::in_order, library::take_with, validate::without_katalog};
 pub use self::{
-    check::{Checked, Compiled, beside, check, read_text},
+    check::{Checked, Compiled, Known, beside, check, read_text},
     find::{STDIN, TextFile, find},
     library::{Taken, motifs, take},
-    validate::{Validated, validate},
+    validate::{Validated, validate, validate_with},
 };

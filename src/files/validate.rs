@@ -8,15 +8,16 @@ use std::{
 use orkestra_core::{
     api::names,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{DocumentKind, MotifDocument, Source, Stream, Tree, parse_stream},
+    document::{DocumentKind, Source, Stream, Tree, parse_stream},
     plan::{self, CrdShape, NotACrd, Schemas},
 };
 
 use super::{
-    check::{Compiled, check, crd, in_order},
+    check::{Compiled, Known, check, crd, in_order},
     find::{TextFile, find},
     library::motifs,
 };
+use crate::compose::{DiskFiles, Fetch};
 
 /// The result of validating files.
 #[derive(Debug, Default)]
@@ -34,6 +35,11 @@ pub struct Validated {
 /// They are compiled with the definitions that they reference, and those among the files. Objects of other kinds are skipped; a
 /// path without a Katalog or a definition is a problem.
 pub async fn validate(paths: &[PathBuf]) -> Validated {
+    validate_with(paths, &DiskFiles).await
+}
+
+/// Like [`validate`], with the sources of compositions from `fetch`; [`validate`] reads those on disk.
+pub async fn validate_with(paths: &[PathBuf], fetch: &dyn Fetch) -> Validated {
     let mut validated = Validated::default();
     let (mut seen, mut schemas, mut groups) = (BTreeSet::new(), Schemas::default(), Vec::new());
     let mut given = Vec::new();
@@ -57,7 +63,14 @@ pub async fn validate(paths: &[PathBuf]) -> Validated {
         let mut is_something = files.is_empty();
         for file in files {
             match file {
-                Ok(file) => is_something |= validated.add(file, path, (&schemas, &given)).await,
+                Ok(file) => {
+                    let known = Known {
+                        schemas: &schemas,
+                        motifs: &given,
+                        fetch,
+                    };
+                    is_something |= validated.add(file, path, known).await;
+                }
                 Err(problem) => {
                     is_something = true;
                     validated.problems.push(*problem);
@@ -114,13 +127,7 @@ impl Validated {
     /// Checks one file; false if it contains nothing to check.
     ///
     /// `given` is the path that it was found at; `known` are the definitions and the Motifs of all files.
-    async fn add(
-        &mut self,
-        file: Parsed,
-        given: &Path,
-        known: (&Schemas, &[MotifDocument]),
-    ) -> bool {
-        let (schemas, motifs) = known;
+    async fn add(&mut self, file: Parsed, given: &Path, known: Known<'_>) -> bool {
         let Stream { sources, problems } = file.stream;
         let mut found = problems;
         let is_named = is_named(&file.path, given);
@@ -133,10 +140,13 @@ impl Validated {
                 found.push(Diagnostic::error(Code::CrdFile, FieldPath::root(), message));
             }
         }
-        let checked = check(&file.path, &ours, schemas, motifs).await;
+        let checked = check(&file.path, &ours, known).await;
         found.extend(checked.problems);
         for katalog in &checked.katalogs {
             let mut only = plan::only_from_files(&katalog.document.spec, &katalog.schemas);
+            if let Some(composed) = &katalog.composed {
+                composed.locate(&mut only);
+            }
             only.locate(&katalog.document.tree, Some(&file.name));
             found.extend(only);
         }

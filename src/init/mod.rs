@@ -284,6 +284,7 @@ async fn expected(folder: &Path) -> Result<String, Error> {
         cross: Vec::new(),
         calls: None,
         now: Timestamp::UNIX_EPOCH,
+        fetch: std::sync::Arc::new(crate::compose::DiskFiles),
     })
     .await;
     if rendered.problems.has_errors() {

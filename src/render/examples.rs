@@ -68,6 +68,7 @@ async fn rendered(folder: &Path, resource: &Path) -> Rendered {
         cross: beside("cross.yaml").into_iter().collect(),
         calls: beside("answers.yaml"),
         now: NOW.parse().unwrap(),
+        fetch: std::sync::Arc::new(crate::compose::DiskFiles),
     };
     render(&request).await
 }

@@ -15,7 +15,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use orkestra_core::{
@@ -37,7 +37,10 @@ pub(crate) use self::{
     objects::{Object, read_objects},
     pick::{Picked, pick},
 };
-use crate::files::{self, Compiled};
+use crate::{
+    compose::Fetch,
+    files::{self, Compiled},
+};
 
 /// The input of rendering; `-` is standard input.
 #[derive(Debug, Clone)]
@@ -56,6 +59,8 @@ pub struct Request {
     pub calls: Option<PathBuf>,
     /// The present time for templates.
     pub now: Timestamp,
+    /// Fetches the sources of compositions.
+    pub fetch: Arc<dyn Fetch>,
 }
 
 /// The result of rendering.
@@ -82,7 +87,7 @@ pub struct Pass {
 
 /// Renders custom resources. The same files and times give the same results.
 pub async fn render(request: &Request) -> Rendered {
-    let found = files::validate(&request.katalogs).await;
+    let found = files::validate_with(&request.katalogs, &*request.fetch).await;
     let mut rendered = Rendered {
         passes: Vec::new(),
         problems: found.problems,
@@ -251,9 +256,13 @@ fn name_of(preview: &Preview) -> String {
 /// Converts a failure of a pass to a problem with its position, in the Katalog or in a Motif.
 fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
     let Compiled {
-        document, library, ..
+        document,
+        library,
+        composed,
+        ..
     } = picked.katalog;
-    let (file, path, tree) = match library.place(&failure.at) {
+    let composed = composed.as_ref().and_then(|composed| composed.place(&failure.at));
+    let (file, path, tree) = match composed.or_else(|| library.place(&failure.at)) {
         Some((file, path, tree)) => (Some(file), path, tree),
         None => (
             document.file.as_deref(),

@@ -92,6 +92,7 @@ impl Desk {
             cross: Vec::new(),
             calls: None,
             now: "2025-03-04T05:06:07Z".parse().unwrap(),
+            fetch: std::sync::Arc::new(crate::compose::DiskFiles),
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     super::calls::Resource,
     FileError, Notice,
-    load::{Entry, Loaded, read_text},
+    load::{Entry, Loaded, Manifest},
 };
 
 /// The field manager of objects that a user's own files declare.
@@ -66,10 +66,11 @@ impl Applied {
     async fn apply_file(
         &mut self,
         client: &Client,
-        file: &Path,
+        file: &Manifest,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
-        let text = read_text(file).await?;
+        let text = file.read().await?;
+        let file = &*file.path;
         let hash = value::hash_text(&text);
         if self.0.get(file) == Some(&hash) {
             return Ok(());

@@ -10,7 +10,8 @@ use kube::Client;
 use orkestra_core::{
     api::{ApiTypes, SetupFile, SetupWait, names},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
-    document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
+    compose::Resolved,
+    document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
     plan::{Declaring, GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
     value::{self, Node},
 };
@@ -24,7 +25,10 @@ use super::{
     },
     FileError,
 };
-use crate::files::{self, Compiled, beside};
+use crate::{
+    compose::{self, Fetch},
+    files::{self, Compiled, beside},
+};
 
 /// A text file.
 #[derive(Debug)]
@@ -51,18 +55,37 @@ pub(super) struct Loaded {
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     /// Manifests, and the objects to wait for after each.
-    pub(super) setup: Vec<(PathBuf, Vec<SetupWait>)>,
+    pub(super) setup: Vec<(Manifest, Vec<SetupWait>)>,
     /// The objects to wait for after all of them.
     pub(super) wait: Vec<SetupWait>,
-    pub(super) crd: Option<PathBuf>,
-    pub(super) resources: Vec<PathBuf>,
+    pub(super) crd: Option<Manifest>,
+    pub(super) resources: Vec<Manifest>,
 }
 
 impl Entry {
     /// Returns all files, in the order in which they are applied.
-    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+    fn files(&self) -> impl Iterator<Item = &Manifest> {
         let setup = self.setup.iter().map(|(file, _)| file);
         setup.chain(&self.crd).chain(&self.resources)
+    }
+}
+
+/// A file to apply.
+#[derive(Debug, Clone)]
+pub(super) struct Manifest {
+    /// Its path; of a file of an artifact, its name in messages.
+    pub(super) path: PathBuf,
+    /// The content, if it is a file of an artifact.
+    text: Option<Arc<str>>,
+}
+
+impl Manifest {
+    /// Reads the content.
+    pub(super) async fn read(&self) -> Result<String, FileError> {
+        match &self.text {
+            Some(text) => Ok(text.to_string()),
+            None => read_text(&self.path).await,
+        }
     }
 }
 
@@ -88,28 +111,57 @@ pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
         })
 }
 
-/// Returns a hash of the Katalog files and the files that they name; an unreadable file counts as empty.
-pub(super) async fn contents_hash(contents: &[Content]) -> String {
+/// Returns a hash of the Katalog files, the sources of compositions and the files that they name; an unreadable file counts
+/// as empty.
+pub(super) async fn contents_hash(contents: &[Content], fetch: &dyn Fetch) -> String {
     let given = given(&parse(contents));
     let mut all = String::new();
     for Content { path, text } in contents {
         all.push_str(&value::hash_text(text));
-        let named = read_stream(&path.display().to_string(), text)
-            .map(|(documents, _)| documents.katalogs)
-            .unwrap_or_default();
-        for document in &named {
-            let missing = |library: &Library| library.missing(&document.spec);
-            all.push_str(&files::take(path, missing, &given).await.digest);
-        }
-        for entry in named.iter().flat_map(|document| entries(path, document)) {
-            for file in entry.files() {
-                all.push_str(&value::hash_text(
-                    &read_text(file).await.unwrap_or_default(),
-                ));
+        let shown = path.display().to_string();
+        for source in &parse_stream(&shown, text).sources {
+            let composed = composed(source, &shown, fetch).await;
+            let named = match &composed {
+                Some(Ok(resolved)) => {
+                    all.push_str(&value::hash(&Node::from(&resolved.to_json())));
+                    resolved.document.clone()
+                }
+                Some(Err(problems)) => {
+                    all.push_str(&value::hash_text(&problems.to_string()));
+                    continue;
+                }
+                None => match read_katalog(source) {
+                    Ok((document, _)) => document,
+                    Err(_) => continue,
+                },
+            };
+            let composed = composed.as_ref().and_then(|resolved| resolved.as_ref().ok());
+            let missing = |library: &Library| library.missing(&named.spec);
+            let fill = |library: &mut Library, missing| match composed {
+                Some(resolved) => resolved.fill(library, missing),
+                None => missing,
+            };
+            all.push_str(&files::take_with(path, missing, fill, &given).await.digest);
+            for file in entries(path, &named, composed).iter().flat_map(Entry::files) {
+                all.push_str(&value::hash_text(&file.read().await.unwrap_or_default()));
             }
         }
     }
     value::hash_text(&all)
+}
+
+/// Fetches and merges the sources of a document; `None` if it has none.
+async fn composed(
+    source: &Source,
+    file: &str,
+    fetch: &dyn Fetch,
+) -> Option<Result<Resolved, Diagnostics>> {
+    let (composition, _) = match compose::composition(source, file) {
+        Ok(composition) => composition?,
+        Err(problems) => return Some(Err(problems)),
+    };
+    let resolved = compose::resolve(&composition, fetch).await;
+    Some(resolved.map(|(resolved, _)| resolved))
 }
 
 /// The documents of a file.
@@ -134,17 +186,27 @@ fn given(parsed: &[Parsed<'_>]) -> Vec<MotifDocument> {
 }
 
 /// Returns the kinds that the documents of the files name.
-pub(super) fn kinds_in(parsed: &[Parsed<'_>]) -> BTreeSet<GroupKind> {
-    let sources = parsed.iter().flat_map(|file| &file.stream.sources);
-    sources
-        .flat_map(|source| kinds_named(&source.tree.to_json()))
-        .collect()
+pub(super) async fn kinds_in(parsed: &[Parsed<'_>], fetch: &dyn Fetch) -> BTreeSet<GroupKind> {
+    let mut kinds = BTreeSet::new();
+    for file in parsed {
+        let shown = file.path.display().to_string();
+        for source in &file.stream.sources {
+            match composed(source, &shown, fetch).await {
+                Some(Ok(resolved)) => kinds.extend(kinds_named(&resolved.document.tree.to_json())),
+                // Its problems are reported when it is compiled.
+                Some(Err(_)) => {}
+                None => kinds.extend(kinds_named(&source.tree.to_json())),
+            }
+        }
+    }
+    kinds
 }
 
 /// Compiles all Katalogs of the files: `schemas` are those known beside the files.
 pub(super) async fn compile(
     parsed: Vec<Parsed<'_>>,
     schemas: &Schemas,
+    fetch: &dyn Fetch,
 ) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
     let (given, mut names) = (given(&parsed), BTreeSet::new());
@@ -153,7 +215,14 @@ pub(super) async fn compile(
             sources,
             problems: mut found,
         } = stream;
-        let checked = files::check(path, &sources, schemas, &given).await;
+        let checked = {
+            let known = files::Known {
+                schemas,
+                motifs: &given,
+                fetch,
+            };
+            files::check(path, &sources, known).await
+        };
         found.extend(checked.problems);
         if checked.katalogs.is_empty() && !found.has_errors() {
             found.push(files::without_katalog(&path.display().to_string()));
@@ -177,9 +246,12 @@ impl Loaded {
             schemas,
             library: _,
             plan,
+            composed,
         } = katalog;
         let written = document.tree.to_json();
-        let mut hash = value::hash(&Node::from(&written));
+        // Notes and profiles of sources are not in the document.
+        let whole = composed.as_ref().map(|composed| composed.to_json());
+        let mut hash = value::hash(&Node::from(whole.as_ref().unwrap_or(&written)));
         hash.truncate(10);
         let stored = |kind: GroupKind| {
             let version = schemas
@@ -202,36 +274,59 @@ impl Loaded {
                     .get(names::ANNOTATION_SUSPEND)
                     .is_some_and(|value| value == "true"),
             about: About::read(&written),
-            entries: entries(path, &document),
+            entries: entries(path, &document, composed.as_deref()),
             plan,
         }
     }
 }
 
 /// Returns the files to apply for the enabled entries, in the order of their names.
-fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
-    let enabled = document
-        .spec
-        .crds
-        .values()
-        .filter(|entry| entry.is_enabled());
-    let setup = |file: &SetupFile| (beside(katalog, file.path()), file.wait().to_vec());
+fn entries(
+    katalog: &Path,
+    document: &KatalogDocument,
+    composed: Option<&Resolved>,
+) -> Vec<Entry> {
+    let crds = FieldPath::root().field("spec").field("crds");
+    let enabled = document.spec.crds.iter();
+    let enabled = enabled.filter(|(_, entry)| entry.is_enabled());
     enabled
-        .map(|entry| Entry {
-            setup: (entry.setup.iter())
-                .flat_map(|declared| declared.files().iter().map(setup))
-                .collect(),
-            wait: (entry.setup.iter())
-                .flat_map(|declared| declared.wait().to_vec())
-                .collect(),
-            crd: entry.crd_file.as_ref().map(|file| beside(katalog, file)),
-            resources: entry
-                .cr_files
-                .iter()
-                .map(|file| beside(katalog, file))
-                .collect(),
+        .map(|(name, entry)| {
+            let at = crds.field(name);
+            let manifest = |at: FieldPath, file: &str| manifest(katalog, composed, &at, file);
+            let setup = |(index, file): (usize, &SetupFile)| {
+                let at = at.field("setup").index(index);
+                (manifest(at, file.path()), file.wait().to_vec())
+            };
+            Entry {
+                setup: (entry.setup.iter())
+                    .flat_map(|declared| declared.files().iter().enumerate().map(setup))
+                    .collect(),
+                wait: (entry.setup.iter())
+                    .flat_map(|declared| declared.wait().to_vec())
+                    .collect(),
+                crd: (entry.crd_file.as_ref()).map(|file| manifest(at.field("crdFile"), file)),
+                resources: (entry.cr_files.iter().enumerate())
+                    .map(|(index, file)| manifest(at.field("crFiles").index(index), file))
+                    .collect(),
+            }
         })
         .collect()
+}
+
+/// Returns the file that the field at `at` names: of an artifact, or beside the document that the field comes from.
+fn manifest(katalog: &Path, composed: Option<&Resolved>, at: &FieldPath, file: &str) -> Manifest {
+    let inside = composed.and_then(|composed| composed.manifest(at, file)?.ok());
+    if let Some((name, text)) = inside {
+        return Manifest {
+            path: name.into(),
+            text: Some(text.into()),
+        };
+    }
+    let owner = composed.and_then(|composed| composed.file_of(at));
+    Manifest {
+        path: beside(owner.map_or(katalog, Path::new), file),
+        text: None,
+    }
 }
 
 fn named_twice(document: &KatalogDocument) -> Diagnostics {

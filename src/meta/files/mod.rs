@@ -43,6 +43,7 @@ use super::{
     status::{self, Facts, Operating, Verdict},
     supervisor::Holding,
 };
+use crate::compose::{Fetch, Paced};
 
 /// Katalog files to run.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ pub struct Files {
     pub poll: Duration,
     /// Receives notices; it may have no receiver.
     pub notices: mpsc::UnboundedSender<Notice>,
+    /// Fetches the sources of compositions.
+    pub fetch: Arc<dyn Fetch>,
 }
 
 /// An event of running files.
@@ -127,7 +130,8 @@ impl FileError {
     }
 }
 
-/// Compiles Katalog files without a cluster: `schemas` holds the CRDs known beside those that the files name.
+/// Compiles Katalog and Komposer files without a cluster: `schemas` holds the CRDs known beside those that the files name,
+/// and `fetch` fetches the sources of compositions.
 ///
 /// Returns a plan for each Katalog, in order, and warnings.
 ///
@@ -136,9 +140,10 @@ impl FileError {
 pub async fn compile_files(
     paths: &[PathBuf],
     schemas: &Schemas,
+    fetch: &dyn Fetch,
 ) -> Result<(Vec<Arc<Plan>>, Vec<Diagnostic>), FileError> {
     let contents = load::read(paths).await?;
-    let (loaded, warnings) = load::compile(load::parse(&contents), schemas).await?;
+    let (loaded, warnings) = load::compile(load::parse(&contents), schemas, fetch).await?;
     Ok((
         loaded.into_iter().map(|katalog| katalog.plan).collect(),
         warnings,
@@ -167,10 +172,12 @@ impl Files {
         shutdown: &CancellationToken,
     ) -> Result<(), FileError> {
         let mut state = State::default();
+        // The files are checked each second, and servers at the intervals of their sources.
+        let fetch = Paced::new(Arc::clone(&self.fetch));
         let mut releases = JoinSet::new();
         tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
-            first = self.reload(shared, &mut state, &mut releases) => first?,
+            first = self.reload(shared, &mut state, &mut releases, &fetch) => first?,
         }
         shared.synced.send_replace(true);
         let mut snapshot = shared.supervisor.snapshot();
@@ -190,7 +197,7 @@ impl Files {
                 Some(_) = releases.join_next() => {}
                 _ = poll.tick() => tokio::select! {
                     () = shutdown.cancelled() => return Ok(()),
-                    reloaded = self.reload(shared, &mut state, &mut releases) => if let Err(error) = reloaded {
+                    reloaded = self.reload(shared, &mut state, &mut releases, &fetch) => if let Err(error) = reloaded {
                         self.refuse(&mut state, error);
                     }
                 },
@@ -204,16 +211,20 @@ impl Files {
         shared: &Arc<Shared>,
         state: &mut State,
         releases: &mut JoinSet<()>,
+        fetch: &dyn Fetch,
     ) -> Result<(), FileError> {
         let contents = load::read(&self.paths).await?;
-        let hash = load::contents_hash(&contents).await;
+        let hash = load::contents_hash(&contents, fetch).await;
         if state.seen.replace(hash.clone()) == Some(hash) {
             return Ok(());
         }
         let parsed = load::parse(&contents);
-        let crds = known(&shared.context.crds, &load::kinds_in(&parsed));
+        let crds = known(
+            &shared.context.crds,
+            &load::kinds_in(&parsed, fetch).await,
+        );
         let schemas = whole_schemas(&shared.context.wire, &crds).await;
-        let (loaded, warnings) = load::compile(parsed, &schemas).await?;
+        let (loaded, warnings) = load::compile(parsed, &schemas, fetch).await?;
         if !warnings.is_empty() {
             self.tell(Notice::Warned(warnings));
         }

@@ -94,6 +94,7 @@ impl Example<'_> {
             calls: Some(self.folder.join(file).with_extension("answers.yaml"))
                 .filter(|answers| answers.exists()),
             now: Timestamp::now(),
+            fetch: std::sync::Arc::new(orkestra::compose::DiskFiles),
         };
         let rendered = render(&request).await;
         ensure!(rendered.problems.is_empty(), "{}", rendered.problems);

@@ -16,6 +16,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::katalog::{Katalog, KatalogSpec};
+use super::komposer::{Komposer, KomposerSpec};
 use super::motif::{Motif, MotifSpec};
 use super::shape::{PAIRS, RULES, Shape};
 use super::status::KatalogStatus;
@@ -29,12 +30,18 @@ pub fn crds() -> Vec<Value> {
     let mut status = status_schema::<KatalogStatus>();
     status["default"] = json!({ "observedGeneration": -1 });
     katalog["properties"]["status"] = status;
+    let mut komposer = root_schema(&Shape::of::<KomposerSpec>(), "What the Komposer declares.");
+    komposer["properties"]["status"] = katalog["properties"]["status"].clone();
     let motif = root_schema(&Shape::of::<MotifSpec>(), "What the Motif gives.");
-    let mut katalog = definition(&Katalog::crd(), &katalog, &katalog_columns());
-    katalog["spec"]["versions"][0]["subresources"] = json!({ "status": {} });
+    let mut katalog = definition(&Katalog::crd(), &katalog, &operators_columns());
+    let mut komposer = definition(&Komposer::crd(), &komposer, &operators_columns());
+    for definition in [&mut katalog, &mut komposer] {
+        definition["spec"]["versions"][0]["subresources"] = json!({ "status": {} });
+    }
     // No status subresource: it would drop the block `status` that authors write beside `spec`, and nothing of ours is
     // reported on a Motif.
-    vec![katalog, definition(&Motif::crd(), &motif, &motif_columns())]
+    let motif = definition(&Motif::crd(), &motif, &motif_columns());
+    vec![katalog, motif, komposer]
 }
 
 /// The definitions as a YAML stream, to be applied as it is.
@@ -81,7 +88,8 @@ fn definition(derived: &CustomResourceDefinition, schema: &Value, columns: &Valu
     })
 }
 
-fn katalog_columns() -> Value {
+/// The columns of a Katalog and a Komposer.
+fn operators_columns() -> Value {
     let ready = r#".status.conditions[?(@.type=="Ready")]"#;
     json!([
         { "name": "Ready", "type": "string", "jsonPath": format!("{ready}.status") },

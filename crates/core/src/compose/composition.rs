@@ -7,6 +7,7 @@ use super::merge::{map, plain};
 use super::request::{Base, Declaring, Request, requests};
 use crate::api::duration::Span;
 use crate::api::{Sources, names};
+use crate::diagnostics::FieldPath;
 use crate::document::{KatalogDocument, KomposerDocument};
 use crate::plan::beside;
 use crate::tree::{Tree, TreeValue};
@@ -66,6 +67,18 @@ impl Composition {
             interval: None,
             is_katalog: true,
         })
+    }
+
+    /// True if a document has sources, in the present spelling or an old one.
+    pub fn has_sources(document: &Tree) -> bool {
+        let below = document.get("spec").and_then(|spec| spec.get("sources"));
+        let sources = document.get("sources").or(below);
+        sources.is_some_and(|sources| sources.as_map().is_some_and(|map| !map.is_empty()))
+    }
+
+    /// Returns the path of its sources.
+    pub fn place(&self) -> FieldPath {
+        FieldPath::root().field("spec").field("sources")
     }
 
     /// Returns a request for each of its own sources, in the order in which they are merged.

@@ -11,15 +11,21 @@
 mod artifact;
 mod assemble;
 mod blocks;
+pub mod claims;
 mod composition;
 mod includes;
+mod lock;
 mod merge;
 mod reference;
+mod print;
 mod request;
 mod resolved;
+#[cfg(test)]
+mod tests;
 
 pub use artifact::{Artifact, Artifacts, Fetched, Verified, is_digest};
 pub use composition::Composition;
+pub use lock::{BadLock, LOCK_FILE, Lock, Locked};
 pub use merge::{Merged, merge};
 pub use reference::{BadReference, OciReference};
 pub use request::{Base, Place, Request, RequestKind};

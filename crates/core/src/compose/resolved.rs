@@ -141,6 +141,16 @@ impl Resolved {
         self.includes.manifest(self.file_of(path)?, text)
     }
 
+    /// Returns the document of a place in a plan: its name in messages, the path in it, and its tree.
+    pub fn place(&self, at: &str) -> Option<(&str, FieldPath, &Tree)> {
+        self.document.spec.scopes.0.iter().find_map(|scope| {
+            let path = at.strip_prefix(&*scope.origin.name)?.strip_prefix(": ")?;
+            let path = FieldPath::parse(path);
+            let (file, tree) = scope.origin.owner(&path);
+            Some((file, path, tree))
+        })
+    }
+
     /// Sets file and position of the problems of entries.
     pub fn locate(&self, problems: &mut Diagnostics) {
         for problem in &mut problems.0 {

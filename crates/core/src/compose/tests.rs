@@ -1,0 +1,401 @@
+//! Merges: one file in `tests/inputs/compose` is one case, and properties of all merges.
+//!
+//! A file has sections that begin with `==> NAME`: `komposer.yaml` is the composition, `ID | FILE` is a file of the artifact
+//! with that identity, `result` is the result. `UPDATE=1` writes the result.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::diagnostics::{Code, Diagnostics, FieldPath, Severity};
+use crate::document::{DocumentKind, parse_stream, read_katalog, read_komposer};
+use crate::plan::{self, KatalogRef, Library, Plan, Schemas};
+
+/// The file of the composition.
+const KOMPOSER: &str = "komposer.yaml";
+
+struct Case {
+    title: String,
+    komposer: String,
+    artifacts: Artifacts,
+    result: String,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/compose")
+}
+
+fn parse(text: &str) -> Case {
+    let (title, rest) = text.split_once("==> ").unwrap();
+    let mut case = Case {
+        title: title.to_owned(),
+        komposer: String::new(),
+        artifacts: Artifacts::new(),
+        result: String::new(),
+    };
+    let mut files: BTreeMap<String, Vec<Fetched>> = BTreeMap::new();
+    for section in rest.split("\n==> ") {
+        let (head, body) = section.split_once('\n').unwrap_or((section, ""));
+        let body = format!("{}\n", body.trim_end_matches('\n'));
+        match head.split_once(" | ") {
+            Some((id, name)) => files.entry(id.to_owned()).or_default().push(Fetched {
+                name: name.to_owned(),
+                text: body,
+            }),
+            None if head == KOMPOSER => case.komposer = body,
+            None if head == "result" => case.result = body,
+            // A file on disk.
+            None => files.entry(head.to_owned()).or_default().push(Fetched {
+                name: String::new(),
+                text: body,
+            }),
+        }
+    }
+    for (id, documents) in files {
+        case.artifacts.insert(id.clone(), Arc::new(artifact(&id, documents)));
+    }
+    case
+}
+
+fn artifact(id: &str, documents: Vec<Fetched>) -> Artifact {
+    let url = id.split('#').next().unwrap_or_default();
+    Artifact {
+        url: url.trim_start_matches("git+").to_owned(),
+        revision: OciReference::parse(url).ok().and_then(|it| it.tag).unwrap_or_default(),
+        digest: format!("sha256:{}", "ab".repeat(32)),
+        documents,
+        verified: Verified::NotRequired,
+    }
+}
+
+fn composition(text: &str) -> Result<(Composition, Vec<crate::diagnostics::Diagnostic>), Diagnostics> {
+    let stream = parse_stream(KOMPOSER, text);
+    stream.problems.into_result()?;
+    let base = Base::File(KOMPOSER.to_owned());
+    let source = &stream.sources[0];
+    if DocumentKind::of(source) == Some(DocumentKind::Katalog) {
+        let (document, warnings) = read_katalog(source)?;
+        return Ok((Composition::of_katalog(&document, base).unwrap(), warnings));
+    }
+    let (document, warnings) = read_komposer(source)?;
+    Ok((Composition::of_komposer(&document, base), warnings))
+}
+
+fn merged(text: &str, artifacts: &Artifacts) -> Result<Merged, Diagnostics> {
+    let (composition, warnings) = composition(text)?;
+    let mut merged = merge(&composition, artifacts)?;
+    if let Merged::Done(_, others) = &mut merged {
+        others.splice(0..0, warnings);
+    }
+    Ok(merged)
+}
+
+fn resolved(text: &str, artifacts: &Artifacts) -> Resolved {
+    match merged(text, artifacts) {
+        Ok(Merged::Done(resolved, _)) => *resolved,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn compiled(resolved: &Resolved) -> Result<(Plan, Vec<crate::diagnostics::Diagnostic>), Diagnostics> {
+    let mut library = Library::default();
+    loop {
+        let missing = library.missing(resolved.spec());
+        if missing.is_empty() {
+            break;
+        }
+        for reference in resolved.fill(&mut library, missing) {
+            library.put_absent(reference, "not among the artifacts");
+        }
+    }
+    let katalog = KatalogRef::new("default".to_owned(), resolved.document.name.clone());
+    let mut schemas = Schemas::default();
+    resolved.add_schemas(&mut schemas);
+    plan::compile(&katalog, resolved.spec(), &schemas, &library).map_err(|mut found| {
+        found.locate(&resolved.document.tree, resolved.document.file.as_deref());
+        found
+    })
+}
+
+/// The result of a case as text.
+fn result(case: &Case) -> String {
+    let merged = match merged(&case.komposer, &case.artifacts) {
+        Ok(merged) => merged,
+        Err(problems) => return format!("{problems}\n"),
+    };
+    let mut text = String::new();
+    let (resolved, warnings) = match merged {
+        Merged::Need(requests) => {
+            for request in requests {
+                writeln!(text, "needs {request}").unwrap();
+            }
+            return text;
+        }
+        Merged::Done(resolved, warnings) => (resolved, warnings),
+    };
+    for warning in warnings {
+        writeln!(text, "{warning}").unwrap();
+    }
+    match compiled(&resolved) {
+        Ok((plan, warnings)) => {
+            for warning in warnings {
+                writeln!(text, "{warning}").unwrap();
+            }
+            let names: Vec<_> = plan.operators.iter().map(|operator| &*operator.name).collect();
+            writeln!(text, "operators: {}", names.join(", ")).unwrap();
+        }
+        Err(problems) => writeln!(text, "{problems}").unwrap(),
+    }
+    text.push_str(&resolved.to_yaml(true));
+    text
+}
+
+fn cases() -> Vec<(PathBuf, Case)> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+        .into_iter()
+        .map(|file| {
+            let text = std::fs::read_to_string(&file).unwrap();
+            (file, parse(&text))
+        })
+        .collect()
+}
+
+#[test]
+fn every_case_has_its_result() {
+    let mut wrong = Vec::new();
+    let cases = cases();
+    assert!(cases.len() >= 20, "{}", cases.len());
+    for (file, case) in &cases {
+        let result = result(case);
+        if result == case.result {
+            continue;
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            let text = std::fs::read_to_string(file).unwrap();
+            let kept = text.split("\n==> result").next().unwrap();
+            std::fs::write(file, format!("{}\n\n==> result\n{result}", kept.trim_end())).unwrap();
+        } else {
+            wrong.push(format!("{} ({}):\n{result}", file.display(), case.title.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_merge_is_deterministic_and_its_stored_form_means_the_same() {
+    let mut stored = 0;
+    for (file, case) in cases() {
+        let Ok(Merged::Done(first, warnings)) = merged(&case.komposer, &case.artifacts) else {
+            continue;
+        };
+        let Ok(Merged::Done(second, again)) = merged(&case.komposer, &case.artifacts) else {
+            panic!("{}", file.display());
+        };
+        assert_eq!(warnings, again);
+        assert_eq!(first.to_json(), second.to_json());
+        let (back, _) = Resolved::from_json(&first.to_json()).unwrap();
+        assert_eq!(back.to_json(), first.to_json(), "{}", file.display());
+        assert_eq!(back.sources, first.sources);
+        let (Ok((before, _)), Ok((after, _))) = (compiled(&first), compiled(&back)) else {
+            assert_eq!(compiled(&first).is_ok(), compiled(&back).is_ok(), "{}", file.display());
+            continue;
+        };
+        assert!(plan::diff(&before, &after).is_empty(), "{}", file.display());
+        stored += 1;
+    }
+    assert!(stored >= 8, "{stored}");
+}
+
+#[test]
+fn every_problem_has_a_file_of_a_source_or_of_the_komposer() {
+    let mut problems = 0;
+    for (path, case) in cases() {
+        let mut files: Vec<String> = vec![KOMPOSER.to_owned()];
+        for artifact in case.artifacts.values() {
+            files.extend(artifact.documents.iter().map(|file| artifact.file(&file.name)));
+        }
+        let found = match merged(&case.komposer, &case.artifacts) {
+            Err(found) => found,
+            Ok(Merged::Done(resolved, _)) => match compiled(&resolved) {
+                Err(found) => found,
+                Ok(_) => continue,
+            },
+            Ok(Merged::Need(_)) => continue,
+        };
+        for problem in &found {
+            let file = problem.file.as_ref();
+            assert!(file.is_some_and(|file| files.contains(file)), "{}: {problem}", path.display());
+            assert!(problem.line.is_some(), "{}: {problem}", path.display());
+            problems += 1;
+        }
+    }
+    assert!(problems >= 10, "{problems}");
+}
+
+const POND: &str = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: { name: ponds }\nspec:\n  crds:\n    pond:\n      apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }\n      operatorBox:\n        reconciler: { workers: 2, resync: 1m }\n        onReconcile:\n          configMaps:\n            - name: \"{{ .metadata.name }}-a\"\n              data: { depth: \"{{ .spec.depth }}\" }\n";
+
+fn disk(id: &str, text: &str) -> (String, Arc<Artifact>) {
+    let documents = vec![Fetched {
+        name: String::new(),
+        text: text.to_owned(),
+    }];
+    (id.to_owned(), Arc::new(artifact(id, documents)))
+}
+
+fn komposer(sources: &str, rest: &str) -> String {
+    format!("apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: {{ name: waters }}\nsources:\n{sources}\n{rest}\n")
+}
+
+#[test]
+fn an_override_that_repeats_the_source_changes_nothing() {
+    let artifacts: Artifacts = [disk("pond.yaml", POND)].into();
+    let alone = resolved(&komposer("  files: [pond.yaml]", ""), &artifacts);
+    let tree = parse_stream("pond.yaml", POND).sources.remove(0).tree;
+    let crds = tree.to_json()["spec"]["crds"].to_string();
+    let same = resolved(&komposer("  files: [pond.yaml]", &format!("spec: {{ crds: {crds} }}")), &artifacts);
+    let (Ok((before, _)), Ok((after, _))) = (compiled(&alone), compiled(&same)) else {
+        panic!("does not compile");
+    };
+    assert!(plan::diff(&before, &after).is_empty());
+    assert_eq!(alone.spec().crds, same.spec().crds);
+}
+
+#[test]
+fn a_katalog_keeps_its_plan_when_a_komposer_takes_it_over_from_another_version() {
+    let registry = |version: &str| {
+        let id = format!("oci://r.example/ponds:{version}");
+        let documents = vec![Fetched {
+            name: "katalog.yaml".to_owned(),
+            text: POND.to_owned(),
+        }];
+        let mut artifact = artifact(&id, documents);
+        artifact.digest = format!("sha256:{}", if version == "v1" { "aa" } else { "bb" }.repeat(32));
+        let artifacts: Artifacts = [(id, Arc::new(artifact))].into();
+        let sources = format!("  registry: [{{ url: 'r.example/ponds@{version}', oci: true }}]");
+        compiled(&resolved(&komposer(&sources, ""), &artifacts)).unwrap().0
+    };
+    let (one, two) = (registry("v1"), registry("v2"));
+    assert!(plan::diff(&one, &two).is_empty());
+    assert_eq!(one.operators[0].source.as_deref(), Some("ponds"));
+}
+
+#[test]
+fn nested_komposers_that_multiply_are_bounded() {
+    let mut artifacts = Artifacts::new();
+    for level in 0..14 {
+        let next = format!("k{}.yaml", level + 1);
+        let text = komposer(&format!("  files: [{next}, {next}]"), "").replace("waters", &format!("k{level}"));
+        artifacts.extend([disk(&format!("k{level}.yaml"), &text)]);
+    }
+    artifacts.extend([disk("k14.yaml", POND)]);
+    let problems = merged(&komposer("  files: [k0.yaml]", ""), &artifacts).unwrap_err();
+    assert!(problems.iter().any(|problem| problem.code == Code::TooLarge), "{problems}");
+    assert!(problems.0.len() <= 2 * 251);
+}
+
+#[test]
+fn deep_nesting_is_bounded() {
+    let mut artifacts = Artifacts::new();
+    for level in 0..40 {
+        let text = komposer(&format!("  files: [k{}.yaml]", level + 1), "").replace("waters", &format!("k{level}"));
+        artifacts.extend([disk(&format!("k{level}.yaml"), &text)]);
+    }
+    let problems = merged(&komposer("  files: [k0.yaml]", ""), &artifacts).unwrap_err();
+    assert_eq!(problems.0.len(), 1, "{problems}");
+    assert_eq!(problems.0[0].code, Code::TooLarge);
+}
+
+#[test]
+fn a_thousand_sources_are_merged_and_one_more_is_refused() {
+    let mut artifacts = Artifacts::new();
+    let mut sources = String::from("  files:\n");
+    for number in 0..1000 {
+        let text = POND.replace("pond:", &format!("pond{number}:")).replace("kind: Pond", &format!("kind: Pond{number}"));
+        artifacts.extend([disk(&format!("p{number}.yaml"), &text)]);
+        writeln!(sources, "    - p{number}.yaml").unwrap();
+    }
+    let start = std::time::Instant::now();
+    let all = resolved(&komposer(&sources, ""), &artifacts);
+    assert_eq!(all.spec().crds.len(), 1000);
+    assert!(start.elapsed().as_secs() < 60);
+    sources.push_str("    - more.yaml\n");
+    let problems = merged(&komposer(&sources, ""), &artifacts).unwrap_err();
+    assert_eq!(problems.0[0].code, Code::TooLarge);
+}
+
+#[test]
+fn a_huge_override_is_merged() {
+    let artifacts: Artifacts = [disk("pond.yaml", POND)].into();
+    let mut labels = String::new();
+    for number in 0..20_000 {
+        write!(labels, "l{number}: v, ").unwrap();
+    }
+    let rest = format!("spec: {{ crds: {{ pond: {{ labels: {{ {labels} }} }} }} }}");
+    let all = resolved(&komposer("  files: [pond.yaml]", &rest), &artifacts);
+    assert_eq!(all.spec().crds["pond"].labels.len(), 20_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Any override gives a result or problems with a position, the same each time, and the stored form is read again.
+    #[test]
+    fn any_override_gives_a_result_or_located_problems(
+        field in "(workers|resync|operatorBox|apiTypes|labels|enabled|description|dependsOn|odd|validation)",
+        value in "([0-9]{1,3}|true|null|\\[\\]|\\{\\}|abc|\\{ a: b \\}|\\[pond\\]|\\{ kind: X \\}|\\{ reconciler: \\{ workers: 9 \\} \\}|'\\{\\{ .x \\}\\}')",
+        name in "(pond|pont|lake)",
+    ) {
+        let artifacts: Artifacts = [disk("pond.yaml", POND)].into();
+        let rest = format!("spec:\n  crds:\n    {name}:\n      {field}: {value}");
+        let text = komposer("  files: [pond.yaml]", &rest);
+        match merged(&text, &artifacts) {
+            Ok(Merged::Done(resolved, _)) => {
+                let (back, _) = Resolved::from_json(&resolved.to_json()).unwrap();
+                prop_assert_eq!(back.to_json(), resolved.to_json());
+                let yaml = resolved.to_yaml(true);
+                for source in &parse_stream("resolved", &yaml).sources {
+                    read_katalog(source).map(|_| ()).unwrap_or_else(|problems| panic!("{yaml}\n{problems}"));
+                }
+            }
+            Ok(Merged::Need(requests)) => panic!("{requests:?}"),
+            Err(problems) => {
+                prop_assert!(problems.has_errors());
+                for problem in &problems {
+                    let is_known = matches!(problem.file.as_deref(), Some(KOMPOSER | "pond.yaml"));
+                    prop_assert!(is_known && problem.line.is_some(), "{}", problem);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn provenance_is_known_for_each_field() {
+    let artifacts: Artifacts = [disk("pond.yaml", POND)].into();
+    let rest = "spec:\n  crds:\n    pond:\n      operatorBox: { reconciler: { workers: 8 } }";
+    let resolved = resolved(&komposer("  files: [pond.yaml]", rest), &artifacts);
+    for (path, file) in [
+        ("spec.crds.pond.operatorBox.reconciler.workers", KOMPOSER),
+        ("spec.crds.pond.workers", KOMPOSER),
+        ("spec.crds.pond.operatorBox.reconciler.resync", "pond.yaml"),
+        ("spec.crds.pond.apiTypes.kind", "pond.yaml"),
+    ] {
+        let path = FieldPath::parse(path);
+        let is_there = resolved.document.tree.locate(&path).is_some();
+        if is_there && path.to_string() != "spec.crds.pond.workers" {
+            assert_eq!(resolved.file_of(&path), Some(file), "{path}");
+        }
+    }
+    assert_eq!(resolved.source_of("pond").unwrap().source, "pond.yaml");
+    let found = Diagnostics::default();
+    assert!(!found.iter().any(|problem| problem.severity == Severity::Error));
+}

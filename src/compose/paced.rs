@@ -1,0 +1,89 @@
+//! Sources that are fetched again only at their interval.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use orkestra_core::compose::{Artifact, Request, RequestKind};
+use tokio::time::Instant;
+
+use super::{Fetch, Fetched};
+
+/// The interval of sources that declare none.
+const INTERVAL: Duration = Duration::from_secs(300);
+/// How long a failure is remembered before the source is tried again.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Fetches each source at its interval, and returns the last artifact in between. Files on disk are read each time. If a source
+/// cannot be fetched again, its last artifact stays.
+#[derive(Debug)]
+pub struct Paced {
+    inner: Arc<dyn Fetch>,
+    last: Mutex<BTreeMap<String, Last>>,
+}
+
+/// The last result of a source.
+#[derive(Debug, Clone)]
+struct Last {
+    /// The request that it answers: another one with the same identity may have other credentials.
+    request: Request,
+    until: Instant,
+    fetched: Fetched,
+}
+
+impl Paced {
+    /// Paces a fetcher.
+    pub fn new(inner: Arc<dyn Fetch>) -> Self {
+        Self {
+            inner,
+            last: Mutex::default(),
+        }
+    }
+
+    fn last(&self, request: &Request) -> Option<Last> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = last.get(&request.id)?.clone();
+        let is_same = |last: &Request| {
+            (&last.kind, &last.auth, &last.verify) == (&request.kind, &request.auth, &request.verify)
+        };
+        Some(last).filter(|last| is_same(&last.request))
+    }
+
+    /// Keeps the result of a source, and returns what counts.
+    fn keep(&self, request: &Request, before: Option<Arc<Artifact>>, fetched: Fetched) -> Fetched {
+        let interval = request.interval.map_or(INTERVAL, |interval| interval.0);
+        let (pause, fetched) = match (fetched, before) {
+            (Ok(artifact), _) => (interval, Ok(artifact)),
+            (Err(_), Some(before)) => (PAUSE.min(interval), Ok(before)),
+            (Err(problem), None) => (PAUSE.min(interval), Err(problem)),
+        };
+        let last = Last {
+            request: request.clone(),
+            until: Instant::now() + pause,
+            fetched: fetched.clone(),
+        };
+        let mut all = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(request.id.clone(), last);
+        fetched
+    }
+}
+
+impl Fetch for Paced {
+    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
+        async move {
+            if matches!(request.kind, RequestKind::File { .. }) {
+                return self.inner.fetch(request).await;
+            }
+            let last = self.last(request);
+            if let Some(last) = last.as_ref().filter(|last| Instant::now() < last.until) {
+                return last.fetched.clone();
+            }
+            let fetched = self.inner.fetch(request).await;
+            self.keep(request, last.and_then(|last| last.fetched.ok()), fetched)
+        }
+        .boxed()
+    }
+}
