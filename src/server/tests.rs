@@ -59,6 +59,7 @@ fn cluster(answers: BTreeMap<&'static str, Value>) -> kube::Client {
 
 fn status() -> OperatorStatus {
     OperatorStatus {
+        suspended: false,
         plans: None,
         phase: Phase::Running,
         problems: Vec::new(),
