@@ -1,9 +1,16 @@
 //! `ork generate`
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
-use orkestra_core::plan::{Plan, rbac};
+use orkestra_core::{
+    compose::{Composition, RequestKind},
+    document::{DocumentKind, parse_stream},
+    plan::{Declaring, KatalogRef, Plan, rbac},
+};
 
 use super::{
     Failure, files,
@@ -11,6 +18,7 @@ use super::{
     output,
     sources::Sources,
 };
+use crate::compose::composition;
 
 /// Print manifests
 #[derive(Debug, clap::Args)]
@@ -50,17 +58,96 @@ pub(super) async fn execute(
         what: What::Rbac(args),
     }: Args,
 ) -> Result<(), Failure> {
-    let paths = args.files.given();
+    let mut paths = args.files.given();
+    let named = Named::of(&paths);
+    for one in named.iter().filter(|one| one.is_incomplete) {
+        output::note(&format!(
+            "{}: sources of the cluster are not read: name the files of their Katalogs too, for the permissions of their operators",
+            one.path.display()
+        ));
+        paths.retain(|path| *path != one.path);
+    }
     let fetch = args.sources.fetch(&paths)?;
     let plans = files::compile(&paths, &*fetch).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
-    Ok(output::print(&rbac_yaml(&plans, &namespaces)?)?)
+    let mut text = rbac_yaml(&plans, &namespaces, named.is_empty())?;
+    for one in &named {
+        for manifest in rbac::source_manifests(&one.reference, &one.config_maps, &one.secrets) {
+            text.push_str(&output::to_yaml(&manifest)?);
+        }
+    }
+    Ok(output::print(&text)?)
 }
 
-fn rbac_yaml(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> anyhow::Result<String> {
+/// The objects of the cluster that the sources of a document name.
+struct Named {
+    path: PathBuf,
+    reference: KatalogRef,
+    config_maps: BTreeSet<String>,
+    secrets: BTreeSet<String>,
+    /// Whether it has sources that are objects of the cluster, whose operators are not known here.
+    is_incomplete: bool,
+}
+
+impl Named {
+    /// Reads the documents with sources; others, and those with errors, are left to the compilation.
+    fn of(paths: &[PathBuf]) -> Vec<Self> {
+        let mut all = Vec::new();
+        for path in paths {
+            let shown = path.display().to_string();
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            for source in &parse_stream(&shown, &text).sources {
+                if let Ok(Some((composition, _))) = composition(source, &shown) {
+                    let is_komposer = DocumentKind::of(source) == Some(DocumentKind::Komposer);
+                    all.push(Self::of_one(path, &composition, is_komposer));
+                }
+            }
+        }
+        all
+    }
+
+    fn of_one(path: &Path, composition: &Composition, is_komposer: bool) -> Self {
+        let namespace = composition.namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        let kind = if is_komposer {
+            Declaring::Komposer
+        } else {
+            Declaring::Katalog
+        };
+        let mut named = Self {
+            path: path.to_owned(),
+            reference: KatalogRef::new(namespace, composition.name.clone()).of(kind),
+            config_maps: BTreeSet::new(),
+            secrets: BTreeSet::new(),
+            is_incomplete: false,
+        };
+        for request in composition.requests() {
+            match &request.kind {
+                RequestKind::ConfigMap { name, .. } => {
+                    named.config_maps.insert(name.clone());
+                    named.is_incomplete = true;
+                }
+                RequestKind::Katalogs { .. } => named.is_incomplete = true,
+                _ => {}
+            }
+            let auth = request.auth.and_then(|auth| auth.secret_ref);
+            let verify = request.verify.and_then(|verify| verify.secret_ref);
+            let secrets = auth.into_iter().chain(verify);
+            named.secrets.extend(secrets.map(|secret| secret.name));
+        }
+        named
+    }
+}
+
+/// Returns the manifests; with those for people, if no document is given.
+fn rbac_yaml(
+    plans: &[&Plan],
+    namespaces: &BTreeSet<Box<str>>,
+    is_bare: bool,
+) -> anyhow::Result<String> {
     let mut manifests = rbac::manifests(plans, namespaces);
-    if plans.is_empty() {
+    if plans.is_empty() && is_bare {
         manifests.extend(rbac::roles_for_people());
     }
     manifests.iter().map(output::to_yaml).collect()
@@ -72,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_roles_for_people_treat_motifs_as_katalogs_and_are_bound_to_nobody() {
-        let text = rbac_yaml(&[], &BTreeSet::new()).unwrap();
+        let text = rbac_yaml(&[], &BTreeSet::new(), true).unwrap();
         let manifests: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
         let mut roles = 0;
         for manifest in &manifests {
@@ -83,8 +170,8 @@ mod tests {
             assert_eq!(manifest["kind"], "ClusterRole");
             assert!(manifest["metadata"].get("labels").is_none(), "{name}");
             for rule in manifest["rules"].as_array().unwrap() {
-                let both = serde_json::json!(["katalogs", "motifs"]);
-                assert_eq!(rule["resources"], both, "{name}");
+                let all = serde_json::json!(["katalogs", "komposers", "motifs"]);
+                assert_eq!(rule["resources"], all, "{name}");
             }
             roles += 1;
         }
@@ -102,7 +189,10 @@ mod tests {
                       # `ork generate rbac -k FILE` prints these and the permissions that a Katalog needs.\n";
         crate::testing::assert_document(
             "config/rbac.yaml",
-            &format!("{header}{}", rbac_yaml(&[], &BTreeSet::new()).unwrap()),
+            &format!(
+                "{header}{}",
+                rbac_yaml(&[], &BTreeSet::new(), true).unwrap()
+            ),
         );
     }
 }

@@ -63,10 +63,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace().to_owned());
     for name in &args.names {
-        let katalog = KatalogRef {
-            namespace: namespace.clone(),
-            name: bare(name).to_owned(),
-        };
+        let katalog = KatalogRef::new(namespace.clone(), bare(name).to_owned());
         release_katalog(&connection, &katalog).await?;
     }
     Ok(())

@@ -213,10 +213,7 @@ fn compile(
     library: &Library,
     mut problems: Diagnostics,
 ) -> (Option<Plan>, Diagnostics) {
-    let reference = KatalogRef {
-        namespace: NAMESPACE.to_owned(),
-        name: document.name.clone(),
-    };
+    let reference = KatalogRef::new(NAMESPACE.to_owned(), document.name.clone());
     let plan = match plan::compile(&reference, &document.spec, schemas, library) {
         Ok((plan, warnings)) => {
             problems.extend(warnings);

@@ -7,7 +7,7 @@ use kube::{
 use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{GroupKind, ObjectKey, Places},
+    plan::{Declaring, GroupKind, ObjectKey, Places},
     value::{Fault, Node},
 };
 use serde_json::Value;
@@ -95,9 +95,15 @@ impl Resource {
         self
     }
 
-    /// Katalogs.
-    pub(crate) fn katalogs(client: &Client) -> Self {
-        Self::new(client, names::GROUP, names::VERSION, "Katalog", "katalogs").in_part()
+    /// Katalogs, or Komposers.
+    pub(crate) fn declaring(client: &Client, kind: Declaring) -> Self {
+        let (group, version) = (names::GROUP, names::VERSION);
+        Self::new(client, group, version, kind.kind(), kind.plural()).in_part()
+    }
+
+    /// Secrets.
+    pub(crate) fn secrets(client: &Client) -> Self {
+        Self::new(client, "", "v1", "Secret", "secrets")
     }
 
     /// Controller revisions.

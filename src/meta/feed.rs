@@ -1,4 +1,5 @@
-//! Katalogs of the cluster: one watch, and one task for each Katalog.
+//! Katalogs and Komposers of the cluster: one watch of each kind, and one task for each of them. Komposers are watched once
+//! their CRD is there.
 //!
 //! Claims are registered for all Katalogs of the first list before anything runs, so that a restart decides them as before,
 //! in any order of the list.
@@ -8,14 +9,17 @@ use std::{
     sync::Arc,
 };
 
-use orkestra_core::plan::KatalogRef;
+use orkestra_core::{
+    api::names,
+    plan::{Declaring, GroupKind, KatalogRef},
+};
 use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     katalog::{Katalog, KatalogObject, Latest, Shared},
-    watched::{Told, Watches, own_kind, reference},
+    watched::{Told, Watches, declaring, reference},
 };
 
 /// The namespaces whose Katalogs are followed.
@@ -60,27 +64,34 @@ pub(crate) async fn follow(
 /// Watches Katalogs until the shutdown, then waits for their tasks. The followed Katalogs outlive a failure of this task:
 /// after a restart it lists again.
 async fn watch_all(followed: &mut Followed) {
-    let mut watches: Watches<KatalogObject> = Watches::start(
-        &followed.shared.context.informers,
-        &own_kind("Katalog", "katalogs"),
-        followed.namespaces.scopes(),
-    );
-    let mut states = watches.states();
-    let mut unlisted: BTreeSet<usize> = (0..states.len()).collect();
+    let (mut watches, mut kinds) = (Watches::none(), Vec::new());
+    let mut unlisted = BTreeSet::new();
+    followed.watch(Declaring::Katalog, &mut watches, &mut kinds);
     let shutdown = followed.shutdown.clone();
+    let mut crds = followed.shared.context.crds.changed();
+    let mut states = Vec::new();
     loop {
+        let komposers = Declaring::Komposer;
+        if !kinds.contains(&komposers) && followed.is_served(komposers) {
+            followed.watch(komposers, &mut watches, &mut kinds);
+        }
+        if states.len() < kinds.len() {
+            unlisted.extend(states.len()..kinds.len());
+            states = watches.states();
+        }
         tokio::select! {
             () = shutdown.cancelled() => break,
             Some(told) = watches.told.recv() => {
                 // Changes before the list is complete are applied together with it.
                 if !unlisted.contains(&told.watch) {
-                    followed.look_at(&watches, &told);
+                    followed.look_at(&watches, &told, kinds[told.watch]);
                 }
             }
             () = Watches::<KatalogObject>::changed(&mut states) => {}
+            Ok(()) = crds.changed(), if !kinds.contains(&komposers) => continue,
         }
         if let Some(why) = watches.new_trouble() {
-            tracing::warn!(error = why, "cannot watch Katalogs");
+            tracing::warn!(error = why, "cannot watch Katalogs or Komposers");
         }
         let listed: Vec<usize> = unlisted
             .iter()
@@ -90,7 +101,7 @@ async fn watch_all(followed: &mut Followed) {
         for watch in listed {
             let all = watches.all(watch);
             if let Some((scope, _)) = watches.handles.get(watch) {
-                followed.remove_unlisted(scope.as_deref(), &all);
+                followed.remove_unlisted((kinds[watch], scope.as_deref()), &all);
             }
             followed.apply(all);
             unlisted.remove(&watch);
@@ -126,8 +137,32 @@ struct Entry {
 }
 
 impl Followed {
-    /// Applies the current state of a Katalog.
-    fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &Told) {
+    /// Starts the watches of a kind, and adds it to `kinds` once for each.
+    fn watch(
+        &self,
+        kind: Declaring,
+        watches: &mut Watches<KatalogObject>,
+        kinds: &mut Vec<Declaring>,
+    ) {
+        for scope in self.namespaces.scopes() {
+            let informers = &self.shared.context.informers;
+            watches.add(informers, &declaring(kind), scope, None);
+            kinds.push(kind);
+        }
+    }
+
+    /// True if the CRD of a kind is there and serves our version.
+    fn is_served(&self, kind: Declaring) -> bool {
+        let kind = GroupKind {
+            group: names::GROUP.into(),
+            kind: kind.kind().into(),
+        };
+        let crd = self.shared.context.crds.get(&kind);
+        crd.is_some_and(|crd| crd.serves(names::VERSION))
+    }
+
+    /// Applies the current state of a Katalog or Komposer.
+    fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &Told, kind: Declaring) {
         match watches.get(told) {
             Some(written) if told.rewound => {
                 let object = KatalogObject::clone(&written.content);
@@ -137,15 +172,21 @@ impl Followed {
                 })]);
             }
             Some(written) => self.apply(vec![written.content.clone()]),
-            None => self.remove(&reference(&told.key)),
+            None => self.remove(&reference(&told.key).of(kind)),
         }
     }
 
     /// Removes Katalogs that were followed before this list of one or all namespaces and are not in it: they were deleted
     /// while the feed restarted.
-    fn remove_unlisted(&mut self, namespace: Option<&str>, listed: &[Arc<KatalogObject>]) {
+    fn remove_unlisted(
+        &mut self,
+        (kind, namespace): (Declaring, Option<&str>),
+        listed: &[Arc<KatalogObject>],
+    ) {
         let listed: BTreeSet<KatalogRef> = listed.iter().map(|one| one.reference()).collect();
-        let in_scope = |katalog: &KatalogRef| namespace.is_none_or(|one| one == katalog.namespace);
+        let in_scope = |katalog: &KatalogRef| {
+            katalog.kind == kind && namespace.is_none_or(|one| one == katalog.namespace)
+        };
         let gone: Vec<KatalogRef> = (self.katalogs.keys())
             .filter(|katalog| in_scope(katalog) && !listed.contains(*katalog))
             .cloned()
@@ -160,6 +201,7 @@ impl Followed {
         let mut started = Vec::new();
         for object in objects {
             let key = object.reference();
+            self.shared.katalogs.put(&key, &object);
             let known = self
                 .katalogs
                 .get(&key)
@@ -203,6 +245,7 @@ impl Followed {
     }
 
     fn remove(&mut self, katalog: &KatalogRef) {
+        self.shared.katalogs.remove(katalog);
         // The entry stays until the next one of its name: its task may still have kinds to release.
         if let Some(entry) = self.katalogs.get(katalog) {
             entry.objects.send_replace(None);

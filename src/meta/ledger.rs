@@ -44,6 +44,8 @@ pub(crate) struct Wanted {
     pub(crate) recorded: BTreeSet<GroupKind>,
     /// Kinds that it no longer wants and has not released: their claims stay.
     pub(crate) leftovers: BTreeSet<GroupKind>,
+    /// Whether its operators process deletions only, and those of kinds that it does not claim are not started.
+    pub(crate) suspended: bool,
 }
 
 impl PartialEq for Wanted {
@@ -59,6 +61,7 @@ impl PartialEq for Wanted {
             stored,
             recorded,
             leftovers,
+            suspended,
         } = self;
         let same_plan = match (plan, &other.plan) {
             (Some(plan), Some(other)) => Arc::ptr_eq(plan, other),
@@ -69,6 +72,7 @@ impl PartialEq for Wanted {
             && (uid, seniority, claims) == (&other.uid, &other.seniority, &other.claims)
             && (storage, stored) == (&other.storage, &other.stored)
             && (recorded, leftovers) == (&other.recorded, &other.leftovers)
+            && *suspended == other.suspended
     }
 }
 
@@ -83,6 +87,8 @@ pub(crate) enum Decision {
     Foreign(Holder),
     /// Its kind cannot be claimed.
     Unclaimed(Problem),
+    /// Its Katalog is suspended, and never operated the kind.
+    Suspended,
 }
 
 /// An action for the supervisor, in this order.
@@ -209,6 +215,12 @@ impl Ledger {
         })
     }
 
+    /// True if a Katalog is suspended.
+    pub(crate) fn is_suspended(&self, katalog: &KatalogRef) -> bool {
+        let wanted = self.wanted.get(katalog);
+        wanted.is_some_and(|wanted| wanted.suspended)
+    }
+
     /// Returns the kind of a running or stopping operator.
     pub(crate) fn kind_of(&self, key: &SlotKey) -> Option<GroupKind> {
         self.slots.get(key).map(Slot::kind)
@@ -326,18 +338,16 @@ impl Ledger {
                     plan: Arc::clone(operator),
                     revision: Arc::clone(&wanted.revision),
                 };
-                (revised, self.decide(operator, plan, &wanted.storage))
+                (revised, self.decide(operator, plan, wanted))
             })
             .collect()
     }
 
-    fn decide(
-        &self,
-        operator: &OperatorPlan,
-        plan: &Plan,
-        storage: &BTreeMap<GroupKind, String>,
-    ) -> Decision {
+    fn decide(&self, operator: &OperatorPlan, plan: &Plan, wanted: &Wanted) -> Decision {
         let kind = operator.resource.group_kind();
+        if wanted.suspended && !wanted.claims.contains(&kind) {
+            return Decision::Suspended;
+        }
         match claims::holder(&self.wanted, &kind) {
             Some(holder) if *holder != operator.katalog => {
                 return Decision::Conflict(holder.clone());
@@ -350,7 +360,7 @@ impl Ledger {
             Some(Standing::Ours(_)) | None => Decision::Run(claims::role(
                 operator,
                 &plan.operators,
-                storage.get(&kind).map(String::as_str),
+                wanted.storage.get(&kind).map(String::as_str),
             )),
         }
     }

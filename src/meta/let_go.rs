@@ -30,12 +30,12 @@ pub enum Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum LetGoError {
     /// There is no such Katalog.
-    #[error("Katalog {0} does not exist")]
+    #[error("{} does not exist", .0.titled())]
     NotFound(KatalogRef),
     /// It is not being deleted: its controller would revert the release.
     #[error(
-        "Katalog {katalog} is not being deleted: run `kubectl delete katalog {name} --namespace {namespace}` first",
-        name = .katalog.name, namespace = .katalog.namespace
+        "{title} is not being deleted: run `kubectl delete {kind} {name} --namespace {namespace}` first",
+        title = .katalog.titled(), kind = .katalog.kind.kind().to_lowercase(), name = .katalog.name, namespace = .katalog.namespace
     )]
     NotDeleted {
         /// The Katalog.
@@ -54,7 +54,7 @@ pub async fn release_katalog(
     client: &Client,
     katalog: &KatalogRef,
 ) -> Result<Vec<(GroupKind, Outcome)>, LetGoError> {
-    let katalogs = Resource::katalogs(client);
+    let katalogs = Resource::declaring(client, katalog.kind);
     let namespace = Some(katalog.namespace.as_str());
     let found = katalogs.get(namespace, &katalog.name).await?;
     let object = found.ok_or_else(|| LetGoError::NotFound(katalog.clone()))?;

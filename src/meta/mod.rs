@@ -23,6 +23,7 @@ mod plans;
 mod release;
 mod resting;
 mod revisions;
+mod sources;
 mod status;
 mod supervisor;
 #[cfg(test)]
@@ -32,7 +33,7 @@ mod watched;
 use std::{sync::Arc, time::Duration};
 
 use orkestra_ground::tasks::{self, Ends, Task};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
@@ -43,6 +44,7 @@ pub use self::{
     files::{AppliedObject, FileError, Files, Notice, compile_files},
     let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{Progress, ReleaseError, Released, operated, release_kind},
+    sources::{Fetch, FetchError, NoFetch, Secret, Secrets},
 };
 pub(crate) use self::{
     calls::Resource,
@@ -59,6 +61,8 @@ const CRDS_PATIENCE: Duration = Duration::from_secs(5);
 const CLAIMS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long dropping the claims may take at shutdown.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How many sources are fetched at a time.
+const FETCHES: usize = 8;
 /// How long to wait for the first list of Motifs.
 const MOTIFS_PATIENCE: Duration = Duration::from_secs(5);
 /// The divisor of the shutdown time that Katalogs get to finish their work; operators get the rest.
@@ -124,11 +128,23 @@ impl Runtime {
                 context,
                 supervisor,
                 motifs: motifs::Motifs::new(),
+                katalogs: sources::katalogs::Katalogs::new(),
+                fetch: Arc::new(NoFetch),
+                fetches: Semaphore::new(FETCHES),
                 publisher,
                 synced,
             }),
             directory,
         }
+    }
+
+    /// Sets what fetches the sources of Komposers from outside of the cluster; by default nothing does.
+    #[must_use]
+    pub fn fetching(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.fetch = fetch;
+        }
+        self
     }
 
     /// Sets the installation.

@@ -54,10 +54,7 @@ impl Motifs {
     /// Why there is none.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Result<Arc<Value>, String> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = KatalogRef {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
+        let key = KatalogRef::new(namespace.to_owned(), name.to_owned());
         match known.motifs.get(&key) {
             Some(Ok(motif)) => return Ok(Arc::clone(motif)),
             Some(Err(why)) => return Err(format!("Motif `{name}` cannot be read: {why}")),

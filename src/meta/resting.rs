@@ -28,6 +28,17 @@ pub(crate) fn pending(wanted: &Revised, role: Role) -> watch::Receiver<OperatorS
     )
 }
 
+/// Returns the status of an entry that is not started because its Katalog is suspended.
+pub(crate) fn suspended(wanted: &Revised) -> watch::Receiver<OperatorStatus> {
+    let (_, status) = watch::channel(OperatorStatus {
+        plans: Some(Plans::new(wanted.clone())),
+        is_blocked: true,
+        suspended: true,
+        ..OperatorStatus::default()
+    });
+    status
+}
+
 fn yields_to(role: Role) -> Option<String> {
     match role {
         Role::Reconciles => None,

@@ -19,6 +19,10 @@ const KEPT: usize = 3;
 const NAME_BYTES: usize = 253;
 /// The field of a revision's data, absent in a Katalog, for the Motifs that it uses.
 const MOTIFS: &str = "motifs";
+/// The field of a revision's data, absent in its document, for the artifacts that it is composed from.
+const ARTIFACTS: &str = "artifacts";
+/// The fields of `spec` that say how a revision is run, and not what runs.
+const UNSTORED: [&str; 3] = ["approve", "interval", "suspend"];
 /// The number of hexadecimal digits of the hash in a name.
 const HASH_DIGITS: usize = 10;
 
@@ -41,7 +45,12 @@ pub(crate) struct Revision {
     pub(crate) document: Value,
     /// The Motifs that it uses, by name.
     pub(crate) motifs: Map<String, Value>,
+    /// The artifacts that it is composed from, by the identity of their sources.
+    pub(crate) sources: Map<String, Value>,
 }
+
+/// The content of a revision: document, Motifs and sources.
+type Content<'a> = (&'a Value, &'a Map<String, Value>, &'a Map<String, Value>);
 
 impl Revisions {
     /// Returns the revisions of the Katalog with that uid: another one of the same name has its own.
@@ -78,18 +87,17 @@ impl Revisions {
     /// one that is `in_force`; returns its name.
     pub(crate) async fn store(
         &self,
-        document: &Value,
-        motifs: &Map<String, Value>,
+        (document, motifs, sources): Content<'_>,
         in_force: Option<&str>,
     ) -> Result<String, CallError> {
-        let document = data(document, motifs);
+        let document = data(document, motifs, sources);
         let name = name(&self.katalog.name, &self.uid, &document);
         let stored = self.list().await?;
         let namespace = self.katalog.namespace.as_str();
         let newest = stored.last().map_or(0, |revision| revision.number);
         let same = stored.iter().find(|revision| revision.name == name);
         let is_newest = |same: &Revision| {
-            same.number == newest && data(&same.document, &same.motifs) == document
+            same.number == newest && data(&same.document, &same.motifs, &same.sources) == document
         };
         if !same.is_some_and(is_newest) {
             // The API server compares `data` as bytes and encodes it again for a patch, so a patch is refused if the text
@@ -122,9 +130,10 @@ impl Revisions {
         let KatalogRef {
             namespace,
             name: katalog,
+            kind,
         } = &self.katalog;
         let owner = json!({
-            "apiVersion": names::API_VERSION, "kind": "Katalog", "name": katalog, "uid": self.uid, "controller": true,
+            "apiVersion": names::API_VERSION, "kind": kind.kind(), "name": katalog, "uid": self.uid, "controller": true,
         });
         let metadata = json!({
             "name": name,
@@ -139,32 +148,42 @@ impl Revisions {
 fn read(object: DynamicObject) -> Option<Revision> {
     let number = object.data.get("revision")?.as_i64()?;
     let mut document = object.data.get("data")?.clone();
-    let motifs = document
-        .as_object_mut()
-        .and_then(|fields| fields.remove(MOTIFS));
-    let motifs = match motifs {
-        Some(Value::Object(motifs)) => motifs,
-        _ => Map::new(),
+    let mut take = |name: &str| {
+        let fields = document.as_object_mut();
+        match fields.and_then(|fields| fields.remove(name)) {
+            Some(Value::Object(taken)) => taken,
+            _ => Map::new(),
+        }
     };
+    let (motifs, sources) = (take(MOTIFS), take(ARTIFACTS));
     Some(Revision {
         name: object.metadata.name?,
         number,
         document,
         motifs,
+        sources,
     })
 }
 
-/// Returns the data of a revision: the parts of a Katalog that affect what runs, and the Motifs that it uses.
-pub(crate) fn data(document: &Value, motifs: &Map<String, Value>) -> Value {
+/// Returns the data of a revision: the parts of a document that affect what runs, and the Motifs and sources that it uses.
+pub(crate) fn data(
+    document: &Value,
+    motifs: &Map<String, Value>,
+    sources: &Map<String, Value>,
+) -> Value {
     let mut data = essence(document);
-    if let Some(fields) = data.as_object_mut().filter(|_| !motifs.is_empty()) {
-        fields.insert(MOTIFS.to_owned(), Value::Object(motifs.clone()));
+    if let Some(fields) = data.as_object_mut() {
+        for (name, used) in [(MOTIFS, motifs), (ARTIFACTS, sources)] {
+            if !used.is_empty() {
+                fields.insert(name.to_owned(), Value::Object(used.clone()));
+            }
+        }
     }
     data
 }
 
-/// Returns the parts of a Katalog or a Motif that affect what runs: everything but status, and only the identity from the
-/// metadata.
+/// Returns the parts of a Katalog or a Motif that affect what runs: everything but status and the fields that say how it is
+/// run, and only the identity from the metadata.
 pub(crate) fn essence(document: &Value) -> Value {
     let mut essence = document.clone();
     if let Some(fields) = essence.as_object_mut() {
@@ -179,6 +198,9 @@ pub(crate) fn essence(document: &Value) -> Value {
             "metadata".to_owned(),
             json!({ "namespace": field("namespace"), "name": field("name") }),
         );
+        if let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.retain(|name, _| !UNSTORED.contains(&name.as_str()));
+        }
     }
     essence
 }
@@ -213,6 +235,7 @@ mod tests {
             number,
             document: Value::Null,
             motifs: Map::new(),
+            sources: Map::new(),
         }
     }
 
@@ -236,6 +259,7 @@ mod tests {
         let mut other = one.clone();
         other["metadata"]["resourceVersion"] = json!("2");
         other["status"] = json!({ "ready": "1/1" });
+        other["spec"]["suspend"] = json!(true);
         assert_eq!(essence(&one), essence(&other));
         assert_eq!(essence(&one)["spec"], one["spec"]);
     }
@@ -245,11 +269,14 @@ mod tests {
         let document =
             json!({ "kind": "Katalog", "metadata": { "name": "k", "namespace": "n" }, "spec": {} });
         let motifs = Map::from_iter([("reeds".to_owned(), json!({ "kind": "Motif" }))]);
-        let object = json!({ "metadata": { "name": "k-1" }, "revision": 4, "data": data(&document, &motifs) });
+        let object = json!({ "metadata": { "name": "k-1" }, "revision": 4, "data": data(&document, &motifs, &Map::new()) });
         let stored = read(serde_json::from_value(object).unwrap()).unwrap();
         assert_eq!((stored.number, stored.document), (4, essence(&document)));
         assert_eq!(stored.motifs, motifs);
-        assert_eq!(data(&document, &Map::new()), essence(&document));
+        assert_eq!(
+            data(&document, &Map::new(), &Map::new()),
+            essence(&document)
+        );
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use orkestra_core::{
     api::{
-        KatalogStatus, OperatedKind, OperatorStatus as Row,
-        conditions::{self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED},
+        KatalogStatus, OperatedKind, OperatorStatus as Row, SourceStatus,
+        conditions::{
+            self, Condition, ConditionStatus, DEGRADED, READY, RECONCILING, STALLED, SUSPENDED,
+        },
         names,
     },
     plan::Stopped,
@@ -18,11 +20,14 @@ use serde_json::{Value, json};
 
 use self::operating::{count, state};
 pub(crate) use self::{operating::Operating, releasing::Releasing};
-use super::directory::Readiness;
+use super::{directory::Readiness, katalog::Refusal};
 use crate::runtime::Phase;
 
 /// How many operators a message names; the rows name them all.
 const NAMED: usize = 3;
+
+/// The message about a suspended Katalog.
+const SUSPENSION: &str = "operators are suspended: they process deletions of custom resources only";
 
 /// The verdict on the newest revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,14 @@ pub(crate) enum Verdict {
     },
     /// The Katalog is being deleted.
     Deleted,
+}
+
+impl Verdict {
+    /// The verdict on a revision that cannot run.
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        let Refusal { reason, message } = refusal;
+        Self::Refused { reason, message }
+    }
 }
 
 /// The known state of a Katalog.
@@ -61,6 +74,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) operated: &'a [OperatedKind],
     /// Those of `operated` that are to be released, with their progress.
     pub(crate) releasing: &'a BTreeMap<OperatedKind, Releasing>,
+    /// Whether it is suspended.
+    pub(crate) suspended: bool,
+    /// A row for each source.
+    pub(crate) sources: &'a [SourceStatus],
+    /// Why a source is not up to date; what it gave before runs.
+    pub(crate) source_problem: Option<(KatalogReason, &'a str)>,
     /// What the deletion of the Katalog waits for, beside `releasing`.
     pub(crate) waits: Option<&'a str>,
     /// Why the deletion could not continue.
@@ -91,14 +110,23 @@ pub(crate) fn compute(
     now: jiff::Timestamp,
 ) -> KatalogStatus {
     let ready = readiness(facts);
-    let stalled = matches!(facts.verdict, Verdict::Refused { .. });
+    let stalled = matches!(facts.verdict, Verdict::Refused { reason, .. } if reason.is_permanent());
     let status = if ready.status == Some(true) {
         ConditionStatus::True
     } else {
         ConditionStatus::False
     };
     let mut wanted = vec![Condition::new(READY, status, &ready.reason, &ready.message)];
-    if ready.status != Some(true) {
+    let suspended = facts.suspended && *facts.verdict != Verdict::Deleted;
+    if suspended {
+        wanted.push(Condition::new(
+            SUSPENDED,
+            ConditionStatus::True,
+            KatalogReason::Suspended.as_str(),
+            SUSPENSION,
+        ));
+    }
+    if ready.status != Some(true) && (stalled || !suspended) {
         let kind = if stalled { STALLED } else { RECONCILING };
         wanted.push(Condition::new(
             kind,
@@ -151,7 +179,7 @@ pub(crate) fn compute(
         wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
         revision: in_force.or(facts.revision).map(str::to_owned),
         operators: rows,
-        sources: Vec::new(),
+        sources: facts.sources.to_vec(),
         operated: facts.operated.to_vec(),
         last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
     }
@@ -218,6 +246,9 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         }
         Verdict::Accepted => {}
     }
+    if facts.suspended {
+        return not(KatalogReason::Suspended, SUSPENSION.to_owned());
+    }
     let lacking: Vec<_> = facts
         .operators
         .iter()
@@ -246,6 +277,9 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
             KatalogReason::Releasing,
             releasing::message(facts.releasing),
         );
+    }
+    if let Some((reason, message)) = facts.source_problem {
+        return not(reason, message.to_owned());
     }
     let total = facts.operators.len();
     let message = if total == 1 {
@@ -398,7 +432,7 @@ fn without_counts(status: &KatalogStatus) -> KatalogStatus {
 
 /// Returns the merge patch that makes a Katalog's status `wanted`, only on the state `resource_version`.
 pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> Value {
-    let mut status = json!({ "conditions": [], "operators": [], "operated": [], "revision": null, "wantedRevision": null });
+    let mut status = json!({ "conditions": [], "operators": [], "operated": [], "sources": [], "revision": null, "wantedRevision": null });
     if let (Some(all), Ok(Value::Object(fields))) =
         (status.as_object_mut(), serde_json::to_value(wanted))
     {

@@ -27,7 +27,7 @@ use super::{
     directory::OperatorView,
     failures::Failures,
     ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
-    resting::{at_rest, failed, pending},
+    resting::{at_rest, failed, pending, suspended},
 };
 use crate::runtime::{Operator, Problem, Role, Unfinished, context::Context};
 
@@ -231,6 +231,7 @@ impl Supervisor {
             }
         }
         for (key, operator) in &state.operators {
+            operator.set_suspended(state.ledger.is_suspended(&key.0));
             let kind = state.ledger.kind_of(key);
             operator.set_duty(kind.is_some_and(|kind| self.is_on_duty(&state, key, &kind)));
         }
@@ -288,6 +289,7 @@ impl Supervisor {
     fn start(self: &Arc<Self>, state: &mut State, key: SlotKey, plans: &Plans, role: Role) {
         let kind = plans.wanted().plan.resource.group_kind();
         let duty = self.is_on_duty(state, &key, &kind);
+        let suspended = state.ledger.is_suspended(&key.0);
         let (supervisor, failing) = (Arc::downgrade(self), key.clone());
         let failed = move |error: String| {
             if let Some(supervisor) = supervisor.upgrade() {
@@ -298,7 +300,12 @@ impl Supervisor {
         let started = AssertUnwindSafe(|| {
             // An operator that failed while another plan was not available yet starts with the plan that it ran.
             let first = plans.effective().clone();
-            let operator = Operator::start(&self.context, first, role, duty, failed);
+            // Its workers must not run before it is suspended.
+            let operator = Operator::start(&self.context, first, role, duty && !suspended, failed);
+            if suspended {
+                operator.set_suspended(true);
+                operator.set_duty(duty);
+            }
             if plans.effective() != plans.wanted() {
                 operator.reconfigure(plans.wanted().clone());
             }
@@ -421,17 +428,19 @@ impl State {
         match decision {
             Decision::Conflict(holder) => {
                 let message = format!(
-                    "Katalog {holder} is older and has {}; this entry takes over when that Katalog releases the kind",
-                    plan.resource.group_kind()
+                    "{} is older and has {}; this entry takes over when that {} releases the kind",
+                    holder.titled(),
+                    plan.resource.group_kind(),
+                    holder.kind.kind()
                 );
                 let katalog = holder.to_string();
                 idle(wanted, KatalogReason::Conflict, message, Some(katalog))
             }
             Decision::Foreign(holder) => {
                 let message = format!(
-                    "Katalog {} of installation {} has {}; this entry takes over when that releases the kind, or has been \
+                    "{} of installation {} has {}; this entry takes over when that releases the kind, or has been \
                      gone for {} minutes",
-                    holder.claimant.katalog,
+                    holder.claimant.katalog.titled(),
                     holder.installation,
                     plan.resource.group_kind(),
                     EXPIRY.as_mins(),
@@ -440,6 +449,12 @@ impl State {
                 idle(wanted, KatalogReason::Conflict, message, Some(katalog))
             }
             Decision::Unclaimed(Problem { reason, message }) => idle(wanted, reason, message, None),
+            Decision::Suspended => OperatorView {
+                status: suspended(&wanted),
+                wanted,
+                conflict: None,
+                told: None,
+            },
             Decision::Run(role) => {
                 let key = (wanted.plan.katalog.clone(), wanted.plan.name.clone());
                 let status = match (self.operators.get(&key), self.failures.error(&key)) {

@@ -10,10 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// Returns the Katalog `shop/<name>`.
 pub(super) fn katalog(name: &str) -> KatalogRef {
-    KatalogRef {
-        namespace: "shop".to_owned(),
-        name: name.to_owned(),
-    }
+    KatalogRef::new("shop".to_owned(), name.to_owned())
 }
 
 /// Returns a plan of the Katalog `shop/<name>`, with an operator of `water.example` for each entry, version and kind.

@@ -12,7 +12,7 @@ use orkestra_cluster::{
 };
 use orkestra_core::{
     api::names,
-    plan::{KatalogRef, ObjectKey},
+    plan::{Declaring, KatalogRef, ObjectKey},
     reconcile::record::Identity,
     value::{Cause, Fault, Node, Path, Sieve},
 };
@@ -86,6 +86,7 @@ pub(crate) struct Told {
 pub(crate) struct Watches<T: Content> {
     pub(crate) handles: Vec<(Scope, Handle<Written<T>>)>,
     pub(crate) told: mpsc::UnboundedReceiver<Told>,
+    sender: mpsc::UnboundedSender<Told>,
     /// The last logged problem of each.
     troubles: Vec<Option<WatchProblem>>,
 }
@@ -97,37 +98,58 @@ impl<T: Content> Watches<T> {
         served: &Served,
         scopes: impl IntoIterator<Item = Scope>,
     ) -> Self {
-        let (sender, told) = mpsc::unbounded_channel();
-        let watch = |(watch, scope): (usize, Scope)| {
-            let sender = sender.clone();
-            let subscriber = move |change: &Change<Written<T>>| {
-                let versions = change.before.as_ref().zip(change.after.as_ref());
-                let rewound = versions.is_some_and(|(before, after)| {
-                    let (before, after) = (&before.id, &after.id);
-                    after.resource_version.is_behind(&before.resource_version)
-                });
-                // An error means that the receiver is gone.
-                let _ = sender.send(Told {
-                    watch,
-                    key: change.key.clone(),
-                    rewound,
-                });
-            };
-            let watched = Watched {
-                served: served.clone(),
-                scope: wire::Scope {
-                    namespace: scope.clone(),
-                    ..wire::Scope::default()
-                },
-            };
-            (scope, informers.alone(watched, Arc::new(subscriber)))
-        };
-        let handles: Vec<_> = scopes.into_iter().enumerate().map(watch).collect();
-        Self {
-            troubles: vec![None; handles.len()],
-            handles,
-            told,
+        let mut watches = Self::none();
+        for scope in scopes {
+            watches.add(informers, served, scope, None);
         }
+        watches
+    }
+
+    /// Returns no watches.
+    pub(crate) fn none() -> Self {
+        let (sender, told) = mpsc::unbounded_channel();
+        Self {
+            handles: Vec::new(),
+            told,
+            sender,
+            troubles: Vec::new(),
+        }
+    }
+
+    /// Starts another watch, of all objects of a kind in a scope, or of the one of that name; must be called on a tokio runtime.
+    pub(crate) fn add(
+        &mut self,
+        informers: &Informers,
+        served: &Served,
+        scope: Scope,
+        name: Option<&str>,
+    ) {
+        let watch = self.handles.len();
+        let sender = self.sender.clone();
+        let subscriber = move |change: &Change<Written<T>>| {
+            let versions = change.before.as_ref().zip(change.after.as_ref());
+            let rewound = versions.is_some_and(|(before, after)| {
+                let (before, after) = (&before.id, &after.id);
+                after.resource_version.is_behind(&before.resource_version)
+            });
+            // An error means that the receiver is gone.
+            let _ = sender.send(Told {
+                watch,
+                key: change.key.clone(),
+                rewound,
+            });
+        };
+        let watched = Watched {
+            served: served.clone(),
+            scope: wire::Scope {
+                namespace: scope.clone(),
+                fields: name.map(|name| format!("metadata.name={name}")),
+                ..wire::Scope::default()
+            },
+        };
+        let handle = informers.alone(watched, Arc::new(subscriber));
+        self.handles.push((scope, handle));
+        self.troubles.push(None);
     }
 
     /// Returns the changed object, if it exists.
@@ -166,6 +188,10 @@ impl<T: Content> Watches<T> {
                 }
             })
         });
+        let changes: Vec<_> = changes.collect();
+        if changes.is_empty() {
+            return std::future::pending().await;
+        }
         futures::future::select_all(changes).await;
     }
 
@@ -209,7 +235,7 @@ impl<T: Content> Watches<T> {
 }
 
 /// Describes a problem of a watch of our own kinds.
-fn words(problem: WatchProblem) -> String {
+pub(crate) fn words(problem: WatchProblem) -> String {
     match problem {
         WatchProblem::NotServed => NOT_INSTALLED.to_owned(),
         WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => message,
@@ -218,10 +244,15 @@ fn words(problem: WatchProblem) -> String {
 
 /// Returns the namespace and name of an object.
 pub(crate) fn reference(key: &ObjectKey) -> KatalogRef {
-    KatalogRef {
-        namespace: key.namespace.as_deref().unwrap_or_default().to_owned(),
-        name: key.name.to_string(),
-    }
+    KatalogRef::new(
+        key.namespace.as_deref().unwrap_or_default().to_owned(),
+        key.name.to_string(),
+    )
+}
+
+/// A kind that declares operators, as it is served.
+pub(crate) fn declaring(kind: Declaring) -> Served {
+    own_kind(kind.kind(), kind.plural())
 }
 
 /// One of Orkestra's own kinds, as it is served.

@@ -142,6 +142,8 @@ pub struct OperatorStatus {
     pub queue_depth: usize,
     /// The queue depth that counts as full at the moment; 0 disables this.
     pub queue_max_depth: u32,
+    /// Whether it is suspended: it processes deletions only.
+    pub suspended: bool,
     /// The name of the other version's entry that reconciles, if this one does not.
     pub yields_to: Option<String>,
 }
@@ -263,6 +265,12 @@ impl Operator {
     /// everything that the plan needs is available, the running plan stays in force.
     pub fn reconfigure(&self, wanted: Revised) {
         self.shared.plans.send_modify(|plans| plans.want(wanted));
+    }
+
+    /// Suspends or resumes it: a suspended operator keeps its caches warm and processes deletions only. A pass that runs
+    /// finishes.
+    pub fn set_suspended(&self, suspended: bool) {
+        self.shared.suspend(suspended);
     }
 
     /// Sets whether it works. An operator that does not work keeps its caches warm and writes nothing; keys collect in its

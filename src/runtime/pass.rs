@@ -156,10 +156,11 @@ pub(super) fn observe(bound: &Bound, cr: &Arc<CrRecord>) -> Observed {
 /// # Errors
 /// The result of the pass without one.
 async fn find(shared: &Shared, bound: &Bound, key: &ObjectKey) -> Result<Arc<CrRecord>, Passed> {
-    let ends_only = shared.ends_only.load(Ordering::Relaxed);
+    let ends_only =
+        shared.ends_only.load(Ordering::Relaxed) || shared.suspended.load(Ordering::Acquire);
     let cr = bound.cr(key);
     if ends_only && !cr.as_ref().is_some_and(|cr| cr.deleting) {
-        // It is queued again once everything can be read.
+        // It is queued again once everything can be read, or the Katalog is resumed.
         return Err(Passed::pending());
     }
     if let Some(cr) = cr {

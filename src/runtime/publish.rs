@@ -112,6 +112,7 @@ fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
             Phase::Standby => 0,
             _ => shared.queue.depth(),
         },
+        suspended: shared.suspended.load(Ordering::Acquire),
         yields_to: match &shared.role {
             Role::Reconciles => None,
             Role::Yields(to) => Some(to.clone()),

@@ -60,6 +60,8 @@ pub(super) struct Shared {
     pub(super) bound: ArcSwapOption<Bound>,
     /// Whether `bound` lacks a permission for children, and processes deletions only.
     pub(super) ends_only: AtomicBool,
+    /// Whether its Katalog is suspended: it processes deletions only.
+    pub(super) suspended: AtomicBool,
     /// Wakes the driver: the set of kinds to watch may have changed.
     pub(super) rebind: Notify,
     /// Wakes the publisher: the operator's status may have changed.
@@ -164,6 +166,7 @@ impl Shared {
             queue,
             bound: ArcSwapOption::empty(),
             ends_only: AtomicBool::new(false),
+            suspended: AtomicBool::new(false),
             rebind: Notify::new(),
             changed: Notify::new(),
             tally: Mutex::default(),
@@ -181,6 +184,21 @@ impl Shared {
             status_refused: Mutex::default(),
             recent: Mutex::default(),
         }
+    }
+
+    /// Suspends or resumes the passes over custom resources that are not being deleted. On resumption all are queued.
+    pub(super) fn suspend(&self, suspended: bool) {
+        if self.suspended.swap(suspended, Ordering::AcqRel) == suspended {
+            return;
+        }
+        self.changed.notify_one();
+        let Some(bound) = self.bound.load_full().filter(|_| !suspended) else {
+            return;
+        };
+        for key in bound.cr_keys().into_iter().chain(bound.strays()) {
+            self.enqueue(key, Lane::Changed);
+        }
+        self.notice_orphans(&bound);
     }
 
     /// Records a missing permission, or that it was granted; returns the answer.

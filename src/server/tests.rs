@@ -59,6 +59,7 @@ fn cluster(answers: BTreeMap<&'static str, Value>) -> kube::Client {
 
 fn status() -> OperatorStatus {
     OperatorStatus {
+        suspended: false,
         plans: None,
         phase: Phase::Running,
         problems: Vec::new(),
@@ -85,10 +86,7 @@ fn status() -> OperatorStatus {
 }
 
 fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) -> KatalogView {
-    let reference = KatalogRef {
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    };
+    let reference = KatalogRef::new(namespace.to_owned(), name.to_owned());
     let operators = operators.into_iter().map(|(entry, status)| OperatorView {
         wanted: Revised {
             plan: testing::operator_plan(&reference, entry),

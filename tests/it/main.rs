@@ -40,6 +40,7 @@ mod hostile;
 mod http;
 mod installations;
 mod kinds;
+mod komposer;
 #[path = "../../crates/core/tests/kstatus/mod.rs"]
 mod kstatus;
 mod leaders;
@@ -72,6 +73,7 @@ mod secrets;
 mod seed;
 mod selectors;
 mod statuses;
+mod suspend;
 mod targets;
 mod traps;
 mod unknown_fields;

@@ -147,10 +147,7 @@ fn five_hundred_lines() -> String {
 
 fn plan_of(text: &str) -> Plan {
     let (documents, _) = read_stream("bench.yaml", text).unwrap();
-    let katalog = KatalogRef {
-        namespace: "default".into(),
-        name: "bench".into(),
-    };
+    let katalog = KatalogRef::new("default".into(), "bench".into());
     let spec = &documents.katalogs[0].spec;
     compile(&katalog, spec, &Schemas::default(), &Library::default())
         .unwrap()

@@ -99,10 +99,7 @@ fn meaning(source: &Source) -> String {
         lines.concat()
     };
     let plan = |document: &KatalogDocument| {
-        let katalog = KatalogRef {
-            namespace: "default".to_owned(),
-            name: document.name.clone(),
-        };
+        let katalog = KatalogRef::new("default".to_owned(), document.name.clone());
         let compiled = compile(
             &katalog,
             &document.spec,

@@ -100,10 +100,7 @@ fn fixture(list: &str) -> Fixture {
     let entries = block[list].as_array().unwrap().clone();
     let (documents, warnings) = read_stream(list, text.split("\n---\n").next().unwrap()).unwrap();
     assert!(warnings.is_empty(), "{list}: {warnings:?}");
-    let reference = KatalogRef {
-        namespace: "gardens".to_owned(),
-        name: "kinds".to_owned(),
-    };
+    let reference = KatalogRef::new("gardens".to_owned(), "kinds".to_owned());
     let spec = &documents.katalogs[0].spec;
     let compiled = plan::compile(&reference, spec, &Schemas::default(), &Library::default());
     let (plan, mut warnings) = compiled.unwrap_or_else(|problems| panic!("{list}: {problems}"));

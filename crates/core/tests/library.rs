@@ -64,10 +64,7 @@ fn compile(case: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
     let text = fs::read_to_string(case.join("katalog.yaml")).unwrap();
     let (documents, mut found) = read_stream("katalog.yaml", &text)?;
     let katalog = &documents.katalogs[0];
-    let reference = KatalogRef {
-        namespace: "gardens".into(),
-        name: katalog.name.clone(),
-    };
+    let reference = KatalogRef::new("gardens".into(), katalog.name.clone());
     let library = library(case, &documents);
     let located = |mut found: Diagnostics| {
         found.locate(&katalog.tree, Some("katalog.yaml"));

@@ -105,10 +105,7 @@ fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]
             schemas.insert_file(name, shape.clone());
         }
     }
-    let katalog = KatalogRef {
-        namespace: "gardens".to_owned(),
-        name: document.name,
-    };
+    let katalog = KatalogRef::new("gardens".to_owned(), document.name);
     let library = library(&document.spec, motifs);
     let compiled = plan::compile(&katalog, &document.spec, &schemas, &library);
     let mut found = match compiled {

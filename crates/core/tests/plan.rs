@@ -218,10 +218,7 @@ fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
 }
 
 fn katalog() -> KatalogRef {
-    KatalogRef {
-        namespace: "gardens".into(),
-        name: "ponds".into(),
-    }
+    KatalogRef::new("gardens".into(), "ponds".into())
 }
 
 /// Compares with what stands beside the case.

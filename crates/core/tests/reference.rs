@@ -84,10 +84,7 @@ fn problems(block: &Block) -> Diagnostics {
     };
     let mut all = Diagnostics(warnings);
     for document in documents.katalogs {
-        let reference = KatalogRef {
-            namespace: "default".to_owned(),
-            name: document.name.clone(),
-        };
+        let reference = KatalogRef::new("default".to_owned(), document.name.clone());
         match compile(
             &reference,
             &document.spec,

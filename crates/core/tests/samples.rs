@@ -24,10 +24,7 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
     let (documents, warnings) = read_stream(file, text)?;
     assert!(warnings.is_empty(), "{file}: {warnings:?}");
     for document in &documents.katalogs {
-        let reference = KatalogRef {
-            namespace: "default".to_owned(),
-            name: document.name.clone(),
-        };
+        let reference = KatalogRef::new("default".to_owned(), document.name.clone());
         let (schemas, library) = (definitions(file, document), library(file, document));
         let compiled = compile(&reference, &document.spec, &schemas, &library);
         let (_, warnings) = compiled.map_err(|mut problems| {

@@ -49,10 +49,7 @@ fn objects_that_a_server_takes_raise_no_alarm() {
                 "operatorBox": { "onCreate": { "custom": [object] } },
             } } });
             let spec = serde_json::from_value(spec).unwrap();
-            let katalog = KatalogRef {
-                namespace: "a".to_owned(),
-                name: "b".to_owned(),
-            };
+            let katalog = KatalogRef::new("a".to_owned(), "b".to_owned());
             let compiled = compile(&katalog, &spec, &Schemas::default(), &Library::default());
             let told = compiled.map_or_else(
                 |problems| problems.to_string(),

@@ -118,13 +118,8 @@ fn claimant(lease: &DynamicObject) -> Claimant {
         let text = annotations.and_then(|all| all.get(name));
         text.map(String::as_str).unwrap_or_default()
     };
-    let katalog = text(names::ANNOTATION_KATALOG);
-    let (namespace, name) = katalog.split_once('/').unwrap_or(("", katalog));
     Claimant {
-        katalog: KatalogRef {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        },
+        katalog: KatalogRef::parse(text(names::ANNOTATION_KATALOG)),
         uid: text(names::ANNOTATION_KATALOG_UID).to_owned(),
     }
 }
@@ -144,7 +139,7 @@ pub(crate) fn claim(
     let Claimant { katalog, uid } = claimant;
     let mut lease = lease(name, over);
     lease["metadata"]["annotations"] = json!({
-        names::ANNOTATION_KATALOG: format!("{}/{}", katalog.namespace, katalog.name),
+        names::ANNOTATION_KATALOG: katalog.to_string(),
         names::ANNOTATION_KATALOG_UID: uid,
     });
     lease["spec"] = json!({ "holderIdentity": installation, "acquireTime": micros(now) });
@@ -186,10 +181,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let katalog = KatalogRef {
-            namespace: "shop".to_owned(),
-            name: "waters".to_owned(),
-        };
+        let katalog = KatalogRef::new("shop".to_owned(), "waters".to_owned());
         let claimant = Claimant {
             katalog,
             uid: "u1".to_owned(),

@@ -8,11 +8,11 @@ use std::{
 
 use kube::Client;
 use orkestra_core::{
-    api::{ApiTypes, SetupFile, SetupWait},
+    api::{ApiTypes, SetupFile, SetupWait, names},
     compose::Resolved,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
-    plan::{GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
+    plan::{Declaring, GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
     value::{self, Node},
 };
 use serde_json::Value;
@@ -44,6 +44,7 @@ pub(super) struct Loaded {
     pub(super) plan: Arc<Plan>,
     pub(super) revision: String,
     pub(super) disabled: Vec<String>,
+    pub(super) suspended: bool,
     pub(super) about: About,
     pub(super) storage: BTreeMap<GroupKind, String>,
     /// The files to apply before it runs, entry by entry.
@@ -272,6 +273,11 @@ impl Loaded {
             reference: plan.katalog.clone(),
             storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
             disabled: disabled(&document.spec, &plan),
+            suspended: document.spec.suspend == Some(true)
+                || document
+                    .annotations
+                    .get(names::ANNOTATION_SUSPEND)
+                    .is_some_and(|value| value == "true"),
             about: About::read(&written),
             entries: entries(path, &document, composed.as_deref()),
             plan,
@@ -337,10 +343,13 @@ pub(super) async fn claimed_in_cluster(
     client: &Client,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Option<(GroupKind, KatalogRef)>, FileError> {
-    let katalogs = match Resource::katalogs(client).list(None, None).await {
-        Err(error) if error.is_not_found() => return Ok(None),
-        listed => listed?,
-    };
+    let mut katalogs = Vec::new();
+    for kind in [Declaring::Katalog, Declaring::Komposer] {
+        match Resource::declaring(client, kind).list(None, None).await {
+            Err(error) if error.is_not_found() => {}
+            listed => katalogs.extend(listed?),
+        }
+    }
     let claims = katalogs.into_iter().flat_map(|object| {
         let declared = declared(&object.data);
         let object = KatalogObject::new(object);

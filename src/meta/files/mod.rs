@@ -280,6 +280,7 @@ impl Files {
                 revision: katalog.revision.as_str().into(),
                 storage: katalog.storage.clone(),
                 stored: true,
+                suspended: katalog.suspended,
                 leftovers: (shared.supervisor.leftovers(&katalog.reference).into_iter())
                     .chain(dropped(&state.running, &katalog.reference))
                     .filter(|kind| !kinds.contains(kind))
@@ -370,6 +371,7 @@ impl State {
                 },
             };
             let facts = Facts {
+                suspended: katalog.suspended,
                 generation: None,
                 verdict: &verdict,
                 revision: Some(&katalog.revision),
@@ -378,6 +380,8 @@ impl State {
                 stopped: &katalog.plan.stopped,
                 operated: &[],
                 releasing: &BTreeMap::new(),
+                sources: &[],
+                source_problem: None,
                 waits: None,
                 trouble: None,
             };

@@ -15,10 +15,10 @@ use super::{
         calls::CallError, directory::OperatorView, ledger::Wanted, revisions::Revision,
         status::Verdict,
     },
-    Katalog, Running, group_kind,
+    Katalog, Running, composed, group_kind,
     judge::{Judged, judge, kinds_of},
     known::{kinds_named, schemas, storage},
-    taken::{stored, take},
+    taken::{Composed, stored, take},
 };
 use crate::runtime::Phase;
 
@@ -82,6 +82,7 @@ impl Katalog {
             self.resume().await?;
             self.resumed = true;
         }
+        self.load_composed().await?;
         if self.candidate.is_some() && self.is_resuming() {
             self.claim();
             return Ok(());
@@ -92,7 +93,10 @@ impl Katalog {
             let motifs = motifs.unwrap_or_default();
             let in_force = self.object.status.revision.as_deref();
             let revisions = &self.revisions;
-            let revision = (revisions.store(&self.document.tree(), &motifs, in_force)).await?;
+            let artifacts = self.candidate.as_ref().map(|judged| &judged.artifacts);
+            let sources = composed::stored(artifacts);
+            let content = (&self.document.tree(), &motifs, &sources);
+            let revision = revisions.store(content, in_force).await?;
             if let Some(judged) = self.candidate.take() {
                 self.start(judged, revision).await?;
                 self.verdict = Verdict::Accepted;
@@ -122,7 +126,7 @@ impl Katalog {
             let revision = self.object.status.revision.clone().unwrap_or_default();
             self.adopt(judged, revision);
             self.verdict = Verdict::Accepted;
-        } else if self.running.is_none() && !self.looked && !self.is_leaving() {
+        } else if self.is_behind() && !self.is_leaving() {
             if let Some((judged, revision)) = self.last_good().await? {
                 self.adopt(judged, revision);
             }
@@ -150,12 +154,18 @@ impl Katalog {
 
     /// Takes over the leadership: the prepared revision is stored as if it were new.
     fn take_over(&mut self) {
-        if let Some(running) = self.running.take() {
+        if self.is_composed() {
+            // The last process may have composed another one: it is among the stored ones.
+            (self.running, self.candidate) = (None, None);
+            self.looked = false;
+        } else if let Some(running) = self.running.take() {
             if self.candidate.is_none() && self.verdict == Verdict::Accepted {
                 self.candidate = Some(Judged {
                     plan: running.plan,
                     disabled: running.disabled,
                     hash: running.hash,
+                    artifacts: running.artifacts,
+                    sources: running.sources,
                 });
                 self.verdict = Verdict::Pending(None);
             }
@@ -232,6 +242,8 @@ impl Katalog {
             plan,
             disabled,
             hash,
+            artifacts,
+            sources,
         } = judged;
         self.note_declared(&plan);
         self.running = Some(Running {
@@ -239,6 +251,8 @@ impl Katalog {
             hash,
             plan,
             disabled,
+            artifacts,
+            sources,
         });
     }
 
@@ -320,8 +334,13 @@ impl Katalog {
             let motif = revision.motifs.get(name).cloned();
             motif.map(Arc::new).ok_or_else(String::new)
         };
-        let taken = take(&revision.document, &motif);
-        let crds = self.crds_of(&kinds_named(&revision.document), &taken.asked);
+        let artifacts = composed::read(&revision.sources);
+        let taken = take(&revision.document, &artifacts, &motif);
+        let mut kinds = kinds_named(&revision.document);
+        if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
+            kinds.extend(kinds_named(&resolved.to_json()));
+        }
+        let crds = self.crds_of(&kinds, &taken.asked);
         let schemas = schemas(&crds).trusting();
         judge(&self.reference, &revision.document, &taken, &schemas).ok()
     }
@@ -352,6 +371,7 @@ impl Katalog {
             leftovers: leftovers
                 .filter(|kind| !claims.contains(kind) && self.is_proven(kind))
                 .collect(),
+            suspended: self.object.suspended,
             claims,
         };
         // A report to the supervisor wakes every Katalog.
@@ -362,7 +382,8 @@ impl Katalog {
     }
 
     /// Returns the kinds of the running revision and of the candidate; if there is neither, those that ran before the
-    /// restart: a Katalog without a good revision releases nothing. One that is being deleted wants none.
+    /// restart: a Katalog without a good revision releases nothing. One that is suspended wants those of them that it has
+    /// operated, and one that is being deleted none.
     pub(super) fn wanted_kinds(&self) -> BTreeSet<GroupKind> {
         if self.is_leaving() {
             return BTreeSet::new();
@@ -379,6 +400,10 @@ impl Katalog {
         if self.running.is_none() && self.candidate.is_none() {
             let proven = self.operated.keys().filter(|kind| self.is_proven(kind));
             kinds.extend(proven.cloned());
+        }
+        if self.object.suspended {
+            // A kind that it never operated is left to others, such as a Komposer that it is a source of.
+            kinds.retain(|kind| self.operated.contains_key(kind));
         }
         kinds
     }

@@ -8,9 +8,10 @@ use std::{
 
 use orkestra_core::{
     api::KatalogSpec,
+    compose::{Artifacts, Merged, SourceRecord},
     diagnostics::{Code, Diagnostics, Severity},
     document::{Source, read_what_can_be},
-    plan::{self, GroupKind, KatalogRef, Plan, Schemas},
+    plan::{self, Declaring, GroupKind, KatalogRef, Plan, Schemas},
     reasons::KatalogReason,
     value,
 };
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use super::{
     super::revisions::data,
-    taken::{Asked, Taken, stored},
+    taken::{Asked, Composed, Taken, stored},
 };
 
 /// A revision that can run.
@@ -28,14 +29,18 @@ pub(crate) struct Judged {
     pub(crate) plan: Arc<Plan>,
     /// Entries with `enabled: false`, sorted.
     pub(crate) disabled: Vec<String>,
-    /// Hash of the document and the Motifs that it uses.
+    /// Hash of the document, and of the Motifs and sources that it uses.
     pub(crate) hash: String,
+    /// The artifacts that it is composed from.
+    pub(crate) artifacts: Artifacts,
+    /// The sources with their operators.
+    pub(crate) sources: Vec<SourceRecord>,
 }
 
 /// Why a revision cannot run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// `InvalidRevision`, `NoApiTypes` or `MotifNotFound`.
+    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `NotLocked` or `Fetching`.
     pub(crate) reason: KatalogReason,
     /// The problems with path, message and hint.
     pub(crate) message: String,
@@ -59,9 +64,12 @@ pub(crate) fn judge(
     })
 }
 
-/// Returns the hash of the parts of a document, and of the Motifs that it uses, that affect what runs.
-fn document_hash(document: &Value, motifs: &Asked) -> String {
-    value::hash(&value::Node::from(&data(document, &stored(motifs))))
+/// Returns the hash of the parts of a document, and of the Motifs and sources that it uses, that affect what runs.
+fn document_hash(document: &Value, motifs: &Asked, artifacts: &Artifacts) -> String {
+    let digests = artifacts.iter();
+    let digests = digests.map(|(id, artifact)| (id.clone(), artifact.digest.as_str().into()));
+    let data = data(document, &stored(motifs), &digests.collect());
+    value::hash(&value::Node::from(&data))
 }
 
 /// Reads and compiles a Katalog's document; returns the plan, the declaration and the warnings.
@@ -74,6 +82,21 @@ pub(super) fn compile_document(
     taken: &Taken,
     schemas: &Schemas,
 ) -> Result<(Plan, KatalogSpec, Diagnostics), Diagnostics> {
+    let (read, mut warnings) = read_document(document, taken, schemas)?;
+    let (plan, found) = plan::compile(katalog, &read.spec, schemas, &taken.library)?;
+    warnings.extend(found);
+    Ok((plan, read.spec, warnings))
+}
+
+/// Reads a Katalog's document, with its warnings.
+///
+/// # Errors
+/// All problems, including those inside of its templates.
+fn read_document(
+    document: &Value,
+    taken: &Taken,
+    schemas: &Schemas,
+) -> Result<(KatalogDocument, Diagnostics), Diagnostics> {
     let source = Source::from_object(document)?;
     let (read, mut found) = read_what_can_be(&source);
     let Some(read) = read else {
@@ -84,13 +107,7 @@ pub(super) fn compile_document(
         found.extend(inside);
         return Err(found);
     }
-    match plan::compile(katalog, &read.spec, schemas, &taken.library) {
-        Ok((plan, warnings)) => {
-            found.extend(warnings);
-            Ok((plan, read.spec, found))
-        }
-        Err(problems) => Err(problems),
-    }
+    Ok((read, found))
 }
 
 fn compile(
@@ -113,15 +130,67 @@ fn compile(
             message: message(problems),
         }
     };
-    let (plan, spec, warnings) = compile_document(katalog, document, taken, schemas)
+    if let Some(composed) = &taken.composed
+        && katalog.kind == Declaring::Komposer
+    {
+        return composition(katalog, document, (taken, composed), schemas, &invalid);
+    }
+    let (read, mut warnings) =
+        read_document(document, taken, schemas).map_err(|problems| invalid(&problems))?;
+    if let Some(composed) = &taken.composed {
+        return composition(katalog, document, (taken, composed), schemas, &invalid);
+    }
+    let (plan, found) = plan::compile(katalog, &read.spec, schemas, &taken.library)
         .map_err(|problems| invalid(&problems))?;
+    warnings.extend(found);
     for warning in &warnings {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }
     Ok(Judged {
-        disabled: disabled(&spec, &plan),
+        disabled: disabled(&read.spec, &plan),
         plan: Arc::new(plan),
-        hash: document_hash(document, &taken.asked),
+        hash: document_hash(document, &taken.asked, &Artifacts::new()),
+        artifacts: Artifacts::new(),
+        sources: Vec::new(),
+    })
+}
+
+/// Compiles a composition.
+fn composition(
+    katalog: &KatalogRef,
+    document: &Value,
+    (taken, composed): (&Taken, &Composed),
+    schemas: &Schemas,
+    invalid: &dyn Fn(&Diagnostics) -> Refusal,
+) -> Result<Judged, Refusal> {
+    let resolved = match &composed.merged {
+        Err(problems) => return Err(invalid(problems)),
+        Ok(Merged::Need(requests)) => {
+            let ids: Vec<&str> = requests.iter().map(|request| &*request.id).collect();
+            return Err(Refusal {
+                reason: KatalogReason::Fetching,
+                message: format!("fetching {}", ids.join(", ")),
+            });
+        }
+        Ok(Merged::Done(resolved, _)) => resolved,
+    };
+    if let Some(message) = composed.locks.refusal(&resolved.sources) {
+        let reason = KatalogReason::NotLocked;
+        return Err(Refusal { reason, message });
+    }
+    let mut schemas = schemas.clone();
+    resolved.add_schemas(&mut schemas);
+    let compiled = plan::compile(katalog, resolved.spec(), &schemas, &taken.library);
+    let (plan, _) = compiled.map_err(|mut problems| {
+        resolved.locate(&mut problems);
+        invalid(&problems)
+    })?;
+    Ok(Judged {
+        disabled: disabled(resolved.spec(), &plan),
+        plan: Arc::new(plan),
+        hash: document_hash(document, &taken.asked, &composed.used),
+        artifacts: composed.used.clone(),
+        sources: resolved.sources.clone(),
     })
 }
 
@@ -163,10 +232,7 @@ mod tests {
     use super::{super::taken::take, *};
 
     fn katalog() -> KatalogRef {
-        KatalogRef {
-            namespace: "shop".to_owned(),
-            name: "k".to_owned(),
-        }
+        KatalogRef::new("shop".to_owned(), "k".to_owned())
     }
 
     fn document(crds: &Value) -> Value {
@@ -212,7 +278,7 @@ mod tests {
         let judge = |taken: &Taken| judge(&katalog, &document, taken, &Schemas::default());
 
         let none = |name: &str| Err(format!("there is no Motif `{name}`"));
-        let refusal = judge(&take(&document, &none)).unwrap_err();
+        let refusal = judge(&take(&document, &Artifacts::new(), &none)).unwrap_err();
         assert_eq!(refusal.reason, KatalogReason::MotifNotFound);
         assert!(refusal.message.contains("reeds"), "{}", refusal.message);
 
@@ -223,8 +289,12 @@ mod tests {
                 "spec": { "resources": { "configMaps": [{ "data": { "height": height } }] } },
             })
         };
-        let with =
-            |motif: Value| judge(&take(&document, &|_| Ok(Arc::new(motif.clone())))).unwrap();
+        let with = |motif: Value| {
+            judge(&take(&document, &Artifacts::new(), &|_| {
+                Ok(Arc::new(motif.clone()))
+            }))
+            .unwrap()
+        };
         let (one, other) = (with(motif(1)), with(motif(2)));
         assert_eq!(one.plan.operators[0].children.len(), 1);
         assert_ne!(one.hash, other.hash);

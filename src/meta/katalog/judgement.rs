@@ -14,7 +14,7 @@ use super::{
     Katalog, Running, Subject,
     judge::{Judged, judge},
     known::{kinds_named, known, schemas, whole_schemas},
-    taken::{Asked, Taken, take},
+    taken::{Asked, Composed, Taken, take},
 };
 
 impl Katalog {
@@ -51,10 +51,18 @@ impl Katalog {
             .collect();
         let now = Subject {
             generation: self.object.metadata.generation,
-            crds: self.crds_of(&self.document.kinds, &motifs),
+            crds: self.crds_of(&self.kinds(&judged.kinds), &motifs),
             motifs,
+            kinds: judged.kinds.clone(),
+            sources: self.source_states(),
+            approved: self.object.approved.clone(),
         };
         *judged == now
+    }
+
+    /// Returns the kinds that the document or its sources name.
+    fn kinds(&self, of_sources: &BTreeSet<GroupKind>) -> BTreeSet<GroupKind> {
+        self.document.kinds.union(of_sources).cloned().collect()
     }
 
     fn motif(&self, name: &str) -> Result<Arc<Value>, String> {
@@ -66,11 +74,19 @@ impl Katalog {
         self.document = Arc::clone(&self.object.document);
         self.observed = self.object.metadata.generation;
         let tree = self.document.tree();
-        let taken = take(&tree, &|name| self.motif(name));
+        let taken = take(&tree, &self.artifacts(), &|name| self.motif(name));
+        let kinds = taken.composed.as_ref().and_then(Composed::resolved);
+        let kinds = kinds.map(|resolved| kinds_named(&resolved.to_json()));
+        let kinds = kinds.unwrap_or_default();
+        let requests = taken.composed.as_ref().map(|composed| &composed.requests);
+        self.requests = requests.cloned().unwrap_or_default();
         let subject = Subject {
             generation: self.object.metadata.generation,
-            crds: self.crds_of(&self.document.kinds, &taken.asked),
+            crds: self.crds_of(&self.kinds(&kinds), &taken.asked),
             motifs: taken.asked.clone(),
+            kinds,
+            sources: self.source_states(),
+            approved: self.object.approved.clone(),
         };
         (subject, tree, taken)
     }
@@ -96,15 +112,28 @@ impl Katalog {
             };
             return;
         }
-        match judge(&self.reference, document, taken, schemas) {
+        let judged = judge(&self.reference, document, taken, schemas);
+        let judged = judged.and_then(|judged| {
+            let locks = taken.composed.as_ref().map(|composed| &composed.locks);
+            self.unapproved = self.find_unapproved(&judged, locks);
+            if self.unapproved.is_empty() {
+                return Ok(judged);
+            }
+            // The earlier revisions of these sources stay, and the others roll on.
+            let artifacts = self.approved_artifacts();
+            let taken = take(document, &artifacts, &|name| self.motif(name));
+            judge(&self.reference, document, &taken, schemas)
+        });
+        match judged.map_err(|refusal| self.explain(refusal)) {
             Ok(judged) => self.note_good(judged),
+            Err(refusal) if refusal.reason == KatalogReason::Fetching => {
+                self.candidate = None;
+                self.verdict = Verdict::refused(refusal);
+            }
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");
                 self.candidate = None;
-                self.verdict = Verdict::Refused {
-                    reason: refusal.reason,
-                    message: refusal.message,
-                };
+                self.verdict = Verdict::refused(refusal);
             }
         }
     }

@@ -11,6 +11,7 @@
 
 mod act;
 mod clear;
+mod composed;
 mod declared;
 mod examine;
 mod judge;
@@ -30,12 +31,13 @@ use std::{
 use kube::api::DynamicObject;
 use orkestra_core::{
     api::OperatedKind,
+    compose::{Artifacts, Request, SourceRecord},
     plan::{GroupKind, KatalogRef, Plan},
     reconcile::crd::CrdRecord,
 };
 use orkestra_ground::Backoff;
 use tokio::{
-    sync::watch,
+    sync::{Semaphore, watch},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -49,6 +51,7 @@ use super::{
     motifs::Motifs,
     release::{Progress, ReleaseError, Released},
     revisions::Revisions,
+    sources::{Fetch, Sources, approval::Unapproved, katalogs::Katalogs},
     status::Verdict,
     supervisor::{Snapshot, Supervisor},
 };
@@ -56,7 +59,7 @@ use crate::runtime::context::Context;
 
 pub(crate) use self::{
     examine::{Examined, examine_katalog, examine_motif},
-    judge::{Judged, disabled, judge, kinds_of},
+    judge::{Judged, Refusal, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
 };
@@ -73,6 +76,12 @@ pub(crate) struct Shared {
     pub(crate) supervisor: Arc<Supervisor>,
     /// The Motifs that Katalogs import by name.
     pub(crate) motifs: Motifs,
+    /// The Katalogs that Komposers take as sources.
+    pub(crate) katalogs: Katalogs,
+    /// Fetches the other sources of Komposers.
+    pub(crate) fetch: Arc<dyn Fetch>,
+    /// Limits concurrent fetches.
+    pub(crate) fetches: Semaphore,
     /// Publishes Katalogs for readers.
     pub(crate) publisher: Publisher,
     /// Whether all Katalogs that existed at the start are known.
@@ -104,6 +113,12 @@ pub(crate) struct Katalog {
     document: Arc<Document>,
     /// The subject of the verdict; none before it was judged by the full schemas.
     judged: Option<Subject>,
+    /// The sources that it is composed from.
+    requests: Vec<Request>,
+    /// Follows them; none while another process leads.
+    sources: Option<Sources>,
+    /// Revisions of sources that need additional permissions.
+    unapproved: Vec<Unapproved>,
     /// The generation of the verdict.
     observed: Option<i64>,
     verdict: Verdict,
@@ -148,6 +163,12 @@ struct Subject {
     crds: Vec<Arc<CrdRecord>>,
     /// The Motifs that it uses.
     motifs: Asked,
+    /// The kinds that its sources name.
+    kinds: BTreeSet<GroupKind>,
+    /// The state of its sources.
+    sources: Vec<(String, String)>,
+    /// The digests that its annotation approves.
+    approved: BTreeSet<String>,
 }
 
 /// The revision that the operators run, or will run as soon as they can.
@@ -158,6 +179,10 @@ struct Running {
     hash: String,
     plan: Arc<Plan>,
     disabled: Vec<String>,
+    /// The artifacts that it is composed from.
+    artifacts: Artifacts,
+    /// The sources with their operators.
+    sources: Vec<SourceRecord>,
 }
 
 /// The progress of the release of a kind.
@@ -179,7 +204,7 @@ impl Katalog {
         let operated = object.status.operated.iter();
         let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
-            resource: Resource::katalogs(client),
+            resource: Resource::declaring(client, reference.kind),
             revisions: Revisions::new(client, &reference, &uid),
             shared: Arc::clone(shared),
             reference,
@@ -190,6 +215,9 @@ impl Katalog {
             confirmed: false,
             settled: false,
             judged: None,
+            requests: Vec::new(),
+            sources: None,
+            unapproved: Vec::new(),
             observed: None,
             verdict: Verdict::Pending(None),
             candidate: None,
@@ -247,6 +275,7 @@ impl Katalog {
             self.stand(leads);
             // Readers are updated even while nothing can be written.
             let retry = if is_up { self.act().await } else { None };
+            self.follow_sources();
             self.settled = true;
             self.look_at_operators(&mut snapshot);
             if self.is_over() {
@@ -269,6 +298,7 @@ impl Katalog {
                 Ok(()) = standing.changed() => {}
                 Ok(()) = reach.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
+                () = composed::changed(self.sources.as_mut()) => {}
                 Some(done) = self.releases.join_next() => self.note_release(done),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
             }
@@ -345,6 +375,7 @@ impl Katalog {
         }
         self.confirmed = false;
         self.resuming = false;
+        self.sources = None;
         self.failures = 0;
         self.report = report::Progress::default();
         self.releasing.retain(|_, release| release.under_way);

@@ -9,11 +9,11 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::{DynamicObject, ObjectMeta, TypeMeta};
 use orkestra_core::{
     api::{KatalogStatus, names},
     decode::Version,
-    plan::{GroupKind, KatalogRef},
+    plan::{Declaring, GroupKind, KatalogRef},
     reconcile::requested::Requested,
     value::{Fault, Node},
 };
@@ -39,6 +39,12 @@ pub(crate) struct KatalogObject {
     pub(crate) requested: Option<Requested>,
     /// Whether its annotation releases it when it is deleted, even if some kinds could not be released.
     pub(crate) let_go: bool,
+    /// The kind that it declares operators as.
+    pub(crate) kind: Declaring,
+    /// The digests of sources that its annotation approves.
+    pub(crate) approved: BTreeSet<String>,
+    /// Whether it is suspended, by its spec or by its annotation.
+    pub(crate) suspended: bool,
     /// Whether the API server was restored to an older state: earlier states no longer count.
     pub(crate) rewound: bool,
 }
@@ -65,9 +71,13 @@ impl KatalogObject {
             mut data,
         } = object;
         let annotations = metadata.annotations.as_ref();
-        let let_go = annotations
-            .and_then(|all| all.get(names::ANNOTATION_RELEASE))
-            .is_some_and(|value| value == "true");
+        let is_annotated = |name: &str| {
+            let value = annotations.and_then(|all| all.get(name));
+            value.is_some_and(|value| value == "true")
+        };
+        let let_go = is_annotated(names::ANNOTATION_RELEASE);
+        let suspended = is_annotated(names::ANNOTATION_SUSPEND)
+            || data.pointer("/spec/suspend") == Some(&Value::Bool(true));
         let faults = data
             .as_object_mut()
             .and_then(|data| data.remove(Fault::MARK));
@@ -76,6 +86,16 @@ impl KatalogObject {
         let status = data.get_mut("status").map(Value::take).unwrap_or_default();
         let annotation = |name: &str| Some(metadata.annotations.as_ref()?.get(name)?.as_str());
         let requested = Requested::read(annotation);
+        let approved = annotation(names::ANNOTATION_APPROVE).unwrap_or_default();
+        let approved = approved
+            .split([',', ' '])
+            .filter(|digest| !digest.is_empty());
+        let approved = approved.map(str::to_owned).collect();
+        let is_komposer = |types: &TypeMeta| types.kind == Declaring::Komposer.kind();
+        let kind = match types.as_ref().is_some_and(is_komposer) {
+            true => Declaring::Komposer,
+            false => Declaring::Katalog,
+        };
         if let Some(fields) = data.as_object_mut() {
             fields.remove("status");
             if let Some(types) = types {
@@ -100,12 +120,15 @@ impl KatalogObject {
             }),
             requested,
             let_go,
+            kind,
+            approved,
+            suspended,
             rewound: false,
         }
     }
 
     pub(crate) fn reference(&self) -> KatalogRef {
-        reference(&self.metadata)
+        reference(&self.metadata).of(self.kind)
     }
 
     /// True if it is older than `other`.
@@ -144,10 +167,10 @@ impl Document {
 
 /// Returns the namespace and name of a Katalog's or a Motif's object.
 pub(crate) fn reference(metadata: &ObjectMeta) -> KatalogRef {
-    KatalogRef {
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-        name: metadata.name.clone().unwrap_or_default(),
-    }
+    KatalogRef::new(
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::{
         supervisor::Holding,
     },
     Katalog, Release, group_kind,
+    judge::kinds_of,
     known::kinds_named,
 };
 
@@ -42,6 +43,11 @@ impl Katalog {
         }
         for revision in self.revisions.list().await? {
             self.declared.extend(kinds_named(&revision.document));
+            if !revision.sources.is_empty() {
+                let judged = self.judge_stored(&revision);
+                let kinds = judged.map(|judged| kinds_of(&judged.plan));
+                self.declared.extend(kinds.unwrap_or_default());
+            }
         }
         for kind in unproven(self) {
             tracing::warn!(katalog = %self.reference, %kind, "ignoring a kind in the status that this Katalog never operated");

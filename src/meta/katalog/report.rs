@@ -197,6 +197,9 @@ impl Katalog {
             self.refused = None;
             return;
         };
+        if *reason == KatalogReason::Fetching {
+            return;
+        }
         let note = refusal_note(message);
         let refused = Some((self.observed, note.clone()));
         if self.refused != refused && self.judged.is_some() {
@@ -210,7 +213,7 @@ impl Katalog {
         self.shared.context.events.publish(Event {
             regarding: ObjectReference {
                 api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
-                kind: Some("Katalog".to_owned()),
+                kind: Some(self.reference.kind.kind().to_owned()),
                 name: Some(self.reference.name.clone()),
                 namespace: Some(self.reference.namespace.clone()),
                 uid: Some(self.uid.clone()),
@@ -257,6 +260,7 @@ impl Katalog {
             })
             .collect();
         let running = self.running.as_ref();
+        let sources = self.tell_sources();
         let facts = Facts {
             generation: self.observed,
             verdict: &self.verdict,
@@ -270,6 +274,10 @@ impl Katalog {
                 .unwrap_or_default(),
             operated: &operated,
             releasing: &releasing,
+            suspended: self.object.suspended,
+            sources: &sources.rows,
+            source_problem: (sources.problem.as_ref())
+                .map(|(reason, message)| (*reason, &**message)),
             waits: self.waits.as_deref(),
             trouble: self.trouble.as_deref(),
         };

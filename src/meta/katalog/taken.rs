@@ -1,13 +1,16 @@
 //! The Motifs that a Katalog of the cluster uses: pure.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use orkestra_core::{
-    api::names,
-    document::{Source, read_what_can_be},
+    api::{KomposerSpec, LockMode, names},
+    compose::{Artifacts, Base, Composition, Merged, Request, Resolved, SourceRecord, merge},
+    diagnostics::Diagnostics,
+    document::{DocumentKind, Source, read_komposer, read_what_can_be},
     plan::{self, Library, Part, Reference},
 };
 use serde_json::{Map, Value};
@@ -22,24 +25,172 @@ pub(crate) type Asked = Vec<(String, Option<Arc<Value>>)>;
 pub(crate) struct Taken {
     pub(crate) library: Library,
     pub(crate) asked: Asked,
+    /// The composition; none for a Katalog without sources.
+    pub(crate) composed: Option<Composed>,
 }
 
-/// Looks up everything that a Katalog's document refers to; `motif` returns a Motif of its namespace by name, or the reason
-/// why there is none.
-pub(crate) fn take(document: &Value, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>) -> Taken {
-    catch_unwind(AssertUnwindSafe(|| look_up(document, motif))).unwrap_or_default()
+/// A composition, as far as its sources are known.
+#[derive(Debug)]
+pub(crate) struct Composed {
+    /// All sources that it needs, as far as known.
+    pub(crate) requests: Vec<Request>,
+    /// The artifacts that it is merged from.
+    pub(crate) used: Artifacts,
+    pub(crate) merged: Result<Merged, Diagnostics>,
+    /// The rules on the digests of its sources.
+    pub(crate) locks: Locks,
 }
 
-fn look_up(document: &Value, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>) -> Taken {
+/// The rules of a Komposer on the digests of its sources.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Locks {
+    /// Whether each source must be locked.
+    pub(crate) required: bool,
+    pub(crate) locked: BTreeMap<String, String>,
+    pub(crate) approved: BTreeSet<String>,
+}
+
+impl Composed {
+    /// Returns the merged composition, if all of its sources are known and it is valid.
+    pub(crate) fn resolved(&self) -> Option<&Resolved> {
+        match &self.merged {
+            Ok(Merged::Done(resolved, _)) => Some(resolved),
+            _ => None,
+        }
+    }
+}
+
+impl Locks {
+    fn of(spec: &KomposerSpec) -> Self {
+        Self {
+            required: spec.lock == Some(LockMode::Required),
+            locked: spec.locked.clone(),
+            approved: spec.approve.iter().cloned().collect(),
+        }
+    }
+
+    /// Returns why a source is refused.
+    pub(crate) fn refusal(&self, records: &[SourceRecord]) -> Option<String> {
+        records.iter().find_map(|record| {
+            let SourceRecord { source, digest, .. } = record;
+            match self.locked.get(source) {
+                Some(locked) if locked == digest => None,
+                Some(locked) => Some(format!(
+                    "source {source} has the digest {digest}; `spec.locked` has {locked}"
+                )),
+                None if self.required && !source.ends_with(&format!("@{digest}")) => Some(format!(
+                    "source {source} is not locked, and `spec.lock` is `required`: add its digest {digest} to `spec.locked`"
+                )),
+                None => None,
+            }
+        })
+    }
+}
+
+/// Merges a composition with the artifacts that are known.
+fn compose(composition: &Composition, known: &Artifacts, locks: Locks) -> Composed {
+    let mut composed = Composed {
+        requests: Vec::new(),
+        used: Artifacts::new(),
+        merged: Ok(Merged::Need(Vec::new())),
+        locks,
+    };
+    loop {
+        composed.merged = merge(composition, &composed.used);
+        let Ok(Merged::Need(requests)) = &composed.merged else {
+            return composed;
+        };
+        let before = composed.used.len();
+        for request in requests {
+            if let Some(artifact) = known.get(&request.id) {
+                composed
+                    .used
+                    .insert(request.id.clone(), Arc::clone(artifact));
+            }
+        }
+        let known = &composed.requests;
+        let is_new = |request: &&Request| known.iter().all(|known| known.id != request.id);
+        let new: Vec<Request> = requests.iter().filter(is_new).cloned().collect();
+        composed.requests.extend(new);
+        if composed.used.len() == before {
+            return composed;
+        }
+    }
+}
+
+/// Looks up everything that a document refers to; `known` has the artifacts of its sources, and `motif` returns a Motif of its
+/// namespace by name, or the reason why there is none.
+pub(crate) fn take(
+    document: &Value,
+    known: &Artifacts,
+    motif: &dyn Fn(&str) -> Result<Arc<Value>, String>,
+) -> Taken {
+    catch_unwind(AssertUnwindSafe(|| look_up(document, known, motif))).unwrap_or_default()
+}
+
+fn look_up(
+    document: &Value,
+    known: &Artifacts,
+    motif: &dyn Fn(&str) -> Result<Arc<Value>, String>,
+) -> Taken {
     let mut taken = Taken::default();
     let Ok(source) = Source::from_object(document) else {
         return taken;
     };
-    let Some(katalog) = read_what_can_be(&source).0 else {
+    let namespace = document
+        .pointer("/metadata/namespace")
+        .and_then(Value::as_str);
+    let base = Base::Cluster {
+        namespace: namespace.unwrap_or_default().to_owned(),
+    };
+    let katalog;
+    let spec = if DocumentKind::of(&source) == Some(DocumentKind::Komposer) {
+        let composed = match read_komposer(&source) {
+            Ok((komposer, _)) => {
+                let composition = Composition::of_komposer(&komposer, base);
+                compose(&composition, known, Locks::of(&komposer.spec))
+            }
+            Err(problems) => Composed {
+                requests: Vec::new(),
+                used: Artifacts::new(),
+                merged: Err(problems),
+                locks: Locks::default(),
+            },
+        };
+        taken
+            .composed
+            .insert(composed)
+            .resolved()
+            .map(Resolved::spec)
+    } else {
+        katalog = read_what_can_be(&source).0;
+        let composition = katalog
+            .as_ref()
+            .and_then(|katalog| Composition::of_katalog(katalog, base));
+        match composition {
+            Some(composition) => {
+                let composed = compose(&composition, known, Locks::default());
+                taken
+                    .composed
+                    .insert(composed)
+                    .resolved()
+                    .map(Resolved::spec)
+            }
+            None => katalog.as_ref().map(|katalog| &katalog.spec),
+        }
+    };
+    let Some(spec) = spec.cloned() else {
         return taken;
     };
     loop {
-        let missing = taken.library.missing(&katalog.spec);
+        let mut missing = taken.library.missing(&spec);
+        if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
+            let asked = missing.len();
+            missing = resolved.fill(&mut taken.library, missing);
+            if missing.is_empty() && asked > 0 {
+                continue;
+            }
+        }
         if missing.is_empty() {
             return taken;
         }
@@ -117,7 +268,11 @@ mod tests {
             }))),
             other => Err(format!("there is no {other}")),
         };
-        let taken = take(&katalog(&json!([{ "motif": "outer" }])), &motif);
+        let taken = take(
+            &katalog(&json!([{ "motif": "outer" }])),
+            &Artifacts::new(),
+            &motif,
+        );
         let asked: Vec<_> = (taken.asked.iter())
             .map(|(name, found)| (name.as_str(), found.is_some()))
             .collect();
@@ -133,7 +288,7 @@ mod tests {
             Err(String::new())
         };
         let imports = json!([{ "motif": "./a.yaml" }, { "motif": "b.yaml" }, { "motif": "c/d" }, { "motif": "e" }]);
-        take(&katalog(&imports), &motif);
+        take(&katalog(&imports), &Artifacts::new(), &motif);
         assert_eq!(*asked.borrow(), ["e"]);
     }
 }

@@ -22,6 +22,7 @@ fn wanted(age: usize, plan: &Arc<Plan>) -> Wanted {
         revision: "r-1".into(),
         storage: BTreeMap::new(),
         stored: true,
+        suspended: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use orkestra_core::{
     api::{
         OperatorStatus as Row,
-        conditions::{self, DEGRADED},
+        conditions::{self, DEGRADED, SUSPENDED},
     },
     plan::Revised,
     reasons::KatalogReason,
@@ -39,7 +39,7 @@ impl Operating<'_> {
             .iter()
             .any(|problem| GRAVE.contains(&problem.reason));
         let runs = self.status.phase == Phase::Running && self.status.runs(self.wanted);
-        runs && !self.conflict && !grave
+        runs && !self.conflict && !self.status.suspended && !grave
     }
 
     pub(super) fn name(&self) -> &str {
@@ -68,6 +68,7 @@ impl Operating<'_> {
             _ if has(KatalogReason::OperatorFailed) => KatalogReason::OperatorFailed,
             _ if has(KatalogReason::Forbidden) => KatalogReason::Forbidden,
             _ if self.conflict => KatalogReason::Conflict,
+            _ if self.status.suspended => KatalogReason::Suspended,
             Phase::Starting | Phase::Standby => KatalogReason::Progressing,
             // All caches are filled except those of the new plan.
             Phase::Running if self.status.pending.is_empty() && !self.status.runs(self.wanted) => {
@@ -80,6 +81,9 @@ impl Operating<'_> {
     /// Returns the reason and message of its row. While an earlier plan runs they describe the wanted one, and say so.
     fn says(&self) -> (&'static str, String) {
         let status = &self.status;
+        if self.is_suspended() {
+            return (KatalogReason::Suspended.as_str(), String::new());
+        }
         if let Some(running) = self.runs_instead() {
             let (wanted, running) = (&self.wanted.revision, &running.revision);
             return match status.pending.first() {
@@ -109,8 +113,15 @@ impl Operating<'_> {
         }
     }
 
+    /// True if nothing but its suspension keeps it from its work.
+    fn is_suspended(&self) -> bool {
+        let status = &self.status;
+        status.suspended && !self.conflict && status.problems.is_empty()
+    }
+
     fn state(&self) -> &'static str {
         match self.status.phase {
+            _ if self.is_suspended() => SUSPENDED,
             Phase::Running if self.runs_instead().is_some() => UPDATING,
             _ if self.degraded().is_some() => DEGRADED,
             phase => state(phase),

@@ -133,6 +133,9 @@ fn status_over(
         stopped: &[],
         operated: &[kind("ponds")],
         releasing: &releasing,
+        suspended: operators.iter().any(|one| one.status.suspended),
+        sources: &[],
+        source_problem: None,
         waits: None,
         trouble: None,
     };
@@ -333,6 +336,9 @@ fn a_deletion_that_waits_names_its_way_out() {
         disabled: &[],
         operated: &[],
         releasing: &BTreeMap::new(),
+        suspended: false,
+        sources: &[],
+        source_problem: None,
         waits: Some("waiting for the deletion of 2 Pond.water.example"),
         trouble: None,
     };

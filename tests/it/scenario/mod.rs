@@ -376,7 +376,7 @@ async fn own_kinds(cluster: &ControlPlane, client: &Client) -> Result<()> {
     )?;
     let output = cluster.kubectl(&cluster.admin(), &["apply", "-f", "-"], Some(&crds))?;
     printed(&output, "kubectl")?;
-    for plural in ["katalogs", "motifs"] {
+    for plural in ["katalogs", "komposers", "motifs"] {
         let objects = Objects::at(client, &format!("/apis/orkestra.orkspace.io/v1/{plural}"));
         eventually("our own kinds are served", LIMIT, async || {
             objects.list().await.map(Some)

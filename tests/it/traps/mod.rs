@@ -365,10 +365,7 @@ spec:
 ";
     let (documents, _) =
         read_stream("reeds.yaml", text).map_err(|problems| anyhow::anyhow!("{problems}"))?;
-    let katalog = KatalogRef {
-        namespace: "marsh".into(),
-        name: "reeds".into(),
-    };
+    let katalog = KatalogRef::new("marsh".into(), "reeds".into());
     let (schemas, library) = (Schemas::default(), Library::default());
     let (plan, _) = compile(&katalog, &documents.katalogs[0].spec, &schemas, &library)
         .map_err(|problems| anyhow::anyhow!("{problems}"))?;

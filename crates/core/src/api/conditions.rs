@@ -30,8 +30,11 @@ pub const VALIDATION_WARNING: &str = "ValidationWarning";
 /// A gate of `preReconcile` is closed, so no pass runs. Present only while true.
 pub const GATED: &str = "Gated";
 
+/// No pass runs, because the Katalog or the custom resource is suspended. Present only while true.
+pub const SUSPENDED: &str = "Suspended";
+
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 9] = [
+const ABNORMAL_TRUE: [&str; 10] = [
     RECONCILING,
     STALLED,
     DEGRADED,
@@ -41,6 +44,7 @@ const ABNORMAL_TRUE: [&str; 9] = [
     MUTATED,
     VALIDATION_WARNING,
     GATED,
+    SUSPENDED,
 ];
 
 /// Operators of the Katalog are degraded. Present only while true.

@@ -92,6 +92,10 @@ pub struct KatalogSpec {
     /// Protection and webhooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
+    /// `true` stops all operators: custom resources and their children stay, and custom resources can be deleted. Default
+    /// `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
     /// Where further Katalogs come from; their operators run beside those of `crds`. An entry of `crds` with the name of one of
     /// them overrides it, as in a Komposer.
     #[serde(skip_serializing_if = "Option::is_none")]

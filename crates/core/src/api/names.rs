@@ -68,6 +68,11 @@ pub const ANNOTATION_BREAK_GLASS: &str = "orkestra.orkspace.io/break-glass";
 pub const LABEL_PROTECTION: &str = "orkestra.io/deletion-protection";
 /// Label on objects whose protection may be removed in strict mode: `true`.
 pub const LABEL_STRICT_EXEMPT: &str = "orkestra.io/strict-mode-exempt";
+/// Annotation on Katalogs, Komposers and custom resources: `true` suspends them, as `spec.suspend` of a Katalog does.
+pub const ANNOTATION_SUSPEND: &str = "orkestra.orkspace.io/suspend";
+/// Annotation on Komposers, and on Katalogs with sources: digests of sources whose additional permissions are approved, separated
+/// by commas; `spec.approve` of a Komposer does the same.
+pub const ANNOTATION_APPROVE: &str = "orkestra.orkspace.io/approve";
 /// Annotation on Katalogs: `true` lets a Katalog that is being deleted go, whatever could not be released.
 pub const ANNOTATION_RELEASE: &str = "orkestra.orkspace.io/release";
 /// Annotation on the Lease of a claim: namespace and name of the Katalog that operates the kind, as `namespace/name`.

@@ -74,7 +74,7 @@ pub struct OperatorStatus {
     #[serde(default)]
     pub kind: String,
     /// What the operator is doing: `Running`, `Updating` (an earlier revision runs while the new one waits), `Degraded`,
-    /// `Waiting`, `Starting`, `Deleting`, `Disabled` or `Stopped` (the entry cannot run, as `message` says).
+    /// `Waiting`, `Starting`, `Deleting`, `Suspended`, `Disabled` or `Stopped` (the entry cannot run, as `message` says).
     pub state: String,
     /// The revision that the operator runs; none while it runs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -120,10 +120,7 @@ fn compiled(
             library.put_absent(reference, "not among the artifacts");
         }
     }
-    let katalog = KatalogRef {
-        namespace: "default".to_owned(),
-        name: resolved.document.name.clone(),
-    };
+    let katalog = KatalogRef::new("default".to_owned(), resolved.document.name.clone());
     let mut schemas = Schemas::default();
     resolved.add_schemas(&mut schemas);
     plan::compile(&katalog, resolved.spec(), &schemas, &library).map_err(|mut found| {

@@ -259,10 +259,10 @@ pub fn errors_in_templates(
         return Diagnostics::default();
     }
     let spec = &document.spec;
-    let katalog = KatalogRef {
-        namespace: document.namespace.clone().unwrap_or_default(),
-        name: document.name.clone(),
-    };
+    let katalog = KatalogRef::new(
+        document.namespace.clone().unwrap_or_default(),
+        document.name.clone(),
+    );
     let Err(mut problems) = compile(&katalog, spec, schemas, library) else {
         return Diagnostics::default();
     };

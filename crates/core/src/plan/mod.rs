@@ -64,7 +64,7 @@ mod walk;
 mod watched;
 mod wiring;
 
-pub use crate::api::keys::{ChildKey, GroupKind, KatalogRef, ObjectKey, ResourceType};
+pub use crate::api::keys::{ChildKey, Declaring, GroupKind, KatalogRef, ObjectKey, ResourceType};
 pub use admission::{
     AdmissionPlan, DeletionPlan, Moment, Moments, NamespacePlan, Protection, SecurityPlan,
 };

@@ -17,7 +17,7 @@ mod manifests;
 mod rights;
 
 pub(super) use granted::chosen_role;
-pub use manifests::{manifests, role_name, roles_for_people};
+pub use manifests::{manifests, role_name, roles_for_people, source_manifests};
 pub use rights::{Permissions, PolicyRule};
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use rights::Rights;
 
 use super::{
-    ChildPlan, GroupKind, Mode, OperatorPlan, Places, Plan, ResourceType, Token,
+    ChildPlan, Declaring, GroupKind, Mode, OperatorPlan, Places, Plan, ResourceType, Token,
     cross::CrossTarget, kinds, places::may_be_scaled, references,
 };
 use crate::api::{DeletionPolicy, names};
@@ -200,16 +200,15 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
         Places::Only(namespaces.clone())
     };
     let group = names::GROUP;
-    // Patch is the narrowest verb that can add a finalizer.
-    rights.add_in(
-        &places,
-        group,
-        "katalogs",
-        &["get", "list", "watch", "patch"],
-    );
+    for kind in [Declaring::Katalog, Declaring::Komposer] {
+        let plural = kind.plural();
+        // Patch is the narrowest verb that can add a finalizer.
+        let verbs = ["get", "list", "watch", "patch"];
+        rights.add_in(&places, group, plural, &verbs);
+        rights.add_in(&places, group, format!("{plural}/status"), &["patch"]);
+        rights.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
+    }
     rights.add_in(&places, group, "motifs", &["list", "watch"]);
-    rights.add_in(&places, group, "katalogs/status", &["patch"]);
-    rights.add_in(&places, group, "katalogs/finalizers", &["update"]);
     let verbs = ["list", "create", "delete"];
     rights.add_in(&places, "apps", "controllerrevisions", &verbs);
     rights.add(
@@ -222,6 +221,28 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
     rights.add("authentication.k8s.io", "tokenreviews", &["create"]);
     rights.add("authorization.k8s.io", "subjectaccessreviews", &["create"]);
     rights.into_permissions()
+}
+
+/// Returns the rules for the objects that the sources of a Komposer name, in its namespace: its `ConfigMaps` are watched, and its
+/// Secrets are read.
+pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Vec<PolicyRule> {
+    let mut rights = Rights::default();
+    for (resource, names, verbs) in [
+        ("configmaps", config_maps, &["list", "watch"][..]),
+        ("secrets", secrets, &["get"][..]),
+    ] {
+        for name in names {
+            let verbs = verbs.iter().copied();
+            rights.add_named(
+                &Places::All,
+                "",
+                resource,
+                std::slice::from_ref(name),
+                verbs,
+            );
+        }
+    }
+    rights.into_rules()
 }
 
 /// Returns the rules for leader election, in the namespace of the Lease. Create cannot be limited to a name; the other

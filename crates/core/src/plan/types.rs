@@ -150,10 +150,7 @@ impl OperatorPlan {
     /// Returns an empty plan, the starting point of compilation.
     pub(crate) fn of_nothing() -> Self {
         Self {
-            katalog: KatalogRef {
-                namespace: String::new(),
-                name: String::new(),
-            },
+            katalog: KatalogRef::new(String::new(), String::new()),
             source: None,
             name: String::new(),
             resource: ResourceType {

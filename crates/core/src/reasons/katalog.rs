@@ -24,6 +24,9 @@ super::reasons! {
         Releasing, Waiting, OnChange,
             "Kinds that are no longer declared are released.",
             "";
+        Suspended, Waiting, OnChange,
+            "`spec.suspend` or the annotation `orkestra.orkspace.io/suspend` stops the operators; custom resources can be deleted.",
+            "Remove it to resume.";
         Terminating, Waiting, OnChange,
             "The Katalog is being deleted.",
             "";
@@ -60,6 +63,18 @@ super::reasons! {
         LeftBehind, Fine, OnChange,
             "A Katalog was deleted by its annotation `orkestra.orkspace.io/release`, and a kind could not be released.",
             "`ork release -k FILE` removes the finalizers and labels.";
+        Fetching, Waiting, OnChange,
+            "Sources are fetched for the first time.",
+            "";
+        PendingApproval, Waiting, OnChange,
+            "The new revision of a source needs additional permissions; its earlier revision runs.",
+            "Review the permissions, grant them, and add the digest that the message names to `spec.approve`.";
+        SourceFailed, Transient, Backoff,
+            "A source cannot be fetched; what ran before runs on.",
+            "Check what the message names.";
+        NotLocked, Permanent, OnChange,
+            "A source has another digest than `spec.locked`, or none is locked and `spec.lock` is `required`.",
+            "Add the digest that the message names to `spec.locked`, if it is the expected one.";
         InvalidRevision, Permanent, OnChange,
             "The new revision has errors; the last good one stays in charge.",
             "Correct the Katalog as the message says.";

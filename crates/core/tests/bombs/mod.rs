@@ -273,10 +273,7 @@ fn read(text: &str) -> End {
 
 fn compile(text: &str) -> Result<plan::Plan, String> {
     let (documents, _) = read_stream("bomb.yaml", text).map_err(|problems| problems.to_string())?;
-    let katalog = KatalogRef {
-        namespace: "default".into(),
-        name: "bombs".into(),
-    };
+    let katalog = KatalogRef::new("default".into(), "bombs".into());
     let spec = &documents.katalogs[0].spec;
     let compiled = plan::compile(&katalog, spec, &Schemas::default(), &Library::default());
     let (plan, _) = compiled.map_err(|mut problems| {

@@ -164,10 +164,7 @@ pub(crate) fn plan(input: &[u8]) {
         return;
     };
     for document in documents.katalogs {
-        let katalog = KatalogRef {
-            namespace: "default".into(),
-            name: document.name.clone(),
-        };
+        let katalog = KatalogRef::new("default".into(), document.name.clone());
         let compile = || {
             plan::compile(
                 &katalog,

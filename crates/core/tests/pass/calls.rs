@@ -259,10 +259,7 @@ onReconcile:
     let (cycle, asked) = secret(json!({ "token": "cGxhbnRlZAo=" }));
     assert_eq!((cycle.failures, asked[0].token.len()), (vec![], 1));
     let rights = rbac::rules(&Plan {
-        katalog: KatalogRef {
-            namespace: "default".into(),
-            name: "waters".into(),
-        },
+        katalog: KatalogRef::new("default".into(), "waters".into()),
         operators: vec![plan],
         stopped: Vec::new(),
         deletion_policy: orkestra_core::api::DeletionPolicy::default(),

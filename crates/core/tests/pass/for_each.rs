@@ -202,10 +202,7 @@ spec:
             - {declared}"
     );
     let (documents, _) = read_stream("katalog.yaml", &text).unwrap();
-    let katalog = KatalogRef {
-        namespace: "default".into(),
-        name: "waters".into(),
-    };
+    let katalog = KatalogRef::new("default".into(), "waters".into());
     let spec = &documents.katalogs[0].spec;
     match plan::compile(&katalog, spec, &Schemas::default(), &Library::default()) {
         Ok((_, warnings)) => Diagnostics(warnings).to_string(),

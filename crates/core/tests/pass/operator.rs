@@ -27,10 +27,7 @@ pub(crate) const MANAGER: &str = "orkestra/ponds.water.example";
 pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
     let (documents, _) =
         read_stream("katalog.yaml", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let katalog = KatalogRef {
-        namespace: "default".into(),
-        name: documents.katalogs[0].name.clone(),
-    };
+    let katalog = KatalogRef::new("default".into(), documents.katalogs[0].name.clone());
     let spec = &documents.katalogs[0].spec;
     let mut library = Library::default();
     for _ in 0..=documents.motifs.len() {

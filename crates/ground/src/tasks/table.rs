@@ -76,9 +76,10 @@ tasks! {
     OperatorStop, "operator-stop", Finish, false, "Waits until an operator has stopped, so that its kind can be used again.";
     OperatorRestart, "operator-restart", Restart, false, "Restarts a failed operator after its backoff.";
     // of Katalogs
-    Feed, "feed", Restart, true, "Watches Katalogs.";
+    Feed, "feed", Restart, true, "Watches Katalogs and Komposers.";
     Motifs, "motifs", Restart, true, "Watches Motifs.";
-    Katalog, "katalog", Restart, false, "Handles one Katalog: compiles and checks it, stores revisions, reports status.";
+    Katalog, "katalog", Restart, false, "Handles one Katalog or Komposer: compiles and checks it, stores revisions, reports status.";
+    Sources, "sources", Restart, false, "Fetches the sources of one Komposer, and follows its ConfigMaps and Katalogs.";
     Release, "release", Finish, false, "Releases a kind that a Katalog no longer declares. A failed release is retried.";
     Duty, "duty", Restart, true, "Starts and stops operators as this process gains and loses leadership.";
     Claims, "claims", Restart, true, "Claims kinds for this installation and renews its lease; after a restart, it lists the claims again.";

@@ -18,10 +18,7 @@ fn pond() -> GroupKind {
 
 fn claimant(name: &str) -> Claimant {
     Claimant {
-        katalog: KatalogRef {
-            namespace: "shop".to_owned(),
-            name: name.to_owned(),
-        },
+        katalog: KatalogRef::new("shop".to_owned(), name.to_owned()),
         uid: format!("uid of {name}"),
     }
 }

@@ -17,8 +17,6 @@ pub(crate) struct SpecLater {
     notification: Option<Notification>,
     /// The REST surface and other clusters.
     gateway: Option<serde_json::Value>,
-    /// `true` stops all operators. Default `false`.
-    suspend: Option<bool>,
     /// Whether others may read the resources through `cross`.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "each entry of `spec.crds` has its own `crossAccess`"))]
     cross_access: Option<bool>,

@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 
 use super::{
     CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, claims, election,
-    install, permissions,
+    install, permissions, sources,
 };
-use crate::{api::names, plan::Plan};
+use crate::{
+    api::names,
+    plan::{KatalogRef, Plan},
+};
 
 /// Returns manifests for the runtime and for `plans`, to apply in order: Namespaces, `ServiceAccount`, the Roles for leader
 /// election and for claims, then for the install role and for each Katalog a `ClusterRole`, and a `Role` for each namespace
@@ -34,6 +37,20 @@ pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value>
     manifests
 }
 
+/// Returns the Role for the objects that the sources of a Komposer name, with its binding; nothing if they name none.
+pub fn source_manifests(
+    komposer: &KatalogRef,
+    config_maps: &BTreeSet<String>,
+    secrets: &BTreeSet<String>,
+) -> Vec<Value> {
+    let rules = sources(config_maps, secrets);
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let name = format!("{}:sources", reference_name(komposer));
+    grant(Some(&komposer.namespace), &name, &rules).into()
+}
+
 /// Returns the roles with that name, if they have rules, and their bindings.
 fn grants(name: &str, permissions: &Permissions) -> Vec<Value> {
     let mut manifests = Vec::new();
@@ -46,8 +63,8 @@ fn grants(name: &str, permissions: &Permissions) -> Vec<Value> {
     manifests
 }
 
-/// Returns cluster roles for users, without bindings and without aggregation to built-in roles: one to write Katalogs and
-/// Motifs, and one to read them. Both kinds are in each role, since a Motif is a part of each Katalog that imports it.
+/// Returns cluster roles for users, without bindings and without aggregation to built-in roles: one to write Katalogs, Komposers and
+/// Motifs, and one to read them. All kinds are in each role, since a Motif is a part of each Katalog that imports it.
 pub fn roles_for_people() -> Vec<Value> {
     let role = |name: &str, verbs: &[&str], description: &str| {
         json!({
@@ -59,7 +76,7 @@ pub fn roles_for_people() -> Vec<Value> {
             },
             "rules": [{
                 "apiGroups": [names::GROUP],
-                "resources": ["katalogs", "motifs"],
+                "resources": ["katalogs", "komposers", "motifs"],
                 "verbs": verbs,
             }],
         })
@@ -70,23 +87,25 @@ pub fn roles_for_people() -> Vec<Value> {
             &[
                 "create", "delete", "get", "list", "patch", "update", "watch",
             ],
-            "Grants the power of Orkestra itself: authors of Katalogs, and of Motifs that Katalogs import, decide what \
+            "Grants the power of Orkestra itself: authors of Katalogs, Komposers and Motifs that they import decide what \
              operators do with Orkestra's permissions. Bind it to administrators only.",
         ),
         role(
             "viewer",
             &["get", "list", "watch"],
-            "Permits reading Katalogs and Motifs.",
+            "Permits reading Katalogs, Komposers and Motifs.",
         ),
     ]
 }
 
-/// Returns the name of the roles with a Katalog's permissions: `orkestra:<namespace>:<name>`.
+/// Returns the name of the roles with a Katalog's permissions: `orkestra:<namespace>:<name>`; of a Komposer
+/// `orkestra:komposer:<namespace>:<name>`.
 pub fn role_name(plan: &Plan) -> String {
-    format!(
-        "{SERVICE_ACCOUNT}:{}:{}",
-        plan.katalog.namespace, plan.katalog.name
-    )
+    reference_name(&plan.katalog)
+}
+
+fn reference_name(of: &KatalogRef) -> String {
+    format!("{SERVICE_ACCOUNT}:{}", of.to_string().replace('/', ":"))
 }
 
 /// Returns a role with that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.

@@ -1,0 +1,236 @@
+//! The sources of a Komposer, fetched off the path of its reconciliation.
+//!
+//! ```text
+//!  Komposer ── requests ──► Sources (a task) ── due ──► Fetch: HTTPS, registry, Git, chart (with a Secret by name)
+//!      ▲                        │    ├─ watch ──► ConfigMaps by name
+//!      │                        │    └─ known ──► suspended Katalogs of its namespace
+//!      └── artifacts, problems ◄┘
+//! ```
+//!
+//! Each source has its own interval and its own backoff. A source that fails keeps its last artifact.
+
+pub(crate) mod approval;
+mod following;
+pub(crate) mod katalogs;
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use futures::future::BoxFuture;
+use orkestra_core::{
+    api::SourceStatus,
+    compose::{Artifact, Artifacts, Request, RequestKind, Verified},
+    plan::KatalogRef,
+    reasons::KatalogReason,
+};
+use orkestra_ground::tasks::{self, Ends, Task};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::following::Following;
+use super::katalog::Shared;
+
+/// Fetches sources from outside of the cluster.
+pub trait Fetch: Send + Sync + fmt::Debug {
+    /// Fetches one source with the Secrets that it names.
+    fn fetch<'a>(
+        &'a self,
+        request: &'a Request,
+        secrets: &'a Secrets,
+    ) -> BoxFuture<'a, Result<Arc<Artifact>, FetchError>>;
+}
+
+/// The Secrets that a source names.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    /// That of `auth`.
+    pub auth: Option<Secret>,
+    /// That of `verify`.
+    pub verify: Option<Secret>,
+}
+
+/// A Secret of the cluster. Its data is never displayed.
+#[derive(Clone)]
+pub struct Secret {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub type_: String,
+    /// Its data, decoded.
+    pub data: BTreeMap<String, Vec<u8>>,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({})", self.name)
+    }
+}
+
+/// Why a source could not be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FetchError {
+    /// The reason, without secrets.
+    pub message: String,
+    /// Whether only a change of the source or of the flags of the runtime helps.
+    pub permanent: bool,
+}
+
+/// Fetches nothing: the fetcher of a runtime that permits no host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFetch;
+
+impl Fetch for NoFetch {
+    fn fetch<'a>(
+        &'a self,
+        _: &'a Request,
+        _: &'a Secrets,
+    ) -> BoxFuture<'a, Result<Arc<Artifact>, FetchError>> {
+        let refused = FetchError {
+            message: "sources outside of the cluster are not permitted: the runtime has no `--source-allow`"
+                .to_owned(),
+            permanent: true,
+        };
+        Box::pin(std::future::ready(Err(refused)))
+    }
+}
+
+/// What is known about one source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Known {
+    /// The newest artifact.
+    pub(crate) artifact: Option<Arc<Artifact>>,
+    /// Why the last fetch failed; none if it succeeded.
+    pub(crate) problem: Option<FetchError>,
+}
+
+/// What is known about the sources, by the identity of their requests.
+pub(crate) type KnownSources = Arc<BTreeMap<String, Known>>;
+
+/// The sources of one Komposer. Dropping it ends its task.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    wanted: watch::Sender<Arc<Wanted>>,
+    known: watch::Receiver<KnownSources>,
+    _stop: DropGuard,
+}
+
+/// The wanted sources.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Wanted {
+    requests: Vec<Request>,
+    /// A change of it fetches all sources at once.
+    requested: Option<String>,
+}
+
+impl Sources {
+    /// Starts the task of a Komposer.
+    pub(crate) fn start(shared: &Arc<Shared>, of: &KatalogRef) -> Self {
+        let stop = CancellationToken::new();
+        let (wanted, wants) = watch::channel(Arc::default());
+        let (sender, known) = watch::channel(KnownSources::default());
+        let following = Following::new(Arc::clone(shared), of.clone(), wants, sender);
+        let named = tasks::named(Task::Sources, of);
+        drop(named.keep(
+            Ends::with(&stop),
+            (following, stop.clone()),
+            |(following, stop)| {
+                Box::pin(async move {
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = following.run() => {}
+                    }
+                })
+            },
+        ));
+        Self {
+            wanted,
+            known,
+            _stop: stop.drop_guard(),
+        }
+    }
+
+    /// Sets the wanted sources; others are forgotten. A change of `requested` fetches all of them at once.
+    pub(crate) fn want(&self, requests: Vec<Request>, requested: Option<String>) {
+        let wanted = Wanted {
+            requests,
+            requested,
+        };
+        self.wanted.send_if_modified(|before| {
+            let differs = **before != wanted;
+            if differs {
+                *before = Arc::new(wanted);
+            }
+            differs
+        });
+    }
+
+    /// Returns what is known now.
+    pub(crate) fn known(&self) -> KnownSources {
+        Arc::clone(&self.known.borrow())
+    }
+
+    /// Returns when more is known than at the last return.
+    pub(crate) async fn changed(&mut self) {
+        if self.known.changed().await.is_err() {
+            // The task ends with the process only.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The sources of a composition as its status reports them.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) rows: Vec<SourceStatus>,
+    /// The most severe problem.
+    pub(crate) problem: Option<(KatalogReason, String)>,
+}
+
+/// Describes sources: `requests` in their order, the artifacts that run, what is known, and revisions that wait for approval.
+pub(crate) fn tell(
+    requests: &[Request],
+    running: &Artifacts,
+    known: &BTreeMap<String, Known>,
+    unapproved: &[approval::Unapproved],
+) -> Told {
+    let mut told = Told::default();
+    for request in requests {
+        let id = &request.id;
+        let artifact = running.get(id);
+        let mut row = SourceStatus {
+            source: id.clone(),
+            ..SourceStatus::default()
+        };
+        if let Some(artifact) = artifact {
+            row.url.clone_from(&artifact.url);
+            row.revision.clone_from(&artifact.revision);
+            row.digest.clone_from(&artifact.digest);
+            row.verified = match &artifact.verified {
+                Verified::By(who) => Some(who.clone()),
+                Verified::NotRequired | Verified::Warned(_) => None,
+            };
+            if let Verified::Warned(why) = &artifact.verified {
+                row.message.clone_from(why);
+            }
+        }
+        if let Some(waiting) = unapproved.iter().find(|one| one.source == *id) {
+            row.message = waiting.to_string();
+            told.problem = Some((KatalogReason::PendingApproval, waiting.to_string()));
+        }
+        if let Some(problem) = known.get(id).and_then(|known| known.problem.as_ref()) {
+            row.message.clone_from(&problem.message);
+            let message = format!("source {id} cannot be fetched: {problem}");
+            told.problem = Some((KatalogReason::SourceFailed, message));
+        }
+        told.rows.push(row);
+    }
+    told
+}
+
+/// True if a source is of the cluster itself.
+pub(crate) fn is_in_cluster(kind: &RequestKind) -> bool {
+    matches!(
+        kind,
+        RequestKind::ConfigMap { .. } | RequestKind::Katalogs { .. }
+    )
+}

@@ -1,0 +1,272 @@
+//! Komposers of the cluster.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
+use crate::waters;
+
+fn komposers(scenario: &Scenario) -> Objects {
+    let path = format!(
+        "/apis/orkestra.orkspace.io/v1/namespaces/{}/komposers",
+        scenario.namespace
+    );
+    Objects::at(&scenario.client, &path)
+}
+
+/// Waits until the Komposer's current generation is judged and its condition `Ready` has that status and reason, with a message
+/// that contains all of `parts`.
+async fn is(
+    scenario: &Scenario,
+    name: &str,
+    (status, reason): (&str, &str),
+    parts: &[&str],
+) -> Result<Value> {
+    let what = format!("is Ready={status} for {reason}, with {parts:?}");
+    komposers(scenario)
+        .until(name, &what, LIMIT, |komposer| {
+            let current =
+                komposer["status"]["observedGeneration"] == komposer["metadata"]["generation"];
+            let is_meant = |ready: &Value| {
+                let message = ready["message"].as_str().unwrap_or_default();
+                ready["status"] == status
+                    && ready["reason"] == reason
+                    && parts.iter().all(|part| message.contains(part))
+            };
+            current && condition(komposer, "Ready").is_some_and(is_meant)
+        })
+        .await
+}
+
+/// A `ConfigMap` that holds a Katalog.
+fn holder(scenario: &Scenario, katalog: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "ponds" },
+        "data": { "katalog.yaml": scenario.text(katalog), "notes.txt": "not a source" },
+    })
+}
+
+async fn hold(scenario: &Scenario, katalog: &str) -> Result<()> {
+    let data = holder(scenario, katalog)["data"].clone();
+    scenario
+        .objects("configmaps")
+        .patch("ponds", &json!({ "data": data }))
+        .await?;
+    Ok(())
+}
+
+/// Waits until a child has a value.
+async fn child(scenario: &Scenario, name: &str, field: &str, value: &str) -> Result<()> {
+    let at = format!("/data/{field}");
+    let maps = scenario.objects("configmaps");
+    maps.until_equal(name, &at, json!(value), LIMIT).await?;
+    Ok(())
+}
+
+/// A scenario whose Komposer runs an operator of a `ConfigMap` and one of a suspended Katalog.
+async fn running(prefix: &str) -> Result<Scenario> {
+    let mut scenario = Scenario::new(prefix).await?;
+    let [ponds, lakes, komposer] =
+        ["ponds", "lakes", "waters"].map(|name| input(&format!("komposer/{name}.yaml")));
+    let (ponds, lakes, komposer) = (ponds?, lakes?, komposer?);
+    scenario.grant(&ponds).await?;
+    scenario.grant(&lakes).await?;
+    scenario.grant_confined(&komposer).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    let maps = scenario.objects("configmaps");
+    maps.create(&holder(&scenario, &ponds)).await?;
+    scenario.apply(&lakes)?;
+    scenario.apply(&komposer)?;
+    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+    Ok(scenario)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one_touches_no_other()
+-> Result<()> {
+    let mut scenario = running("komposer").await?;
+    let komposer = komposers(&scenario).fetch("waters").await?;
+    ensure!(komposer["status"]["ready"] == "2/2", "{komposer}");
+    let rows = komposer["status"]["sources"]
+        .as_array()
+        .context("no sources")?;
+    let ids: Vec<_> = rows.iter().map(|row| row["source"].clone()).collect();
+    ensure!(
+        ids == [json!("configmap/ponds"), json!("katalogs?for=waters")],
+        "{rows:?}"
+    );
+    ensure!(
+        rows.iter()
+            .all(|row| waters::text(row, "/digest").starts_with("sha256:")),
+        "{rows:?}"
+    );
+    // The source itself runs nothing, and claims nothing.
+    scenario.katalog_is("lakes", "False", "Suspended").await?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    waters::lake(&scenario, "south", &json!({})).await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    child(&scenario, "south-lake", "depth", "7").await?;
+    scenario.objects("ponds").until_ready("north").await?;
+    scenario.objects("lakes").until_ready("south").await?;
+    scenario
+        .until_settled(std::time::Duration::from_secs(2), LIMIT)
+        .await?;
+
+    // One source changes: only its operator does.
+    let ponds = input("komposer/ponds.yaml")?;
+    let mark = scenario.cluster.mark()?;
+    hold(&scenario, &ponds.replace("colour: green", "colour: blue")).await?;
+    child(&scenario, "north-pond", "colour", "blue").await?;
+    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+    scenario.until_logged().await?;
+    let requests = scenario.requests_since(mark)?;
+    let others = requests
+        .iter()
+        .filter(|one| one.resource == "lakes" || one.name == "south-lake");
+    ensure!(others.count() == 0, "{}", waters::lines(&requests));
+
+    // A broken version: the last good one runs on.
+    hold(&scenario, &ponds.replace("configMaps:", "configMapz:")).await?;
+    let parts = ["configmap/ponds/katalog.yaml:", "configMapz"];
+    is(&scenario, "waters", ("False", "InvalidRevision"), &parts).await?;
+    let maps = scenario.objects("configmaps");
+    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    child(&scenario, "north-pond", "colour", "blue").await?;
+
+    // The source is gone, and the controller restarts: what ran runs.
+    maps.delete("ponds").await?;
+    is(
+        &scenario,
+        "waters",
+        ("False", "SourceFailed"),
+        &["configmap/ponds", "there is no ConfigMap"],
+    )
+    .await?;
+    scenario.kill9()?;
+    scenario.start().await?;
+    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    child(&scenario, "north-pond", "colour", "blue").await?;
+    is(
+        &scenario,
+        "waters",
+        ("False", "SourceFailed"),
+        &["configmap/ponds"],
+    )
+    .await?;
+    maps.create(&holder(&scenario, &ponds)).await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+
+    // Its deletion lets everything go.
+    komposers(&scenario).delete("waters").await?;
+    komposers(&scenario).until_gone("waters", LIMIT).await?;
+    for (plural, name) in [("ponds", "north"), ("lakes", "south")] {
+        let object = scenario.objects(plural).fetch(name).await?;
+        ensure!(object["metadata"].get("finalizers").is_none(), "{object}");
+    }
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s15_a_source_that_needs_more_permissions_waits_for_approval_and_others_roll_on()
+-> Result<()> {
+    let scenario = running("approval").await?;
+    let ponds = input("komposer/ponds.yaml")?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    waters::lake(&scenario, "south", &json!({})).await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    let more = ponds.replace("colour: green", "colour: blue")
+        + "          serviceAccounts:\n            - name: \"{{ .metadata.name }}-pond\"\n";
+    hold(&scenario, &more).await?;
+    let parts = [
+        "configmap/ponds",
+        "serviceaccounts",
+        "sha256:",
+        "spec.approve",
+    ];
+    let waits = is(&scenario, "waters", ("False", "PendingApproval"), &parts).await?;
+    let rows = waits["status"]["sources"]
+        .as_array()
+        .context("no sources")?;
+    ensure!(
+        waters::text(&rows[0], "/message").contains("serviceaccounts"),
+        "{rows:?}"
+    );
+    // The other source rolls on meanwhile.
+    let lakes = input("komposer/lakes.yaml")?;
+    scenario.apply(&lakes.replace("depth: \"7\"", "depth: \"9\""))?;
+    child(&scenario, "south-lake", "depth", "9").await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    ensure!(
+        scenario
+            .objects("serviceaccounts")
+            .get("north-pond")
+            .await?
+            .is_none()
+    );
+
+    let mut scenario = scenario;
+    scenario.grant(&more).await?;
+    let message = condition(&waits, "Ready").map(|ready| ready["message"].clone());
+    let message = message.unwrap_or_default();
+    let message = message.as_str().unwrap_or_default();
+    let digest = message
+        .split_whitespace()
+        .find(|word| word.starts_with("sha256:"));
+    let digest = digest.context("no digest is named")?;
+    komposers(&scenario)
+        .patch("waters", &json!({ "spec": { "approve": [digest] } }))
+        .await?;
+    child(&scenario, "north-pond", "colour", "blue").await?;
+    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+    ensure!(
+        scenario
+            .objects("serviceaccounts")
+            .get("north-pond")
+            .await?
+            .is_some()
+    );
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_katalog_and_a_komposer_claim_kinds_as_two_katalogs_do_and_a_komposer_is_suspended_as_one()
+-> Result<()> {
+    let mut scenario = running("declared").await?;
+    let ponds = input("komposer/ponds.yaml")?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    // Of the same name as the Komposer: they are told apart by their kind.
+    let same = ponds
+        .replace("name: ponds\n", "name: waters\n")
+        .replace("green", "black");
+    scenario.apply(&same)?;
+    let katalog = scenario.katalog_is("waters", "False", "Conflict").await?;
+    let row = waters::row(&katalog, "pond").cloned().unwrap_or_default();
+    ensure!(waters::text(&row, "/message").contains("Komposer"), "{row}");
+
+    let suspend = |suspend: bool| json!({ "spec": { "suspend": suspend } });
+    komposers(&scenario).patch("waters", &suspend(true)).await?;
+    is(&scenario, "waters", ("False", "Suspended"), &[]).await?;
+    let maps = scenario.objects("configmaps");
+    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    waters::pond(&scenario, "east", &json!({})).await?;
+    scenario.objects("ponds").delete("east").await?;
+    scenario.objects("ponds").until_gone("east", LIMIT).await?;
+    ensure!(maps.fetch("north-pond").await?["data"]["colour"] == "red");
+    komposers(&scenario)
+        .patch("waters", &suspend(false))
+        .await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+
+    komposers(&scenario).delete("waters").await?;
+    komposers(&scenario).until_gone("waters", LIMIT).await?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    child(&scenario, "north-pond", "colour", "black").await?;
+    scenario.check_running()
+}

@@ -1,0 +1,99 @@
+//! Suspension: operators stop, and deletion still works (G24).
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::waters;
+
+const SUSPEND: &str = "orkestra.orkspace.io/suspend";
+
+/// Waits until the Katalog reports that it is suspended.
+async fn is_suspended(scenario: &Scenario) -> Result<Value> {
+    let katalog = scenario.katalog_is("ponds", "False", "Suspended").await?;
+    let suspended = condition(&katalog, "Suspended").unwrap_or_default();
+    ensure!(suspended["status"] == "True", "{katalog}");
+    for absent in ["Reconciling", "Stalled"] {
+        ensure!(condition(&katalog, absent).is_none(), "{katalog}");
+    }
+    scenario.operator_is("ponds", "pond", "Suspended").await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_restart()
+-> Result<()> {
+    let katalog = input("komposer/ponds.yaml")?;
+    let mut scenario = Scenario::with_katalog("suspend", &["kinds/crds.yaml"], &katalog).await?;
+    let (katalogs, maps) = (scenario.objects("katalogs"), scenario.objects("configmaps"));
+    let ponds = scenario.objects("ponds");
+    let colour = |name: &str, colour: &str| {
+        let maps = scenario.objects("configmaps");
+        let (name, colour) = (format!("{name}-pond"), json!(colour));
+        async move { maps.until_equal(&name, "/data/colour", colour, LIMIT).await }
+    };
+    for name in ["north", "south"] {
+        waters::pond(&scenario, name, &json!({})).await?;
+        colour(name, "green").await?;
+        ponds.until_ready(name).await?;
+    }
+    let revision = katalogs.fetch("ponds").await?["status"]["revision"].clone();
+    let pid = scenario.pid();
+
+    katalogs
+        .patch("ponds", &json!({ "spec": { "suspend": true } }))
+        .await?;
+    is_suspended(&scenario).await?;
+    let now = katalogs.fetch("ponds").await?["status"].clone();
+    ensure!(
+        now["revision"] == revision,
+        "suspension stores no revision: {now}"
+    );
+    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    waters::pond(&scenario, "east", &json!({})).await?;
+    // The deletion comes after the drift and the creation, and is processed; they are not.
+    ponds.delete("south").await?;
+    ponds.until_gone("south", LIMIT).await?;
+    ensure!(maps.fetch("north-pond").await?["data"]["colour"] == "red");
+    ensure!(maps.get("east-pond").await?.is_none());
+
+    katalogs
+        .patch("ponds", &json!({ "spec": { "suspend": false } }))
+        .await?;
+    scenario.katalog_is("ponds", "True", "Running").await?;
+    colour("north", "green").await?;
+    colour("east", "green").await?;
+    ensure!(scenario.pid() == pid, "it was restarted");
+
+    let annotated = |value: Value| json!({ "metadata": { "annotations": { SUSPEND: value } } });
+    katalogs.patch("ponds", &annotated(json!("true"))).await?;
+    is_suspended(&scenario).await?;
+    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    // A restart changes nothing.
+    scenario.kill9()?;
+    scenario.start().await?;
+    ponds.delete("east").await?;
+    ponds.until_gone("east", LIMIT).await?;
+    ensure!(maps.fetch("north-pond").await?["data"]["colour"] == "red");
+    is_suspended(&scenario).await?;
+    katalogs.patch("ponds", &annotated(Value::Null)).await?;
+    scenario.katalog_is("ponds", "True", "Running").await?;
+    colour("north", "green").await?;
+
+    // Its kinds stay claimed, and a suspended Katalog lets everything go when it is deleted.
+    katalogs
+        .patch("ponds", &json!({ "spec": { "suspend": true } }))
+        .await?;
+    is_suspended(&scenario).await?;
+    let other = katalog.replace("name: ponds", "name: others");
+    scenario.apply(&other)?;
+    scenario.katalog_is("others", "False", "Conflict").await?;
+    katalogs.delete("others").await?;
+    katalogs.until_gone("others", LIMIT).await?;
+    katalogs.delete("ponds").await?;
+    katalogs.until_gone("ponds", LIMIT).await?;
+    let north = ponds.fetch("north").await?;
+    ensure!(north["metadata"].get("finalizers").is_none(), "{north}");
+    scenario.check_running()
+}
