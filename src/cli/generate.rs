@@ -40,6 +40,18 @@ struct Rbac {
     /// namespaces [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: RbacFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum RbacFormat {
+    /// Manifests, for `kubectl apply --filename -`
+    #[default]
+    Manifests,
+    /// The permissions of the Katalogs alone, as values of the Helm chart and of `ork install`
+    Values,
 }
 
 pub(super) async fn execute(
@@ -50,7 +62,10 @@ pub(super) async fn execute(
     let plans = files::compile(&args.files.given()).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
-    Ok(output::print(&rbac_yaml(&plans, &namespaces)?)?)
+    Ok(output::print(&match args.output {
+        RbacFormat::Manifests => rbac_yaml(&plans, &namespaces)?,
+        RbacFormat::Values => rbac_values(&plans)?,
+    })?)
 }
 
 fn rbac_yaml(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> anyhow::Result<String> {
@@ -59,6 +74,21 @@ fn rbac_yaml(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> anyhow::Result
         manifests.extend(rbac::roles_for_people());
     }
     manifests.iter().map(output::to_yaml).collect()
+}
+
+/// The permissions of Katalogs as values of the chart.
+fn rbac_values(plans: &[&Plan]) -> anyhow::Result<String> {
+    let katalog = |plan: &&Plan| {
+        let permissions = rbac::permissions(plan);
+        serde_json::json!({
+            "namespace": plan.katalog.namespace,
+            "name": plan.katalog.name,
+            "rules": permissions.cluster,
+            "namespaceRules": permissions.namespaces,
+        })
+    };
+    let katalogs: Vec<_> = plans.iter().map(katalog).collect();
+    output::to_yaml(&serde_json::json!({ "katalogs": katalogs }))
 }
 
 #[cfg(test)]
@@ -89,15 +119,5 @@ mod tests {
             role.starts_with("orkestra-author") || role.starts_with("orkestra-viewer")
         };
         assert!(!manifests.iter().any(bound));
-    }
-
-    #[test]
-    fn the_committed_rights_are_current() {
-        let header = "# Generated: UPDATE=1 cargo test --lib cli. The permissions of `ork controller` without any Katalog;\n\
-                      # `ork generate rbac -k FILE` prints these and the permissions that a Katalog needs.\n";
-        crate::testing::assert_document(
-            "config/rbac.yaml",
-            &format!("{header}{}", rbac_yaml(&[], &BTreeSet::new()).unwrap()),
-        );
     }
 }
