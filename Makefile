@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane registry-tools registry-test cluster-up cluster-down demo binaries cargo
+.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane image image-push image-run release helm-install registry-tools registry-test cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,37 @@ bench: cargo control-plane ## what ork costs and how fast it is, beside the same
 # Small, in the tests' own profile: what it judges does not depend on speed.
 bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (2 minutes)
 	$(BUILT)/debug/bench create noop template change fleet --without-bare --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --settle 2
+
+# What a release is built of: this machine's target, named so that build scripts are not static; the commit, and no path of this machine.
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)
+STATIC := $(BUILT)/$(HOST)/release/ork
+RELEASE := ORK_COMMIT=$(COMMIT) $(BUILT)/debug/release
+DIST ?= dist
+
+# `--remap-path-prefix` hides where sources and crates are.
+static: cargo
+	ORK_COMMIT=$(COMMIT) RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/src --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+	  cargo build --release --locked --package orkestra --bin ork --target $(HOST)
+	cargo build --locked --package orkestra-release --bin release
+
+image: static ## build the image into dist/image and dist/image.tar, without a container runtime
+	rm -rf $(DIST)/image
+	@$(RELEASE) image --binary $(STATIC) --output $(DIST)/image
+
+image-push: ## push dist/image with SBOM and provenance (REF=registry.example/orkestra:0.1.0; KEY=cosign.key signs it)
+	@test -n "$(REF)" || { echo "make: REF is missing: make image-push REF=registry.example/orkestra:0.1.0"; exit 1; }
+	@$(RELEASE) push --binary $(STATIC) --layout $(DIST)/image $(if $(KEY),--key $(KEY)) $(REF)
+
+image-run: binaries control-plane image ## run the image as a container runtime does, and start its controller on a control plane
+	@hack/image-run $(DIST)/image $(TESTBED) $(ORK)
+
+release: static ## assemble a release in dist/
+	rm -rf $(DIST)
+	@$(RELEASE) dist --binary $(STATIC) --output $(DIST)
+
+helm-install: cargo control-plane ## the chart with the genuine helm (needs Go; builds helm once, 3 minutes)
+	HELM=$$(hack/helm/build) cargo test --test it --locked install::helm -- --ignored
 
 # One round of chaos takes as long as it is told and some minutes more, until everything has converged; its diary is printed.
 chaos: cargo control-plane ## everything goes wrong at once, under churn (TIME=600 seconds; SEED, else a random one)

@@ -24,6 +24,7 @@ pub mod events;
 pub mod external;
 pub mod files;
 pub mod init;
+pub mod install;
 mod junit;
 pub mod lead;
 pub mod meta;

@@ -49,8 +49,20 @@ struct Rbac {
     /// namespaces [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: RbacFormat,
     #[command(flatten)]
     sources: Sources,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum RbacFormat {
+    /// Manifests, for `kubectl apply --filename -`
+    #[default]
+    Manifests,
+    /// The permissions of the Katalogs alone, as values of the Helm chart and of `ork install`
+    Values,
 }
 
 pub(super) async fn execute(
@@ -71,6 +83,9 @@ pub(super) async fn execute(
     let plans = files::compile(&paths, &*fetch).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
+    if args.output == RbacFormat::Values {
+        return Ok(output::print(&rbac_values(&plans)?)?);
+    }
     let mut text = rbac_yaml(&plans, &namespaces, named.is_empty())?;
     for one in &named {
         for manifest in rbac::source_manifests(&one.reference, &one.config_maps, &one.secrets) {
@@ -153,6 +168,21 @@ fn rbac_yaml(
     manifests.iter().map(output::to_yaml).collect()
 }
 
+/// The permissions of Katalogs as values of the chart.
+fn rbac_values(plans: &[&Plan]) -> anyhow::Result<String> {
+    let katalog = |plan: &&Plan| {
+        let permissions = rbac::permissions(plan);
+        serde_json::json!({
+            "namespace": plan.katalog.namespace,
+            "name": plan.katalog.name,
+            "rules": permissions.cluster,
+            "namespaceRules": permissions.namespaces,
+        })
+    };
+    let katalogs: Vec<_> = plans.iter().map(katalog).collect();
+    output::to_yaml(&serde_json::json!({ "katalogs": katalogs }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,18 +211,5 @@ mod tests {
             role.starts_with("orkestra-author") || role.starts_with("orkestra-viewer")
         };
         assert!(!manifests.iter().any(bound));
-    }
-
-    #[test]
-    fn the_committed_rights_are_current() {
-        let header = "# Generated: UPDATE=1 cargo test --lib cli. The permissions of `ork controller` without any Katalog;\n\
-                      # `ork generate rbac -k FILE` prints these and the permissions that a Katalog needs.\n";
-        crate::testing::assert_document(
-            "config/rbac.yaml",
-            &format!(
-                "{header}{}",
-                rbac_yaml(&[], &BTreeSet::new(), true).unwrap()
-            ),
-        );
     }
 }

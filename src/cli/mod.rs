@@ -14,6 +14,7 @@ mod files;
 mod generate;
 mod init;
 mod lock;
+mod install;
 mod man;
 mod notes;
 mod options;
@@ -26,6 +27,7 @@ mod schema;
 mod serve;
 mod simulate;
 mod sources;
+mod uninstall;
 mod usage;
 mod validate;
 mod version;
@@ -73,6 +75,8 @@ enum Command {
     Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Push(registry::push::Args),
     Pull(registry::pull::Args),
     Inspect(registry::inspect::Args),
@@ -176,6 +180,8 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args).await,
+        Command::Install(args) => install::execute(args).await,
+        Command::Uninstall(args) => uninstall::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,
         Command::Pull(args) => registry::pull::execute(args).await,
         Command::Inspect(args) => registry::inspect::execute(args).await,
@@ -189,7 +195,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Crds(args) => crds::execute(args),
         Command::Completion(args) => completion::execute(&args),
         Command::Man(args) => man::execute(&args),
-        Command::Version(args) => version::execute(&args),
+        Command::Version(args) => version::execute(args).await,
     }
 }
 

@@ -38,6 +38,7 @@ mod gitops;
 mod guarantees;
 mod hostile;
 mod http;
+mod install;
 mod installations;
 mod kinds;
 mod komposer;

@@ -50,6 +50,8 @@ pub struct Wire {
     pages: Arc<Semaphore>,
     /// Whether the readable rest of a partly unreadable response is returned.
     in_part: bool,
+    /// Whether writes are checked and not stored.
+    dry_run: bool,
 }
 
 impl std::fmt::Debug for Wire {
@@ -125,6 +127,7 @@ impl Wire {
             flow: None,
             pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
             in_part: false,
+            dry_run: false,
         }
     }
 
@@ -141,6 +144,15 @@ impl Wire {
     pub fn in_part(&self) -> Self {
         Self {
             in_part: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same requests; the API server checks objects that are created or applied, and does not store them.
+    #[must_use]
+    pub fn dry_run(&self) -> Self {
+        Self {
+            dry_run: true,
             ..self.clone()
         }
     }
@@ -222,6 +234,7 @@ impl Wire {
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("fieldValidation", Some(STRICT));
+        query.add("dryRun", self.dry_run.then_some("All"));
         let path = query.onto(kind.collection_path(namespace));
         let answer = self
             .node(&asked, Method::POST, &path, Some((JSON, body)))
@@ -247,6 +260,7 @@ impl Wire {
         query.add("fieldManager", Some(manager));
         query.add("force", force.then_some("true"));
         query.add("fieldValidation", Some(STRICT));
+        query.add("dryRun", self.dry_run.then_some("All"));
         let path = query.onto(kind.object_path(key, None));
         let answer = self
             .node(&asked, Method::PATCH, &path, Some((APPLY_PATCH, body)))

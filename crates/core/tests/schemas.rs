@@ -36,8 +36,8 @@ fn plurals_and_scopes_are_those_of_the_table() {
 fn objects_that_a_server_takes_raise_no_alarm() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = vec![root.join("tests/inputs/schemas/manifests.yaml")];
-    files.push(root.join("../../config/rbac.yaml"));
-    files.push(root.join("../../config/deployment.yaml"));
+    files.push(root.join("../../config/base/rbac.yaml"));
+    files.push(root.join("../../config/base/deployment.yaml"));
     let mut seen = 0;
     for file in files {
         let stream = parse_stream("manifests.yaml", &fs::read_to_string(&file).unwrap());

@@ -149,8 +149,8 @@ async fn compile(
     let schemas = whole_schemas(&context.wire, &known(&context.crds, &kinds)).await;
     let compile = || compile_document(reference, document, &taken, &schemas);
     match catch_unwind(AssertUnwindSafe(compile)) {
-        Ok(Ok((plan, _, problems))) => Examined {
-            plans: vec![plan],
+        Ok(Ok((plan, problems))) => Examined {
+            plans: plan.into_iter().collect(),
             problems,
             panicked: false,
         },

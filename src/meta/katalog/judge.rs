@@ -10,7 +10,7 @@ use orkestra_core::{
     api::KatalogSpec,
     compose::{Artifacts, Merged, SourceRecord},
     diagnostics::{Code, Diagnostics, Severity},
-    document::{Source, read_what_can_be},
+    document::{KatalogDocument, Source, read_what_can_be},
     plan::{self, Declaring, GroupKind, KatalogRef, Plan, Schemas},
     reasons::KatalogReason,
     value,
@@ -72,7 +72,8 @@ fn document_hash(document: &Value, motifs: &Asked, artifacts: &Artifacts) -> Str
     value::hash(&value::Node::from(&data))
 }
 
-/// Reads and compiles a Katalog's document; returns the plan, the declaration and the warnings.
+/// Reads and compiles a Katalog's document; returns the plan and the warnings. There is no plan of a Katalog with `sources`
+/// before these are fetched.
 ///
 /// # Errors
 /// All problems, including warnings.
@@ -81,11 +82,15 @@ pub(super) fn compile_document(
     document: &Value,
     taken: &Taken,
     schemas: &Schemas,
-) -> Result<(Plan, KatalogSpec, Diagnostics), Diagnostics> {
+) -> Result<(Option<Plan>, Diagnostics), Diagnostics> {
     let (read, mut warnings) = read_document(document, taken, schemas)?;
+    let sources = read.spec.sources.as_ref();
+    if sources.is_some_and(|sources| !sources.is_empty()) {
+        return Ok((None, warnings));
+    }
     let (plan, found) = plan::compile(katalog, &read.spec, schemas, &taken.library)?;
     warnings.extend(found);
-    Ok((plan, read.spec, warnings))
+    Ok((Some(plan), warnings))
 }
 
 /// Reads a Katalog's document, with its warnings.

@@ -18,9 +18,11 @@ use serde_json::{Map, Value, json};
 use super::katalog::{Katalog, KatalogSpec};
 use super::komposer::{Komposer, KomposerSpec};
 use super::motif::{Motif, MotifSpec};
+use super::names;
 use super::shape::{PAIRS, RULES, Shape};
 use super::status::KatalogStatus;
 use crate::schema::{INT_OR_STRING, PRESERVE};
+use crate::value::{Node, hash};
 
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
@@ -41,7 +43,17 @@ pub fn crds() -> Vec<Value> {
     // No status subresource: it would drop the block `status` that authors write beside `spec`, and nothing of ours is
     // reported on a Motif.
     let motif = definition(&Motif::crd(), &motif, &motif_columns());
-    vec![katalog, motif, komposer]
+    [katalog, motif, komposer].map(stamped).into()
+}
+
+/// The definition with the version that wrote it and a hash of its content, by which installations are compared.
+fn stamped(mut definition: Value) -> Value {
+    let spec = Node::from(&definition["spec"]);
+    definition["metadata"]["annotations"] = json!({
+        names::ANNOTATION_SCHEMA: hash(&spec),
+        names::ANNOTATION_VERSION: env!("CARGO_PKG_VERSION"),
+    });
+    definition
 }
 
 /// The definitions as a YAML stream, to be applied as it is.
@@ -78,7 +90,7 @@ fn definition(derived: &CustomResourceDefinition, schema: &Value, columns: &Valu
                 "listKind": format!("{}List", names.kind),
             },
             "versions": [{
-                "name": super::names::VERSION,
+                "name": names::VERSION,
                 "served": true,
                 "storage": true,
                 "additionalPrinterColumns": columns,

@@ -79,6 +79,10 @@ pub const ANNOTATION_RELEASE: &str = "orkestra.orkspace.io/release";
 pub const ANNOTATION_KATALOG: &str = "orkestra.orkspace.io/katalog";
 /// Annotation on the Lease of a claim: uid of that Katalog.
 pub const ANNOTATION_KATALOG_UID: &str = "orkestra.orkspace.io/katalog-uid";
+/// Annotation on the CRDs of Orkestra's own kinds: the version of Orkestra that wrote them.
+pub const ANNOTATION_VERSION: &str = "orkestra.orkspace.io/version";
+/// Annotation on the CRDs of Orkestra's own kinds: hash of their `spec`.
+pub const ANNOTATION_SCHEMA: &str = "orkestra.orkspace.io/schema";
 
 /// Longest field manager that the API server takes, in bytes.
 const FIELD_MANAGER_BYTES: usize = 128;

@@ -1,0 +1,183 @@
+//! `ork install`
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use clap::ValueEnum;
+use orkestra_charts::{Capabilities, read_values};
+use orkestra_cluster::{
+    client::{self, Connection},
+    wire::Wire,
+};
+use orkestra_core::{api::duration, plan::rbac};
+
+use super::{
+    Failure,
+    options::{Cluster, parse_namespace},
+    output,
+};
+use crate::install::{self, Apply, Done, Error, Level, Manifests, Object, Request};
+
+/// The timeout of the first request to the cluster.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Install or upgrade Orkestra in a cluster
+///
+/// Applies the manifests of the Helm chart that is part of `ork`, with server-side apply: the CRDs, the permissions of the
+/// controller without any Katalog, and its Deployment. Before it writes, it checks your permissions, the CRDs of the cluster
+/// and other installations. Objects of an earlier `ork install` that are no longer part of it are deleted. `ork uninstall`
+/// removes the installation.
+///
+/// `ork install --dry-run=client` prints the manifests, for review, Git or `kubectl apply`; it needs no cluster.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// Namespace of the controller; created if it does not exist
+    #[arg(short, long, value_name = "NS", default_value = rbac::NAMESPACE, value_parser = parse_namespace)]
+    namespace: String,
+    /// Values file of the chart; may be repeated, and later files override earlier ones
+    #[arg(short = 'f', long = "values", value_name = "FILE")]
+    values: Vec<PathBuf>,
+    /// Value of the chart, such as `replicas=3` or `image.tag=1.2.0`; may be repeated. The value is read as YAML; `\.` is a dot in
+    /// a key
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Print the manifests without a cluster (`client`), or have the API server check each without storing it (`server`)
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t, default_missing_value = "client", num_args = 0..=1, require_equals = true)]
+    dry_run: Where,
+    /// Wait until the controller is available
+    #[arg(long)]
+    wait: bool,
+    /// Timeout of `--wait`
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
+    timeout: Duration,
+    /// Take over fields that other field managers own
+    #[arg(long)]
+    force_conflicts: bool,
+    /// Continue although a check of the cluster failed
+    #[arg(long)]
+    ignore_preflight: bool,
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Where {
+    /// Apply
+    #[default]
+    None,
+    /// Print the manifests
+    Client,
+    /// Check by the API server
+    Server,
+}
+
+/// An unreachable cluster has an exit code of its own.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        if error.is_unreachable() {
+            Self::Cluster(error.into())
+        } else {
+            Self::Input(error.into())
+        }
+    }
+}
+
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let mut request = request(&args)?;
+    if args.dry_run == Where::Client {
+        return Ok(output::print(&yaml(&install::render(&request)?)?)?);
+    }
+    let wire = connect(&args.cluster).await?;
+    request.capabilities = install::capabilities(&wire).await.map_err(|error| {
+        Failure::Cluster(anyhow!(error).context("cannot read the version of the API server"))
+    })?;
+    let manifests = install::render(&request)?;
+    check(&args, &wire, &manifests.objects).await?;
+    let is_dry = args.dry_run == Where::Server;
+    let applied = Apply {
+        objects: &manifests.objects,
+        namespace: &args.namespace,
+        force: args.force_conflicts,
+        dry_run: if is_dry {
+            install::DryRun::Server
+        } else {
+            install::DryRun::No
+        },
+    };
+    let mut lines = |object: &Object, done: Done| {
+        let dry = if is_dry { " (dry run)" } else { "" };
+        // A closed pipe does not interrupt an installation.
+        let _ = output::print(&format!("{object} {}{dry}\n", done.word()));
+    };
+    install::apply(&wire, &applied, &mut lines).await?;
+    if is_dry {
+        return Ok(());
+    }
+    if args.wait {
+        let waiting = install::wait(&wire, &manifests.objects, args.timeout);
+        output::progress("waiting for the controller", waiting).await?;
+    }
+    output::note(manifests.notes.trim_end());
+    Ok(())
+}
+
+/// Returns the values of the flags.
+fn request(args: &Args) -> anyhow::Result<Request> {
+    let mut request = Request {
+        namespace: args.namespace.clone(),
+        values: Vec::new(),
+        capabilities: Capabilities::default(),
+    };
+    for file in &args.values {
+        let shown = file.display();
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+        let values =
+            read_values(&text).with_context(|| format!("cannot use the values of {shown}"))?;
+        request.values.push(values);
+    }
+    for argument in &args.set {
+        request.set(argument).context("cannot use --set")?;
+    }
+    Ok(request)
+}
+
+/// Connects to the cluster.
+pub(super) async fn connect(cluster: &Cluster) -> Result<Wire, Failure> {
+    let connection: Connection = client::connect(&cluster.options()).await?;
+    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
+    Ok(Wire::new(connection.client))
+}
+
+/// Prints the findings of the checks. Errors stop the installation.
+async fn check(args: &Args, wire: &Wire, objects: &[Object]) -> Result<(), Failure> {
+    let now = jiff::Timestamp::now();
+    let checking = install::preflight(wire, objects, &args.namespace, now);
+    let findings = output::progress("checking the cluster", checking).await?;
+    let mut errors = 0;
+    for finding in &findings {
+        match finding.level {
+            Level::Warning => output::note(&format!("warning: {}", finding.message)),
+            Level::Error => {
+                errors += 1;
+                output::error(&anyhow!(finding.message.clone()));
+            }
+        }
+    }
+    if errors == 0 || args.ignore_preflight {
+        return Ok(());
+    }
+    let failed = output::count(errors, "check");
+    Err(anyhow!(
+        "{failed} failed, nothing was changed; `--ignore-preflight` continues all the same"
+    )
+    .into())
+}
+
+/// Returns the manifests as a YAML stream.
+fn yaml(manifests: &Manifests) -> anyhow::Result<String> {
+    let objects = manifests.objects.iter();
+    objects
+        .map(|object| output::to_yaml(&object.body.to_json()))
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! `ork uninstall`
+
+use std::time::Duration;
+
+use orkestra_core::{api::duration, plan::rbac};
+
+use super::{
+    Failure, install,
+    options::{Cluster, parse_namespace},
+    output,
+};
+use crate::install::{Object, Removal, remove};
+
+/// Remove an installation of `ork install`
+///
+/// Removes the controller and its permissions. The CRDs stay, and with them all Katalogs; the namespaces stay with everything
+/// in them. Katalogs must be deleted first: without a controller, nobody removes the finalizers of their custom resources.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// Namespace of the controller
+    #[arg(short, long, value_name = "NS", default_value = rbac::NAMESPACE, value_parser = parse_namespace)]
+    namespace: String,
+    /// Remove the CRDs too, and with them all Katalogs and Motifs
+    #[arg(long)]
+    crds: bool,
+    /// Remove the namespaces of the installation too, with everything in them
+    #[arg(long)]
+    namespaces: bool,
+    /// Continue although Katalogs exist: what they operate stays as it is, and its finalizers stay until a controller runs again or
+    /// `ork release` removes them
+    #[arg(long)]
+    ignore_katalogs: bool,
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Timeout for the removal of CRDs and namespaces
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::parse)]
+    timeout: Duration,
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let wire = install::connect(&args.cluster).await?;
+    let removal = Removal {
+        namespace: &args.namespace,
+        crds: args.crds,
+        namespaces: args.namespaces,
+        with_katalogs: args.ignore_katalogs,
+        within: args.timeout,
+    };
+    let dry = if args.dry_run { " (dry run)" } else { "" };
+    let mut lines = |object: &Object| {
+        // A closed pipe does not interrupt the removal.
+        let _ = output::print(&format!("{object} deleted{dry}\n"));
+    };
+    let remains = remove(&wire, &removal, args.dry_run, &mut lines).await?;
+    if !remains.kept.is_empty() {
+        output::note(&format!("kept: {}", remains.kept.join(", ")));
+    }
+    Ok(())
+}

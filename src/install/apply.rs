@@ -1,0 +1,352 @@
+//! Writes the objects of an installation, in order.
+
+use std::{collections::HashMap, fmt::Write as _, time::Duration};
+
+use orkestra_cluster::wire::{Deletion, Propagation, Served, Wire, WireError};
+use orkestra_core::{
+    plan::{GroupKind, ObjectKey},
+    value::{Key, Node},
+};
+use tokio::time::{Instant, sleep};
+
+use super::{Error, INVENTORY, Inventory, MANAGER, Object, objects::text};
+
+/// How often the state of an object is read while it is awaited.
+const POLL: Duration = Duration::from_millis(250);
+/// The time for the API server to serve new CRDs.
+const ESTABLISHED: Duration = Duration::from_secs(60);
+
+/// Whether anything is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DryRun {
+    /// Write.
+    No,
+    /// The API server checks every write and stores none.
+    Server,
+}
+
+/// What to apply.
+#[derive(Clone, Copy, Debug)]
+pub struct Apply<'a> {
+    /// The objects in order, with their inventory.
+    pub objects: &'a [Object],
+    /// The namespace of the installation.
+    pub namespace: &'a str,
+    /// Take fields over from other field managers.
+    pub force: bool,
+    /// Whether anything is written.
+    pub dry_run: DryRun,
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It did not exist before.
+    Created,
+    /// It was changed.
+    Configured,
+    /// It is as it was.
+    Unchanged,
+    /// It belonged to an earlier installation, and was deleted.
+    Pruned,
+    /// A dry run could not check it: its namespace or its kind does not exist yet.
+    Unchecked,
+}
+
+impl Done {
+    /// The word for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Configured => "configured",
+            Self::Unchanged => "unchanged",
+            Self::Pruned => "pruned",
+            Self::Unchecked => "not checked, its namespace or kind does not exist yet",
+        }
+    }
+}
+
+/// Applies the objects in order, deletes those of an earlier installation that are not among them, and reports each.
+///
+/// The inventory lists the objects of both installations before the first write, and those of this one after the last, so that an
+/// interrupted installation is completed by the next and loses no object.
+///
+/// # Errors
+/// The first failure; what was applied stays.
+pub async fn apply(
+    wire: &Wire,
+    wanted: &Apply<'_>,
+    report: &mut (dyn FnMut(&Object, Done) + Send),
+) -> Result<(), Error> {
+    let wire = match wanted.dry_run {
+        DryRun::No => wire.clone(),
+        DryRun::Server => wire.dry_run(),
+    };
+    let mut kinds = Kinds::new(&wire);
+    let before = read_inventory(&wire, wanted.namespace)
+        .await?
+        .unwrap_or_default();
+    let is_inventory =
+        |object: &Object| object.is("", "ConfigMap") && object.key.name.as_str() == INVENTORY;
+    let others: Vec<Object> = wanted
+        .objects
+        .iter()
+        .filter(|object| !is_inventory(object))
+        .cloned()
+        .collect();
+    let now = Inventory::of(&others);
+    let superfluous = before.without(&now);
+    for object in wanted.objects {
+        let widened;
+        let object = if is_inventory(object) {
+            widened = now.with(&superfluous).object(wanted.namespace);
+            &widened
+        } else {
+            object
+        };
+        let done = write(&mut kinds, object, wanted).await?;
+        report(object, done);
+    }
+    for object in superfluous
+        .objects()
+        .iter()
+        .rev()
+        .filter(|object| !object.is_kept())
+    {
+        kinds.delete(object).await?;
+        report(object, Done::Pruned);
+    }
+    if !superfluous.objects().is_empty() {
+        write(&mut kinds, &now.object(wanted.namespace), wanted).await?;
+    }
+    Ok(())
+}
+
+/// Applies an object. A CRD is awaited until its kind is served.
+async fn write(kinds: &mut Kinds<'_>, object: &Object, wanted: &Apply<'_>) -> Result<Done, Error> {
+    let is_dry = wanted.dry_run == DryRun::Server;
+    let kind = match kinds.of(object).await {
+        Err(Error::Request {
+            source: WireError::NotServed(_),
+            ..
+        }) if is_dry => return Ok(Done::Unchecked),
+        kind => kind?,
+    };
+    let wire = kinds.wire;
+    let before =
+        found(wire.get(&kind, &object.key).await).map_err(Error::request("read", object))?;
+    let answer = wire
+        .apply(&kind, &object.key, MANAGER, wanted.force, &object.body)
+        .await;
+    let after = match answer {
+        Err(WireError::NotFound(_)) if is_dry => return Ok(Done::Unchecked),
+        Err(WireError::Conflict { causes, .. }) if !causes.is_empty() => {
+            let mut fields = String::new();
+            for cause in &causes {
+                let comma = if fields.is_empty() { "" } else { ", " };
+                let manager = cause.manager().unwrap_or("another manager");
+                let _ = write!(fields, "{comma}{} ({manager})", cause.field);
+            }
+            return Err(Error::Conflict {
+                object: object.to_string(),
+                fields,
+            });
+        }
+        answer => answer.map_err(Error::request("apply", object))?,
+    };
+    if object.is_definition() && !is_dry {
+        established(wire, &kind, object).await?;
+    }
+    let version = |object: &Node| text(object, &["metadata", "resourceVersion"]).map(str::to_owned);
+    Ok(match before {
+        None => Done::Created,
+        Some(before) if version(&before) == version(&after) => Done::Unchanged,
+        Some(_) => Done::Configured,
+    })
+}
+
+/// Waits until the API server serves the kind of a CRD.
+async fn established(wire: &Wire, kind: &Served, object: &Object) -> Result<(), Error> {
+    until(
+        Instant::now() + ESTABLISHED,
+        format!("{object} was not established"),
+        async || {
+            let live = wire
+                .get(kind, &object.key)
+                .await
+                .map_err(Error::request("read", object))?;
+            Ok(condition(&live, "Established") == Some("True"))
+        },
+    )
+    .await
+}
+
+/// Waits until the Deployments among the objects are available with all their replicas updated.
+///
+/// # Errors
+/// [`Error::Late`] with the state of the Deployment; failures of requests.
+pub async fn wait(wire: &Wire, objects: &[Object], within: Duration) -> Result<(), Error> {
+    let deadline = Instant::now() + within;
+    let mut kinds = Kinds::new(wire);
+    for object in objects
+        .iter()
+        .filter(|object| object.is("apps", "Deployment"))
+    {
+        let kind = kinds.of(object).await?;
+        let late = format!("{object} did not become available");
+        until(deadline, late, async || {
+            let live = wire
+                .get(&kind, &object.key)
+                .await
+                .map_err(Error::request("read", object))?;
+            Ok(is_rolled_out(&live))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// True if all replicas of a Deployment are of its current generation, and available.
+fn is_rolled_out(live: &Node) -> bool {
+    let number = |path: [&str; 2]| {
+        let found = path.iter().try_fold(live, |node, field| node.get(field));
+        found.and_then(Node::as_i64).unwrap_or_default()
+    };
+    let wanted = number(["spec", "replicas"]);
+    number(["status", "observedGeneration"]) >= number(["metadata", "generation"])
+        && number(["status", "updatedReplicas"]) == wanted
+        && number(["status", "availableReplicas"]) >= wanted
+        && number(["status", "replicas"]) == wanted
+}
+
+/// Asks `is` until it is true or the deadline passes.
+pub(super) async fn until(
+    deadline: Instant,
+    late: String,
+    is: impl AsyncFn() -> Result<bool, Error>,
+) -> Result<(), Error> {
+    loop {
+        if is().await? {
+            return Ok(());
+        }
+        if Instant::now() + POLL > deadline {
+            return Err(Error::Late(late));
+        }
+        sleep(POLL).await;
+    }
+}
+
+/// Returns the status of a condition.
+pub(super) fn condition<'a>(object: &'a Node, type_: &str) -> Option<&'a str> {
+    let conditions = object.get("status")?.get("conditions")?.as_list()?;
+    let condition = conditions
+        .iter()
+        .find(|one| text(one, &["type"]) == Some(type_))?;
+    text(condition, &["status"])
+}
+
+/// Returns the inventory of an installation; `None` if there is none.
+pub(super) async fn read_inventory(
+    wire: &Wire,
+    namespace: &str,
+) -> Result<Option<Inventory>, Error> {
+    let object = Inventory::default().object(namespace);
+    let kind = Kinds::new(wire).of(&object).await?;
+    let live =
+        found(wire.get(&kind, &object.key).await).map_err(Error::request("read", &object))?;
+    Ok(live.as_ref().and_then(Inventory::read))
+}
+
+/// Turns a missing object into `None`.
+pub(super) fn found(answer: Result<Node, WireError>) -> Result<Option<Node>, WireError> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Kinds as the API server serves them, each looked up once.
+pub(super) struct Kinds<'w> {
+    wire: &'w Wire,
+    known: HashMap<(Key, Key, Key), Served>,
+}
+
+impl<'w> Kinds<'w> {
+    pub(super) fn new(wire: &'w Wire) -> Self {
+        Self {
+            wire,
+            known: HashMap::new(),
+        }
+    }
+
+    pub(super) async fn of(&mut self, object: &Object) -> Result<Served, Error> {
+        let about = (
+            object.group.clone(),
+            object.version.clone(),
+            object.kind.clone(),
+        );
+        if let Some(known) = self.known.get(&about) {
+            return Ok(known.clone());
+        }
+        let kind = GroupKind {
+            group: object.group.clone(),
+            kind: object.kind.clone(),
+        };
+        let built_in = if object.is_definition() {
+            Some(Served::crds())
+        } else {
+            Served::built_in(&kind, &object.version)
+        };
+        let served = match built_in {
+            Some(served) => Some(served),
+            None => {
+                let asked = self
+                    .wire
+                    .discover(&object.group, &object.version, &object.kind)
+                    .await;
+                asked.map_err(Error::request("look up the kind of", object))?
+            }
+        };
+        let served = served.ok_or_else(|| {
+            let what = format!("{} of {}/{}", object.kind, object.group, object.version);
+            Error::request("apply", object)(WireError::NotServed(what))
+        })?;
+        self.known.insert(about, served.clone());
+        Ok(served)
+    }
+
+    /// Deletes an object; a missing one is not an error.
+    pub(super) async fn delete(&mut self, object: &Object) -> Result<(), Error> {
+        let kind = match self.of(object).await {
+            Err(Error::Request {
+                source: WireError::NotServed(_),
+                ..
+            }) => return Ok(()),
+            kind => kind?,
+        };
+        let how = Deletion {
+            propagation: Propagation::Background,
+            uid: None,
+            resource_version: None,
+        };
+        let deleted = self.wire.delete(&kind, &object.key, &how).await;
+        match deleted {
+            Ok(_) | Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(()),
+            Err(error) => Err(Error::request("delete", object)(error)),
+        }
+    }
+
+    /// Returns an object; `None` if it does not exist.
+    pub(super) async fn get(&mut self, object: &Object) -> Result<Option<Node>, Error> {
+        let kind = match self.of(object).await {
+            Err(Error::Request {
+                source: WireError::NotServed(_),
+                ..
+            }) => return Ok(None),
+            kind => kind?,
+        };
+        let key: &ObjectKey = &object.key;
+        found(self.wire.get(&kind, key).await).map_err(Error::request("read", object))
+    }
+}

@@ -1,0 +1,259 @@
+//! What is checked before anything is written.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt as _, stream};
+use jiff::{SignedDuration, Timestamp};
+use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
+use orkestra_core::{
+    api::names,
+    plan::{GroupKind, ObjectKey, rbac},
+    value::Node,
+};
+use serde_json::json;
+
+use super::{
+    Error, MANAGER, Object,
+    apply::Kinds,
+    objects::{annotation, text},
+    skew::{self, Skew},
+};
+
+/// The verbs that an installation needs on every kind.
+const VERBS: [&str; 3] = ["get", "create", "patch"];
+/// Reviews that are requested at once.
+const AT_ONCE: usize = 8;
+/// The annotation of objects that helm installed.
+const HELM_RELEASE: &str = "meta.helm.sh/release-name";
+/// The age at which the Lease of an installation counts as abandoned.
+const ABANDONED: SignedDuration = SignedDuration::from_mins(5);
+
+/// Whether a finding stops the installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The installation would fail, or do damage.
+    Error,
+    /// Probably a mistake.
+    Warning,
+}
+
+/// A finding of the checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Whether it stops the installation.
+    pub level: Level,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+fn error(message: impl Into<String>) -> Finding {
+    Finding {
+        level: Level::Error,
+        message: message.into(),
+    }
+}
+
+fn warning(message: impl Into<String>) -> Finding {
+    Finding {
+        level: Level::Warning,
+        message: message.into(),
+    }
+}
+
+/// Checks permissions, CRDs and other installations; reads only.
+///
+/// # Errors
+/// The API server does not answer.
+pub async fn preflight(
+    wire: &Wire,
+    objects: &[Object],
+    namespace: &str,
+    now: Timestamp,
+) -> Result<Vec<Finding>, Error> {
+    let mut findings = missing_permissions(wire, objects).await?;
+    if !findings.is_empty() {
+        // Without them, the other checks may not be permitted either.
+        return Ok(findings);
+    }
+    if objects.iter().any(Object::is_definition) {
+        findings.extend(older_definitions(wire).await?);
+    }
+    findings.extend(other_owner(wire, objects).await?);
+    findings.extend(others(wire, namespace, now).await?);
+    Ok(findings)
+}
+
+/// The permissions that the user lacks: one finding for each kind.
+async fn missing_permissions(wire: &Wire, objects: &[Object]) -> Result<Vec<Finding>, Error> {
+    let mut kinds = Kinds::new(wire);
+    let mut asked = BTreeSet::new();
+    for object in objects {
+        let kind = match kinds.of(object).await {
+            // Applying it says more: its CRD may be among the objects.
+            Err(Error::Request {
+                source: WireError::NotServed(_),
+                ..
+            }) => continue,
+            kind => kind?,
+        };
+        asked.insert((kind.group, kind.plural, object.key.namespace.clone()));
+    }
+    let reviews = asked
+        .into_iter()
+        .flat_map(|about| VERBS.map(|verb| (verb, about.clone())));
+    let reviews: Vec<Result<Option<_>, Error>> = stream::iter(reviews)
+        .map(async |(verb, (group, plural, namespace))| {
+            let attributes = json!({ "verb": verb, "group": *group, "resource": *plural, "namespace": namespace.as_deref() });
+            let allowed = is_allowed(wire, &attributes).await?;
+            Ok((!allowed).then_some((verb, namespace, group, plural)))
+        })
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    let mut findings = Vec::new();
+    for review in reviews {
+        if let Some((verb, namespace, group, plural)) = review? {
+            let group = if group.is_empty() {
+                String::new()
+            } else {
+                format!(".{group}")
+            };
+            let place = namespace.map_or(String::new(), |namespace| {
+                format!(" in the namespace {namespace}")
+            });
+            findings.push(error(format!(
+                "missing permission: you may not {verb} {plural}{group}{place}"
+            )));
+        }
+    }
+    Ok(findings)
+}
+
+async fn is_allowed(wire: &Wire, attributes: &serde_json::Value) -> Result<bool, Error> {
+    let kind = Served {
+        group: "authorization.k8s.io".into(),
+        version: "v1".into(),
+        kind: "SelfSubjectAccessReview".into(),
+        plural: "selfsubjectaccessreviews".into(),
+        namespaced: false,
+    };
+    let body = json!({
+        "apiVersion": kind.api_version(), "kind": &*kind.kind, "spec": { "resourceAttributes": attributes },
+    });
+    let key = ObjectKey {
+        namespace: None,
+        name: "".into(),
+    };
+    let answer = wire.create(&kind, &key, MANAGER, &Node::from(&body)).await;
+    let answer = answer.map_err(Error::request("review", "your permissions"))?;
+    let allowed = answer
+        .get("status")
+        .and_then(|status| status.get("allowed"));
+    Ok(allowed.and_then(Node::as_bool).unwrap_or_default())
+}
+
+/// CRDs of the cluster that this version would change for the worse.
+async fn older_definitions(wire: &Wire) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    for (own, skew) in skew::skews(wire).await? {
+        if let Skew::Newer { .. } = skew {
+            let sentence = skew.sentence(&own.name);
+            findings.push(error(format!(
+                "{sentence}, and this is version {}: install that version or a newer one, or keep the CRDs with `--set crds.install=false`",
+                crate::VERSION
+            )));
+        }
+        let dropped = if skew == Skew::Missing {
+            Vec::new()
+        } else {
+            skew::dropped_versions(wire, &own).await?
+        };
+        if !dropped.is_empty() {
+            findings.push(error(format!(
+                "CRD {} stores objects in {}, which this version does not have: migrate them first",
+                own.name,
+                dropped.join(", ")
+            )));
+        }
+    }
+    Ok(findings)
+}
+
+/// Objects that helm installed.
+async fn other_owner(wire: &Wire, objects: &[Object]) -> Result<Option<Finding>, Error> {
+    let mut kinds = Kinds::new(wire);
+    for object in objects
+        .iter()
+        .filter(|object| object.is("apps", "Deployment"))
+    {
+        let live = kinds.get(object).await?;
+        let release = live
+            .as_ref()
+            .and_then(|live| annotation(live, HELM_RELEASE));
+        if let Some(release) = release {
+            return Ok(Some(error(format!(
+                "{object} belongs to the Helm release {release}: upgrade it with `helm upgrade`, or remove it with `helm uninstall` first"
+            ))));
+        }
+    }
+    Ok(None)
+}
+
+/// Other installations of Orkestra: by their Deployments, and by the Leases with which they claim kinds.
+async fn others(wire: &Wire, namespace: &str, now: Timestamp) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    let labels = format!(
+        "app.kubernetes.io/name={0},app.kubernetes.io/part-of={0}",
+        super::RELEASE
+    );
+    let everywhere = Scope {
+        selector: Some(labels),
+        ..Scope::default()
+    };
+    for deployment in list(wire, "apps/Deployment", &everywhere).await? {
+        let place = text(&deployment, &["metadata", "namespace"]).unwrap_or_default();
+        if place != namespace {
+            findings.push(warning(format!(
+                "another installation runs in the namespace {place}; a kind is operated by the installation that claims it first"
+            )));
+        }
+    }
+    let claims = Scope {
+        namespace: Some(rbac::CLAIMS_NAMESPACE.to_owned()),
+        ..Scope::default()
+    };
+    for lease in list(wire, "coordination.k8s.io/Lease", &claims).await? {
+        let holder = text(&lease, &["spec", "holderIdentity"]).unwrap_or_default();
+        let is_installation =
+            text(&lease, &["metadata", "name"]) == Some(&names::installation_lease(holder));
+        let renewed =
+            text(&lease, &["spec", "renewTime"]).and_then(|time| time.parse::<Timestamp>().ok());
+        let is_alive = renewed.is_some_and(|renewed| now.duration_since(renewed) < ABANDONED);
+        let is_own = holder.split('/').next() == Some(namespace);
+        if is_installation && is_alive && !is_own {
+            findings.push(warning(format!(
+                "the installation {holder:?} is running; a kind is operated by the installation that claims it first"
+            )));
+        }
+    }
+    Ok(findings)
+}
+
+/// Lists objects of a built-in kind, `group/Kind`; without the permission, none.
+async fn list(wire: &Wire, kind: &str, scope: &Scope) -> Result<Vec<Node>, Error> {
+    let (group, name) = kind.split_once('/').unwrap_or(("", kind));
+    let kind = GroupKind {
+        group: group.into(),
+        kind: name.into(),
+    };
+    let Some(served) = Served::built_in(&kind, "v1") else {
+        return Ok(Vec::new());
+    };
+    match wire.list_page(&served, scope, 0, None).await {
+        Ok(page) => Ok(page.items),
+        Err(WireError::Forbidden { .. } | WireError::NotFound(_) | WireError::NotServed(_)) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(Error::request("list", name)(error)),
+    }
+}

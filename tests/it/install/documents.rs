@@ -1,0 +1,105 @@
+//! The commands of `docs/install.md` and of the README's "Run Orkestra", in order.
+
+use std::{os::unix::fs::symlink, path::Path, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::EXAMPLE;
+use super::site::Site;
+
+/// The commands in the `sh` blocks of a text, a line each.
+fn commands(text: &str) -> Vec<&str> {
+    let blocks = text
+        .split("\n```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("\n```").next());
+    let lines = blocks.flat_map(str::lines).map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
+}
+
+/// A folder with an example and what the commands name by relative paths.
+fn folder() -> Result<tempfile::TempDir> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir()?;
+    for name in ["config", "charts", "crds"] {
+        symlink(root.join(name), folder.path().join(name))?;
+    }
+    for name in ["crd.yaml", "katalog.yaml", "website.yaml"] {
+        std::fs::copy(root.join(EXAMPLE).join(name), folder.path().join(name))?;
+    }
+    std::fs::write(folder.path().join("values.yaml"), "replicas: 2\n")?;
+    Ok(folder)
+}
+
+/// Runs a command as an administrator types it.
+fn run(site: &Site, folder: &Path, command: &str) -> Result<()> {
+    let ork = Path::new(env!("CARGO_BIN_EXE_ork"))
+        .parent()
+        .context("no folder")?;
+    let kubectl = site.cluster.assets().binary("kubectl")?;
+    let kubectl = kubectl.parent().context("no folder")?;
+    let path = format!(
+        "{}:{}:{}",
+        ork.display(),
+        kubectl.display(),
+        std::env::var("PATH")?
+    );
+    let output = Command::new("bash")
+        .args(["-o", "pipefail", "-c", command])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("KUBECONFIG", site.cluster.admin().kubeconfig_path())
+        .env("KUBECACHEDIR", site.cluster.folder().join("kubectl-cache"))
+        .output()?;
+    ensure!(output.status.success(), "`{command}` ended with {output:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_commands_of_the_page_install_upgrade_and_remove() -> Result<()> {
+    let mut site = Site::start()?;
+    let folder = folder()?;
+    let page = std::fs::read_to_string("docs/install.md")?;
+    let mut ran = 0;
+    for command in commands(&page) {
+        // From then on a controller is needed, and before the removal it is gone.
+        if command.starts_with("ork generate rbac -k") {
+            site.launch().await?;
+        }
+        if command.starts_with("ork uninstall --dry-run") {
+            site.stop()?;
+        }
+        run(&site, folder.path(), command)?;
+        ran += 1;
+    }
+    ensure!(ran > 12, "{ran} commands");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_readme_runs_orkestra_by_three_commands() -> Result<()> {
+    let mut site = Site::start()?;
+    let folder = folder()?;
+    let readme = std::fs::read_to_string("README.md")?;
+    let (_, section) = readme
+        .split_once("\n## Run Orkestra\n")
+        .context("no section")?;
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let commands = commands(section);
+    ensure!(commands.len() == 3, "{commands:?}");
+    for (number, command) in commands.iter().enumerate() {
+        run(&site, folder.path(), command)?;
+        if number == 0 {
+            site.launch().await?;
+            run(&site, folder.path(), "kubectl apply -f crd.yaml")?;
+        }
+    }
+    run(
+        &site,
+        folder.path(),
+        "kubectl wait --for=condition=Ready katalog/hello-website --timeout=60s",
+    )?;
+    site.stop()
+}

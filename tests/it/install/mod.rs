@@ -1,0 +1,246 @@
+//! Installation, upgrade and removal on control planes of the tests' own: Pods are scheduled and run on a fake node, and the
+//! controller runs beside, with the installed permissions of its service account.
+
+mod documents;
+mod helm;
+mod kustomize;
+mod site;
+mod upgrade;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use self::site::{NAMESPACE, Site, definitions};
+use crate::scenario::{LIMIT, is_ready};
+
+const EXAMPLE: &str = "examples/01-hello-website";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_removes_all()
+-> Result<()> {
+    let mut site = Site::start()?;
+    let checked = site.ork(&["install", "--dry-run=server"])?;
+    ensure!(
+        checked.contains("Deployment orkestra-system/orkestra not checked"),
+        "{checked}"
+    );
+    ensure!(
+        checked.contains("ClusterRole orkestra created (dry run)"),
+        "{checked}"
+    );
+    ensure!(
+        site.definition("katalogs").await?.is_none(),
+        "a dry run writes nothing"
+    );
+
+    // Available: the Pods were admitted to a namespace that enforces Pod Security `restricted`.
+    site.ork(&["install", "--wait", "--timeout", "2m"])?;
+    let namespace = site.cluster_objects("namespaces").fetch(NAMESPACE).await?;
+    assert_eq!(
+        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
+        "restricted"
+    );
+    let pods = site.objects("pods").list().await?;
+    assert_eq!(pods.len(), 2, "{pods:?}");
+
+    let again = site.ork(&["install"])?;
+    ensure!(
+        again.lines().all(|line| line.ends_with(" unchanged")),
+        "{again}"
+    );
+    // What is printed is what was applied.
+    let printed = site.ork(&["install", "--dry-run=client"])?;
+    let compare = [
+        "diff",
+        "--server-side",
+        "--force-conflicts",
+        "--field-manager=ork-install",
+        "-f",
+        "-",
+    ];
+    site.kubectl(&compare, Some(&printed))?;
+    let manifests = serde_saphyr::from_multiple::<Value>(&printed)?.len();
+    assert_eq!(again.lines().count(), manifests);
+    site.ork(&["version", "--cluster"])?;
+
+    site.grant(EXAMPLE)?;
+    site.launch().await?;
+    let website = format!("{EXAMPLE}/crd.yaml");
+    for file in [&website, &format!("{EXAMPLE}/katalog.yaml")] {
+        site.kubectl(&["apply", "-f", file], None)?;
+    }
+    site.kubectl(
+        &[
+            "wait",
+            "--for=condition=Ready",
+            "katalog/hello-website",
+            "--timeout=60s",
+        ],
+        None,
+    )?;
+    site.kubectl(&["apply", "-f", &format!("{EXAMPLE}/website.yaml")], None)?;
+    site.kubectl(
+        &[
+            "wait",
+            "--for=condition=Ready",
+            "website/hello",
+            "--timeout=60s",
+        ],
+        None,
+    )?;
+
+    let refused = site.refused(&["uninstall"])?;
+    ensure!(refused.contains("Katalogs exist (1)"), "{refused}");
+    for object in ["website/hello", "katalog/hello-website"] {
+        site.kubectl(&["delete", object, "--timeout=60s"], None)?;
+    }
+    site.stop()?;
+    let planned = site.ork(&["uninstall", "--dry-run"])?;
+    ensure!(
+        planned
+            .lines()
+            .all(|line| line.ends_with(" deleted (dry run)")),
+        "{planned}"
+    );
+    ensure!(
+        planned.lines().count() + 2 + definitions().len() == manifests,
+        "{planned}"
+    );
+    let removed = site.ork(&["uninstall"])?;
+    assert_eq!(removed.replace(" deleted", " deleted (dry run)"), planned);
+    site.objects("deployments")
+        .until_gone("orkestra", LIMIT)
+        .await?;
+    ensure!(
+        site.definition("katalogs").await?.is_some(),
+        "the CRDs stay"
+    );
+    let absent = site.refused(&["uninstall"])?;
+    ensure!(absent.contains("no installation"), "{absent}");
+
+    site.ork(&["install"])?;
+    site.ork(&["uninstall", "--crds", "--namespaces", "--timeout", "60s"])?;
+    ensure!(site.definition("katalogs").await?.is_none());
+    ensure!(
+        site.cluster_objects("namespaces")
+            .get(NAMESPACE)
+            .await?
+            .is_none()
+    );
+    let left = site.kubectl(
+        &[
+            "get",
+            "clusterroles,clusterrolebindings",
+            "-l",
+            "app.kubernetes.io/part-of=orkestra",
+            "-o",
+            "name",
+        ],
+        None,
+    )?;
+    ensure!(left.is_empty(), "{left}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part_are_deleted()
+-> Result<()> {
+    let site = Site::start()?;
+    let weak = site.cluster.identity("weak", &[])?;
+    let mark = site.cluster.mark()?;
+    let refused = site.refused_as(&weak, &["install"])?;
+    for missing in [
+        "create clusterroles.rbac.authorization.k8s.io",
+        "patch deployments.apps in the namespace orkestra-system",
+    ] {
+        ensure!(
+            refused.contains(&format!("you may not {missing}")),
+            "{missing}: {refused}"
+        );
+    }
+    let writes = site
+        .cluster
+        .audit_since(mark)?
+        .into_iter()
+        .filter(|event| event.user == "weak" && event.is_write());
+    let writes: Vec<_> = writes
+        .filter(|event| event.resource != "selfsubjectaccessreviews")
+        .collect();
+    ensure!(writes.is_empty(), "{writes:?}");
+
+    let values = site.file("values.yaml", "extraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: extra, namespace: orkestra-system}}]\n")?;
+    site.ork(&["install", "--values", &values, "--set", "replicas=3"])?;
+    let deployments = site.objects("deployments");
+    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 3);
+    let fewer = site.ork(&["install", "--set", "replicas=1"])?;
+    for line in [
+        "ConfigMap orkestra-system/extra pruned",
+        "PodDisruptionBudget orkestra-system/orkestra pruned",
+        "Deployment orkestra-system/orkestra configured",
+    ] {
+        ensure!(fewer.contains(line), "{line}: {fewer}");
+    }
+    ensure!(site.objects("configmaps").get("extra").await?.is_none());
+    let again = site.ork(&["install", "--set", "replicas=1"])?;
+    ensure!(
+        again.lines().all(|line| line.ends_with(" unchanged")),
+        "{again}"
+    );
+
+    // A field of somebody else's.
+    let scale = [
+        "scale",
+        "deployment/orkestra",
+        "--replicas=5",
+        "-n",
+        NAMESPACE,
+    ];
+    site.kubectl(&scale, None)?;
+    let conflict = site.refused(&["install", "--set", "replicas=1"])?;
+    ensure!(
+        conflict.contains("--force-conflicts") && conflict.contains("replicas"),
+        "{conflict}"
+    );
+    site.ork(&["install", "--set", "replicas=1", "--force-conflicts"])?;
+    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 1);
+
+    // A newer version was here.
+    let definitions = site.cluster_objects("customresourcedefinitions");
+    let newer = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/version": "99.0.0", "orkestra.orkspace.io/schema": "x" } } });
+    definitions
+        .patch("katalogs.orkestra.orkspace.io", &newer)
+        .await?;
+    let refused = site.refused(&["install", "--force-conflicts"])?;
+    ensure!(refused.contains("written by version 99.0.0"), "{refused}");
+    let skewed = site.refused(&["version", "--cluster"])?;
+    ensure!(
+        skewed.contains("katalogs.orkestra.orkspace.io is newer"),
+        "{skewed}"
+    );
+    site.ork(&["install", "--force-conflicts", "--ignore-preflight"])?;
+
+    let helm = json!({ "metadata": { "annotations": { "meta.helm.sh/release-name": "ops" } } });
+    deployments.patch("orkestra", &helm).await?;
+    let refused = site.refused(&["install"])?;
+    ensure!(
+        refused.contains("belongs to the Helm release ops"),
+        "{refused}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permissions_of_a_katalog_are_granted_as_values_of_the_chart_too() -> Result<()> {
+    let mut site = Site::start()?;
+    let katalog = format!("{EXAMPLE}/katalog.yaml");
+    let values = site.ork(&["generate", "rbac", "--output", "values", "-k", &katalog])?;
+    let file = site.file("katalogs.yaml", &values)?;
+    site.ork(&["install", "-f", &file])?;
+    site.launch().await?;
+    for name in ["crd.yaml", "katalog.yaml", "website.yaml"] {
+        site.kubectl(&["apply", "-f", &format!("{EXAMPLE}/{name}")], None)?;
+    }
+    let websites = site.objects_at("/apis/demo.orkestra.io/v1alpha1/namespaces/default/websites");
+    websites.until("hello", "is ready", LIMIT, is_ready).await?;
+    site.stop()
+}
