@@ -22,6 +22,7 @@ pub mod e2e;
 pub mod events;
 pub mod external;
 pub mod files;
+pub mod gitops;
 pub mod init;
 mod junit;
 pub mod lead;
@@ -32,6 +33,7 @@ pub mod render;
 pub mod runtime;
 pub mod server;
 pub mod simulate;
+pub mod support;
 pub mod telemetry;
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod run;
 mod schema;
 mod serve;
 mod simulate;
+mod support_bundle;
 mod usage;
 mod validate;
 mod version;
@@ -69,6 +70,7 @@ enum Command {
     Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
+    SupportBundle(support_bundle::Args),
     Push(registry::push::Args),
     Pull(registry::pull::Args),
     Inspect(registry::inspect::Args),
@@ -171,6 +173,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args).await,
+        Command::SupportBundle(args) => support_bundle::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,
         Command::Pull(args) => registry::pull::execute(args).await,
         Command::Inspect(args) => registry::inspect::execute(args).await,

@@ -202,7 +202,12 @@ fn with_names(
         depends_on: depends_on(entry),
         watched: watched::compile(at, entry, resource.as_ref()),
         targets: targets::compile(at, entry),
-        labels: watched::metadata(at, entry),
+        labels: [
+            watched::metadata(at, entry),
+            watched::apply_set(at, entry, &children),
+        ]
+        .concat()
+        .into(),
         cross_access: entry.cross_access.unwrap_or(true),
         pages: pages(entry, context.spec),
         finalizer,

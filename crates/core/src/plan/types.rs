@@ -190,6 +190,12 @@ impl OperatorPlan {
         }
     }
 
+    /// True if its custom resources are parents of ApplySets.
+    pub fn is_apply_set(&self) -> bool {
+        let mut keys = self.labels.iter().map(|(key, _)| key.key());
+        keys.any(|key| key == names::LABEL_APPLY_SET)
+    }
+
     /// Returns the field manager of this operator's writes.
     pub fn field_manager(&self) -> String {
         names::field_manager(

@@ -33,7 +33,11 @@ pub(super) fn labels(
             budget: &mut budget,
             frame,
         };
-        let text = renderer.text(leaf).map_err(Failure::from);
+        let text = if *key.key() == *names::LABEL_APPLY_SET {
+            Ok(apply_set(plan, cr))
+        } else {
+            renderer.text(leaf).map_err(Failure::from)
+        };
         let check = |text: &str| match key {
             MetadataKey::Label(_) => names::check_label_value(text),
             MetadataKey::Annotation(_) => Ok(()),
@@ -56,6 +60,13 @@ pub(super) fn labels(
         labels.extend(value.map(|value| (key.clone(), value)));
     }
     (labels, failures)
+}
+
+/// Returns the identifier of the ApplySet whose parent is the custom resource.
+pub(super) fn apply_set(plan: &OperatorPlan, cr: &CrRecord) -> String {
+    let (key, resource) = (&cr.id.key, &plan.resource);
+    let namespace = key.namespace.as_deref();
+    names::apply_set_id(&key.name, namespace, &resource.kind, &resource.group)
 }
 
 /// The labels and annotations of a plan that a custom resource has.
