@@ -95,7 +95,11 @@ pub(super) async fn execute(Args { what }: Args) -> Result<(), Failure> {
             } else {
                 Keys::Kinds
             };
-            output::to_yaml(&argocd::config_map(&borrowed(&plans), keys, &args.namespace))?
+            output::to_yaml(&argocd::config_map(
+                &borrowed(&plans),
+                keys,
+                &args.namespace,
+            ))?
         }
         What::Flux(args) => {
             let plans = files::compile(&args.files.given()).await?;

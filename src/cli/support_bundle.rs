@@ -63,13 +63,21 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     };
     let gathering = support::gather(&connection.client, &request);
     let bundle = output::progress("collecting", gathering).await;
-    let named = || PathBuf::from(format!("orkestra-support-{}.tar.gz", now.strftime("%Y%m%d-%H%M%S")));
+    let named = || {
+        PathBuf::from(format!(
+            "orkestra-support-{}.tar.gz",
+            now.strftime("%Y%m%d-%H%M%S")
+        ))
+    };
     let path = args.output.unwrap_or_else(named);
     support::write(&bundle, &path, now).map_err(anyhow::Error::new)?;
     for note in &bundle.notes {
         output::note(&format!("not included: {}: {}", note.what, note.why));
     }
     let files = output::count(bundle.files.len(), "file");
-    output::note(&format!("{} written, with {files}; read it before you share it", path.display()));
+    output::note(&format!(
+        "{} written, with {files}; read it before you share it",
+        path.display()
+    ));
     Ok(())
 }

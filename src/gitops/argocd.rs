@@ -45,7 +45,9 @@ pub fn config_map(plans: &[&Plan], keys: Keys, namespace: &str) -> Value {
 }
 
 fn of_kind(kind: &Kind) -> [(String, Value); 2] {
-    let Kind { group, kind: name, .. } = kind;
+    let Kind {
+        group, kind: name, ..
+    } = kind;
     let key = |what: &str| format!("resource.customizations.{what}.{group}_{name}");
     [
         (key("health"), HEALTH.into()),
@@ -60,39 +62,38 @@ fn of_groups(kinds: &[Kind]) -> (String, Value) {
         let managers = groups.entry(&kind.group).or_default();
         managers.extend(kind.managers.iter().map(String::as_str));
     }
-    let mut text = String::new();
-    for (group, managers) in groups {
+    let texts = groups.into_iter().map(|(group, managers)| {
         let mut managers: Vec<String> = managers.into_iter().map(str::to_owned).collect();
         managers.sort_unstable();
         managers.dedup();
-        text.push_str(&format!("\"{group}/*\":\n"));
-        text.push_str(&block("health.lua", HEALTH));
-        text.push_str(&block("ignoreDifferences", &ignored(&managers)));
-    }
+        let health = block("health.lua", HEALTH);
+        let ignored = block("ignoreDifferences", &ignored(&managers));
+        format!("\"{group}/*\":\n{health}{ignored}")
+    });
+    let text = texts.collect::<Vec<_>>().concat();
     ("resource.customizations".to_owned(), text.into())
 }
 
 /// A field with a text of several lines, indented by two.
 fn block(field: &str, text: &str) -> String {
-    let mut lines = format!("  {field}: |\n");
-    for line in text.lines() {
-        let indent = if line.is_empty() { "" } else { "    " };
-        lines.push_str(&format!("{indent}{line}\n"));
-    }
-    lines
+    let indented = text.lines().map(|line| match line {
+        "" => "\n".to_owned(),
+        line => format!("    {line}\n"),
+    });
+    let text = indented.collect::<Vec<_>>().concat();
+    format!("  {field}: |\n{text}")
 }
 
 /// What is not part of Git: the status, and the fields that the runtime owns (finalizers, labels and annotations of ours, and
 /// normalized values that nobody else holds).
 fn ignored(managers: &[String]) -> String {
-    let mut text = String::from("jsonPointers:\n- /status\n");
-    if !managers.is_empty() {
-        text.push_str("managedFieldsManagers:\n");
-        for manager in managers {
-            text.push_str(&format!("- {manager}\n"));
-        }
+    let pointers = "jsonPointers:\n- /status\n";
+    if managers.is_empty() {
+        return pointers.to_owned();
     }
-    text
+    let lines = managers.iter().map(|manager| format!("- {manager}\n"));
+    let managers = lines.collect::<Vec<_>>().concat();
+    format!("{pointers}managedFieldsManagers:\n{managers}")
 }
 
 #[cfg(test)]
@@ -153,7 +154,9 @@ spec:
 
     #[test]
     fn the_check_uses_only_what_argo_cd_opens() {
-        for library in ["string.", "math.", "io.", "os.", "debug.", "require", ":sub(", ":match("] {
+        for library in [
+            "string.", "math.", "io.", "os.", "debug.", "require", ":sub(", ":match(",
+        ] {
             assert!(!HEALTH.contains(library), "{library}");
         }
     }

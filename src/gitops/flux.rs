@@ -46,7 +46,8 @@ fn kustomization(name: &str, namespace: &str, checks: &[Value]) -> Value {
 /// The expressions for one kind. Flux compares `status.observedGeneration` before it evaluates them; a condition's own
 /// generation counts where the CRD does not keep the former.
 fn checks(kind: &Kind) -> Value {
-    let is = |name: &str| format!("{CONDITIONS}.exists(c, c.type == '{name}' && c.status == 'True')");
+    let is =
+        |name: &str| format!("{CONDITIONS}.exists(c, c.type == '{name}' && c.status == 'True')");
     let is_stale = format!(
         "{CONDITIONS}.exists(c, c.type == 'Ready' && c.?observedGeneration.orValue(metadata.generation) != metadata.generation)"
     );

@@ -104,7 +104,7 @@ spec:
       operatorBox: { onReconcile: { configMaps: [{}] } }
     map:
       apiTypes: { version: v1, kind: ConfigMap }
-      labelSelector: { matchLabels: { water: pond } }
+      labelSelector: { water: pond }
       operatorBox: { onReconcile: { secrets: [{}] } }
 ",
         );

@@ -25,7 +25,9 @@ pub fn dashboard() -> Value {
         }));
         y += 1;
         // Build information has no course to plot.
-        let plotted = metrics.iter().filter(|metric| metric.name != "orkestra_build_info");
+        let plotted = metrics
+            .iter()
+            .filter(|metric| metric.name != "orkestra_build_info");
         for (index, metric) in plotted.clone().enumerate() {
             let per_row = GRID / WIDTH;
             let (x, row) = (index % per_row * WIDTH, index / per_row * HEIGHT);

@@ -46,11 +46,17 @@ fn names(expression: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     for (open, close) in [('{', '}'), ('(', ')')] {
         for (at, _) in plain.match_indices(open) {
             let before = plain[..at].trim_end();
-            let is_list = ["by", "without", "on"].iter().any(|word| before.ends_with(word));
+            let is_list = ["by", "without", "on"]
+                .iter()
+                .any(|word| before.ends_with(word));
             let end = plain[at..].find(close).map_or(plain.len(), |end| at + end);
             let inner = &plain[at + 1..end];
             for part in inner.split(',').filter(|_| open == '{' || is_list) {
-                let name: String = part.trim().chars().take_while(|one| is_word(*one)).collect();
+                let name: String = part
+                    .trim()
+                    .chars()
+                    .take_while(|one| is_word(*one))
+                    .collect();
                 if !name.is_empty() {
                     labels.insert(name);
                 }
@@ -66,7 +72,12 @@ fn ensure_exist(expression: &str) {
     let mut allowed: BTreeSet<&str> = BTreeSet::new();
     for metric in &metrics {
         let of_metric = known.get(metric);
-        allowed.extend(of_metric.unwrap_or_else(|| panic!("{metric} in {expression}")).iter().copied());
+        allowed.extend(
+            of_metric
+                .unwrap_or_else(|| panic!("{metric} in {expression}"))
+                .iter()
+                .copied(),
+        );
     }
     for label in &labels {
         assert!(allowed.contains(&**label), "{label} in {expression}");
@@ -81,7 +92,9 @@ fn read(path: &str) -> String {
 fn alerts() -> Vec<(String, Value)> {
     let rules: Value = serde_saphyr::from_str(&read("config/monitoring/alerts.yaml")).unwrap();
     let groups = rules["groups"].as_array().unwrap();
-    let rules = groups.iter().flat_map(|group| group["rules"].as_array().unwrap());
+    let rules = groups
+        .iter()
+        .flat_map(|group| group["rules"].as_array().unwrap());
     rules
         .map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone()))
         .collect()
@@ -126,24 +139,45 @@ fn alerts_name_metrics_and_labels_that_exist_and_each_is_explained() {
             let text = rule["annotations"][annotation].as_str().unwrap();
             let (_, labels) = names(expression);
             for part in text.split("$labels.").skip(1) {
-                let label: String = part.chars().take_while(|one| one.is_ascii_lowercase()).collect();
-                assert!(labels.contains(&label), "{name}: {label} is aggregated away");
+                let label: String = part
+                    .chars()
+                    .take_while(|one| one.is_ascii_lowercase())
+                    .collect();
+                assert!(
+                    labels.contains(&label),
+                    "{name}: {label} is aggregated away"
+                );
             }
         }
         let anchor = name.to_lowercase();
         let link = rule["annotations"]["runbook_url"].as_str().unwrap();
-        assert!(link.ends_with(&format!("docs/operations.md#{anchor}")), "{link}");
-        assert!(page.contains(&format!("\n### {name}\n")), "docs/operations.md lacks {name}");
-        assert!(["critical", "warning", "info"].contains(&rule["labels"]["severity"].as_str().unwrap()), "{name}");
-        assert!(tests.contains(&format!("alertname: {name}\n")), "{name} has no unit test");
+        assert!(
+            link.ends_with(&format!("docs/operations.md#{anchor}")),
+            "{link}"
+        );
+        assert!(
+            page.contains(&format!("\n### {name}\n")),
+            "docs/operations.md lacks {name}"
+        );
+        assert!(
+            ["critical", "warning", "info"].contains(&rule["labels"]["severity"].as_str().unwrap()),
+            "{name}"
+        );
+        assert!(
+            tests.contains(&format!("alertname: {name}\n")),
+            "{name} has no unit test"
+        );
     }
-    let explained = page.lines().filter_map(|line| line.strip_prefix("### Orkestra"));
+    let explained = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("### Orkestra"));
     assert_eq!(explained.count(), alerts.len());
 }
 
 #[test]
 fn what_does_not_exist_is_noticed() {
-    let (metrics, labels) = names(r#"sum by (crd, no) (rate(orkestra_no_total{katalog=~"x,y=",kind="k"}[5m])) > 0"#);
+    let (metrics, labels) =
+        names(r#"sum by (crd, no) (rate(orkestra_no_total{katalog=~"x,y=",kind="k"}[5m])) > 0"#);
     assert_eq!(metrics, BTreeSet::from(["orkestra_no_total".to_owned()]));
     let expected = ["crd", "katalog", "kind", "no"].map(str::to_owned);
     assert_eq!(labels, BTreeSet::from(expected));

@@ -34,7 +34,10 @@ pub fn write(bundle: &Bundle, path: &Path, now: jiff::Timestamp) -> Result<(), E
 
 fn pack(bundle: &Bundle, path: &Path, now: jiff::Timestamp) -> std::io::Result<Vec<u8>> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let folder = name.trim_end_matches(".gz").trim_end_matches(".tgz").trim_end_matches(".tar");
+    let folder = name
+        .trim_end_matches(".gz")
+        .trim_end_matches(".tgz")
+        .trim_end_matches(".tar");
     let summary = serde_json::to_string_pretty(&bundle.summary(now))? + "\n";
     let summary = File {
         path: "summary.json".to_owned(),

@@ -62,8 +62,14 @@ struct Kind<'k> {
 
 impl Gatherer<'_> {
     async fn versions(&mut self) {
-        if let Some(version) = self.read("/version", "get the version of the API server").await {
-            self.add_json("versions.json", &json!({ "ork": crate::VERSION, "kubernetes": version }));
+        if let Some(version) = self
+            .read("/version", "get the version of the API server")
+            .await
+        {
+            self.add_json(
+                "versions.json",
+                &json!({ "ork": crate::VERSION, "kubernetes": version }),
+            );
         }
     }
 
@@ -73,11 +79,17 @@ impl Gatherer<'_> {
         for plural in OWN {
             self.definition(&format!("{plural}.{}", names::GROUP)).await;
             let root = format!("/apis/{}/{}", names::GROUP, names::VERSION);
-            let kind = Kind { root: &root, plural };
+            let kind = Kind {
+                root: &root,
+                plural,
+            };
             let objects = self.list_watched(kind, "").await;
             for object in &objects {
                 let name = file_name(object);
-                self.add_json(&format!("{plural}/{name}.json"), &redact::object(object.clone()));
+                self.add_json(
+                    &format!("{plural}/{name}.json"),
+                    &redact::object(object.clone()),
+                );
             }
             if plural != "motifs" {
                 declaring.extend(objects);
@@ -90,7 +102,11 @@ impl Gatherer<'_> {
     async fn operated(&mut self, katalogs: &[Value]) {
         let mut kinds = BTreeMap::new();
         for katalog in katalogs {
-            for kind in katalog["status"]["operated"].as_array().into_iter().flatten() {
+            for kind in katalog["status"]["operated"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
                 let field = |name: &str| kind[name].as_str().unwrap_or_default().to_owned();
                 kinds.insert((field("group"), field("plural")), field("version"));
             }
@@ -102,7 +118,10 @@ impl Gatherer<'_> {
             }
             self.definition(&format!("{plural}.{group}")).await;
             let root = format!("/apis/{group}/{version}");
-            let kind = Kind { root: &root, plural: &plural };
+            let kind = Kind {
+                root: &root,
+                plural: &plural,
+            };
             let objects = self.list_watched(kind, "").await;
             let kept: Vec<Value> = objects.iter().map(redact::instance).collect();
             self.add_json(&format!("instances/{plural}.{group}.json"), &kept.into());
@@ -111,13 +130,19 @@ impl Gatherer<'_> {
 
     async fn definition(&mut self, name: &str) {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
-        if let Some(crd) = self.read(&path, &format!("get customresourcedefinition {name}")).await {
+        if let Some(crd) = self
+            .read(&path, &format!("get customresourcedefinition {name}"))
+            .await
+        {
             self.add_json(&format!("crds/{name}.json"), &redact::definition(crd));
         }
     }
 
     async fn leases(&mut self) {
-        let kind = Kind { root: "/apis/coordination.k8s.io/v1", plural: "leases" };
+        let kind = Kind {
+            root: "/apis/coordination.k8s.io/v1",
+            plural: "leases",
+        };
         for namespace in [self.request.system.clone(), CLAIMS_NAMESPACE.to_owned()] {
             let leases = self.list(kind, Some(&namespace), "").await;
             let leases: Vec<Value> = leases.into_iter().map(redact::object).collect();
@@ -128,8 +153,14 @@ impl Gatherer<'_> {
     }
 
     async fn events(&mut self) {
-        let kind = Kind { root: "/apis/events.k8s.io/v1", plural: "events" };
-        let query = format!("&fieldSelector=reportingController%3D{}", names::EVENT_CONTROLLER);
+        let kind = Kind {
+            root: "/apis/events.k8s.io/v1",
+            plural: "events",
+        };
+        let query = format!(
+            "&fieldSelector=reportingController%3D{}",
+            names::EVENT_CONTROLLER
+        );
         let events = self.list_watched(kind, &query).await;
         let mut events: Vec<Value> = events.into_iter().map(redact::object).collect();
         events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
@@ -142,7 +173,9 @@ impl Gatherer<'_> {
         let mut pods = Vec::new();
         for (root, plural) in [("/apis/apps/v1", "deployments"), ("/api/v1", "pods")] {
             let namespace = self.request.system.clone();
-            let objects = self.list(Kind { root, plural }, Some(&namespace), &query).await;
+            let objects = self
+                .list(Kind { root, plural }, Some(&namespace), &query)
+                .await;
             for object in &objects {
                 let path = format!("{plural}/{}.json", file_name(object));
                 self.add_json(&path, &redact::object(object.clone()));
@@ -160,7 +193,9 @@ impl Gatherer<'_> {
             for (path, file) in [("/metrics", "metrics.txt"), ("/katalog", "katalog.json")] {
                 match fetch(address, path).await {
                     Ok(text) => self.add(&format!("runtime/{file}"), text),
-                    Err(error) => self.bundle.note(&format!("get http://{address}{path}"), &error.to_string()),
+                    Err(error) => self
+                        .bundle
+                        .note(&format!("get http://{address}{path}"), &error.to_string()),
                 }
             }
             return;
@@ -178,7 +213,9 @@ impl Gatherer<'_> {
     async fn logs(&mut self, pods: &[Value]) {
         for pod in pods {
             let name = text(pod, "/metadata/name").to_owned();
-            let statuses = pod.pointer("/status/containerStatuses").and_then(Value::as_array);
+            let statuses = pod
+                .pointer("/status/containerStatuses")
+                .and_then(Value::as_array);
             for status in statuses.into_iter().flatten() {
                 let container = text(status, "/name");
                 self.log(&name, container, false).await;
@@ -197,7 +234,10 @@ impl Gatherer<'_> {
         let what = format!("get pods/log {pod} in namespace {system}");
         if let Some(log) = self.ask(&path, &what).await {
             let suffix = if previous { ".previous" } else { "" };
-            self.add(&format!("pods/{pod}/{container}{suffix}.log"), redact::log(&log));
+            self.add(
+                &format!("pods/{pod}/{container}{suffix}.log"),
+                redact::log(&log),
+            );
         }
     }
 
@@ -216,18 +256,29 @@ impl Gatherer<'_> {
     async fn list(&mut self, kind: Kind<'_>, namespace: Option<&str>, query: &str) -> Vec<Value> {
         let Kind { root, plural } = kind;
         let place = namespace.map(|namespace| format!("/namespaces/{namespace}"));
-        let path = format!("{root}{}/{plural}?limit={OBJECTS}{query}", place.unwrap_or_default());
+        let path = format!(
+            "{root}{}/{plural}?limit={OBJECTS}{query}",
+            place.unwrap_or_default()
+        );
         let everywhere = || "all namespaces".to_owned();
         let place = namespace.map_or_else(everywhere, |namespace| format!("namespace {namespace}"));
-        let group = root.trim_start_matches("/apis/").trim_start_matches("/api/");
+        let group = root
+            .trim_start_matches("/apis/")
+            .trim_start_matches("/api/");
         let what = format!("list {plural} ({group}) in {place}");
         let Some(mut list) = self.read(&path, &what).await else {
             return Vec::new();
         };
         if !text(&list, "/metadata/continue").is_empty() {
-            self.bundle.note(&what, &format!("cut: only the first {OBJECTS} are included"));
+            self.bundle.note(
+                &what,
+                &format!("cut: only the first {OBJECTS} are included"),
+            );
         }
-        let (version, kind) = (list["apiVersion"].clone(), text(&list, "/kind").trim_end_matches("List").to_owned());
+        let (version, kind) = (
+            list["apiVersion"].clone(),
+            text(&list, "/kind").trim_end_matches("List").to_owned(),
+        );
         let mut items = match list["items"].take() {
             Value::Array(items) => items,
             _ => Vec::new(),
@@ -247,7 +298,8 @@ impl Gatherer<'_> {
         match serde_json::from_str(&text) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.bundle.note(what, &format!("the answer is not JSON: {error}"));
+                self.bundle
+                    .note(what, &format!("the answer is not JSON: {error}"));
                 None
             }
         }
@@ -318,5 +370,8 @@ fn file_name(object: &Value) -> String {
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }

@@ -33,7 +33,10 @@ pub(super) fn object(mut object: Value) -> Value {
 fn strip_metadata(object: &mut Value) {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");
-        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        if let Some(annotations) = metadata
+            .get_mut("annotations")
+            .and_then(Value::as_object_mut)
+        {
             annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
         }
     }
@@ -96,12 +99,17 @@ fn hide_literals(value: &mut Value) {
 /// A template without quoted text: `{{ .spec.x }}`.
 fn is_reference(text: &str) -> bool {
     let text = text.trim();
-    let inner = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}"));
+    let inner = text
+        .strip_prefix("{{")
+        .and_then(|text| text.strip_suffix("}}"));
     inner.is_some_and(|inner| !inner.contains(['{', '}', '"', '`', '\'']))
 }
 
 fn is_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(|one| one.is_ascii_alphanumeric()).collect();
+    let plain: String = name
+        .chars()
+        .filter(|one| one.is_ascii_alphanumeric())
+        .collect();
     let plain = plain.to_lowercase();
     SECRET_NAMES.iter().any(|part| plain.contains(part))
         // The name of a Secret is no secret.
@@ -112,8 +120,18 @@ fn is_secret(name: &str) -> bool {
 /// A custom resource as it is kept: whose it is, how far it is, and nothing that a user wrote into it.
 pub(super) fn instance(object: &Value) -> Value {
     let metadata = &object["metadata"];
-    let kept = ["name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp", "finalizers"];
-    let kept = kept.iter().filter_map(|field| Some(((*field).to_owned(), metadata.get(*field)?.clone())));
+    let kept = [
+        "name",
+        "namespace",
+        "uid",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+    ];
+    let kept = kept
+        .iter()
+        .filter_map(|field| Some(((*field).to_owned(), metadata.get(*field)?.clone())));
     let status = &object["status"];
     json!({
         "apiVersion": object["apiVersion"],
@@ -204,8 +222,17 @@ mod tests {
         });
         let kept = object(katalog);
         let text = kept.to_string();
-        assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
-        for part in ["{{ .spec.key }}", "\"info\"", "\"secretName\":\"db\"", "\"kept\":\"yes\"", "secretKeyRef"] {
+        assert!(
+            !text.contains("hunter2") && !text.contains("aHVudGVyMg"),
+            "{text}"
+        );
+        for part in [
+            "{{ .spec.key }}",
+            "\"info\"",
+            "\"secretName\":\"db\"",
+            "\"kept\":\"yes\"",
+            "secretKeyRef",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(kept["metadata"].get("managedFields").is_none());
@@ -231,7 +258,10 @@ mod tests {
                     {\"token\":\"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJodW50ZXIyIn0.c2ln\"} after\n";
         let kept = log(text);
         assert!(!kept.contains("hunter2") && !kept.contains("eyJ"), "{kept}");
-        assert!(kept.contains("https://***@host/a") && kept.ends_with(" after\n"), "{kept}");
+        assert!(
+            kept.contains("https://***@host/a") && kept.ends_with(" after\n"),
+            "{kept}"
+        );
         assert!(kept.contains("done"), "{kept}");
     }
 }

@@ -42,7 +42,11 @@ impl Film {
 
     /// The states so far, oldest first.
     pub(crate) fn states(&self) -> Vec<Value> {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut states = self
+            .states
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         states.sort_by_key(version);
         states.dedup_by_key(|state| version(state));
         states
@@ -68,10 +72,14 @@ async fn record(
             | watcher::Event::InitApply(object)
             | watcher::Event::Delete(object) => {
                 let state = serde_json::to_value(object)?;
-                states.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+                states
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(state);
             }
             watcher::Event::InitDone => {
-                begun.take().map(|begun| begun.send(()));
+                // Whoever waits may have given up.
+                let _ = begun.take().map(|begun| begun.send(()));
             }
             watcher::Event::Init => {}
         }

@@ -60,17 +60,31 @@ pub(crate) async fn fresh(prefix: &str, folder: &Folder) -> Result<Scenario> {
 pub(crate) async fn shows(scenario: &Scenario, title: &str) -> Result<()> {
     scenario.objects("websites").until_ready("hello").await?;
     let page = scenario.objects("configmaps").fetch("hello-page").await?;
-    ensure!(page["data"]["index.html"] == format!("<h1>{title}</h1>"), "{page}");
+    ensure!(
+        page["data"]["index.html"] == format!("<h1>{title}</h1>"),
+        "{page}"
+    );
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_folder_in_any_order_converges_without_a_person() -> Result<()> {
     let folder = &Folder::read()?;
-    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    let orders = [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ];
     let converge = async |order: [usize; 3]| -> Result<()> {
         let mut scenario = fresh("folder", folder).await?;
-        let katalogs = Film::start(&scenario, ["orkestra.orkspace.io/v1", "Katalog", "katalogs"]).await?;
+        let katalogs = Film::start(
+            &scenario,
+            ["orkestra.orkspace.io/v1", "Katalog", "katalogs"],
+        )
+        .await?;
         // As every tool does, the whole folder is applied again until all of it is accepted: kubectl goes on after an object whose
         // kind does not exist, but has asked for the kinds before it began.
         eventually("the folder is applied", LIMIT, async || {
@@ -82,12 +96,18 @@ async fn one_folder_in_any_order_converges_without_a_person() -> Result<()> {
         for state in katalogs.states() {
             let rows = state["status"]["operators"].as_array();
             let runs = rows.is_some_and(|rows| rows.iter().any(|row| row["state"] == "Running"));
-            ensure!(kstatus(&state) != Kstatus::Current || runs, "healthy too early: {state}");
+            ensure!(
+                kstatus(&state) != Kstatus::Current || runs,
+                "healthy too early: {state}"
+            );
         }
         scenario.check_running()
     };
+    let converge = &converge;
     let runs = orders.map(|order| async move {
-        converge(order).await.with_context(|| format!("order {order:?}"))
+        converge(order)
+            .await
+            .with_context(|| format!("order {order:?}"))
     });
     stream::iter(runs).buffer_unordered(2).try_collect().await
 }
@@ -110,18 +130,25 @@ async fn by_waves_a_tool_waits_for_the_katalog_and_needs_no_second_try() -> Resu
     scenario.apply(&folder.resource.replace("title: Hello", "title: Again"))?;
     scenario
         .objects("configmaps")
-        .until_equal("hello-page", "/data/index.html", json!("<h1>Again</h1>"), LIMIT)
+        .until_equal(
+            "hello-page",
+            "/data/index.html",
+            json!("<h1>Again</h1>"),
+            LIMIT,
+        )
         .await?;
     let text = scenario.text(&folder.in_order([0, 1, 2]));
     scenario.kubectl_with(&["delete", "--wait=false", "-f", "-"], Some(&text))?;
     for (plural, name) in [("websites", "hello"), ("katalogs", "websites")] {
-        eventually(&format!("{plural} are gone"), LIMIT, async || {
-            match scenario.objects(plural).get(name).await {
+        eventually(
+            &format!("{plural} are gone"),
+            LIMIT,
+            async || match scenario.objects(plural).get(name).await {
                 Ok(None) => Ok(Some(())),
                 Ok(Some(left)) => anyhow::bail!("{left}"),
                 Err(error) => Err(error),
-            }
-        })
+            },
+        )
         .await?;
     }
     Ok(())
@@ -133,7 +160,10 @@ const CHANGES: usize = 25;
 
 /// The last recorded child of each name before that version.
 fn child_before<'a>(children: &'a [Value], name: &str, before: u64) -> Option<&'a Value> {
-    let mut older = children.iter().rev().filter(|child| version(child) < before);
+    let mut older = children
+        .iter()
+        .rev()
+        .filter(|child| version(child) < before);
     older.find(|child| child["metadata"]["name"] == name)
 }
 
@@ -169,7 +199,11 @@ async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() ->
         }
         Ok(())
     };
-    stream::iter(0..PONDS).map(change).buffer_unordered(5).try_collect::<Vec<()>>().await?;
+    stream::iter(0..PONDS)
+        .map(change)
+        .buffer_unordered(5)
+        .try_collect::<Vec<()>>()
+        .await?;
     scenario.check_running()?;
     let (states, children) = (ponds.states(), maps.states());
     let (mut judged, mut seen) = (Judged::default(), BTreeMap::<&str, usize>::new());
@@ -184,16 +218,29 @@ async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() ->
         if truth == Kstatus::Current {
             let child = child_before(&children, name, version(state));
             let depth = child.map(|child| &child["data"]["depth"]);
-            ensure!(depth == Some(&state["spec"]["depth"]), "healthy too early: {state}, {child:?}");
+            ensure!(
+                depth == Some(&state["spec"]["depth"]),
+                "healthy too early: {state}, {child:?}"
+            );
             *seen.entry("healthy").or_default() += 1;
         }
         judged.state(state, truth);
     }
-    println!("{} states of ponds, {} differ, {seen:?}", states.len(), judged.len());
+    println!(
+        "{} states of ponds, {} differ, {seen:?}",
+        states.len(),
+        judged.len()
+    );
     ensure!(states.len() >= 1000, "only {} states", states.len());
-    ensure!(seen.get("healthy") > Some(&(PONDS * CHANGES / 2)), "{seen:?}");
+    ensure!(
+        seen.get("healthy") > Some(&(PONDS * CHANGES / 2)),
+        "{seen:?}"
+    );
     judged.finish();
-    let new: Vec<Value> = states.into_iter().filter(|state| state.get("status").is_none()).collect();
+    let new: Vec<Value> = states
+        .into_iter()
+        .filter(|state| state.get("status").is_none())
+        .collect();
     ensure!(new.len() >= PONDS);
     for told in crate::judge::judge(&new) {
         ensure!(told["lua"]["status"] == "Progressing", "{told}");

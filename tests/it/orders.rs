@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::scenario::{LIMIT, Objects, Scenario, input};
+use crate::scenario::{LIMIT, Objects, Scenario, code, input};
 use crate::waters;
 
 /// How many orders are tried; `ORDERS=…` sets the number and `ORDERS_SEED=…` the first of them.
@@ -14,7 +14,10 @@ struct Draws(u64);
 
 impl Draws {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap_or_default() % bound
     }
 
@@ -45,6 +48,14 @@ fn place(scenario: &Scenario, plural: &str, name: &str) -> (Objects, String) {
     }
 }
 
+/// Deletes an object that may be gone already.
+async fn delete(objects: &Objects, name: &str) -> Result<()> {
+    match objects.delete(name).await {
+        Err(error) if code(&error) != Some(404) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 async fn try_order(scenario: &mut Scenario, katalog: &str, seed: u64) -> Result<()> {
     let mut draws = Draws(seed);
     scenario.install(&waters::crds()?).await?;
@@ -64,10 +75,7 @@ async fn try_order(scenario: &mut Scenario, katalog: &str, seed: u64) -> Result<
     draws.shuffle(&mut targets);
     for (plural, name) in targets {
         let (objects, name) = place(scenario, plural, name);
-        match objects.delete(&name).await {
-            Err(error) if crate::scenario::code(&error) != Some(404) => return Err(error),
-            _ => {}
-        }
+        delete(&objects, &name).await?;
         match draws.below(5) {
             // The next one is deleted when this one is gone, which a child need never be.
             0 if plural != "configmaps" && plural != "katalogs" => {
@@ -82,12 +90,16 @@ async fn try_order(scenario: &mut Scenario, katalog: &str, seed: u64) -> Result<
     }
     for (plural, name) in targets.iter().filter(|(plural, _)| *plural != "configmaps") {
         let (objects, name) = place(scenario, plural, name);
-        objects.until_gone(&name, LIMIT).await.with_context(|| format!("{targets:?}"))?;
+        objects
+            .until_gone(&name, LIMIT)
+            .await
+            .with_context(|| format!("{targets:?}"))?;
     }
     let maps = waters::managed(scenario.objects("configmaps").list().await?);
     for map in maps {
         ensure!(map["metadata"].get("finalizers").is_none(), "{map}");
-        scenario.objects("configmaps").delete(waters::text(&map, "/metadata/name")).await?;
+        let (maps, name) = place(scenario, "configmaps", waters::text(&map, "/metadata/name"));
+        delete(&maps, &name).await?;
     }
     scenario.check_running()
 }
@@ -95,11 +107,17 @@ async fn try_order(scenario: &mut Scenario, katalog: &str, seed: u64) -> Result<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_deleted_first_nothing_is_stuck() -> Result<()> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let (first, orders) = (number("ORDERS_SEED").unwrap_or(1), number("ORDERS").unwrap_or(ORDERS));
+    let (first, orders) = (
+        number("ORDERS_SEED").unwrap_or(1),
+        number("ORDERS").unwrap_or(ORDERS),
+    );
     let mut scenario = Scenario::new("orders").await?;
     let katalogs = ["keep", "delete"].map(|policy| {
         let text = input("rollout/katalog.yaml")?;
-        anyhow::Ok(text.replace("\nspec:\n", &format!("\nspec:\n  deletionPolicy: {policy}\n")))
+        anyhow::Ok(text.replace(
+            "\nspec:\n",
+            &format!("\nspec:\n  deletionPolicy: {policy}\n"),
+        ))
     });
     let [keep, delete] = katalogs;
     let katalogs = [keep?, delete?];

@@ -26,9 +26,14 @@ fn is_rolled_out(deployment: &Value, image: &Value, replicas: &Value) -> bool {
     containers[0]["image"] == *image
         && deployment["spec"]["replicas"] == *replicas
         && status["observedGeneration"] == deployment["metadata"]["generation"]
-        && ["updatedReplicas", "replicas", "readyReplicas", "availableReplicas"]
-            .iter()
-            .all(|field| status[*field] == *replicas)
+        && [
+            "updatedReplicas",
+            "replicas",
+            "readyReplicas",
+            "availableReplicas",
+        ]
+        .iter()
+        .all(|field| status[*field] == *replicas)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,15 +47,24 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
     let api_version = format!("{}/v1alpha1", scenario.group);
     let ponds = Film::start(&scenario, [&api_version, "Pond", "ponds"]).await?;
     let deployments = Film::start(&scenario, ["apps/v1", "Deployment", "deployments"]).await?;
-    waters::pond(&scenario, "deep", &json!({ "image": "pump:1", "replicas": 2 })).await?;
+    waters::pond(
+        &scenario,
+        "deep",
+        &json!({ "image": "pump:1", "replicas": 2 }),
+    )
+    .await?;
     let objects = scenario.objects("ponds");
     let specs = [("pump:2", 2), ("pump:3", 3), ("pump:3", 1), ("pump:4", 2)];
     for (image, replicas) in specs {
-        objects.until("deep", "is rolled out", LIMIT, is_ready).await?;
+        objects
+            .until("deep", "is rolled out", LIMIT, is_ready)
+            .await?;
         let spec = json!({ "spec": { "image": image, "replicas": replicas } });
         objects.patch("deep", &spec).await?;
     }
-    objects.until("deep", "is rolled out", LIMIT, is_ready).await?;
+    objects
+        .until("deep", "is rolled out", LIMIT, is_ready)
+        .await?;
 
     let (states, children) = (ponds.states(), deployments.states());
     let (mut ready, mut waiting) = (0, 0);
@@ -60,7 +74,9 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
             waiting += usize::from(told);
             continue;
         }
-        let older = children.iter().filter(|child| version(child) < version(state));
+        let older = children
+            .iter()
+            .filter(|child| version(child) < version(state));
         let spec = &state["spec"];
         let (image, replicas) = (&spec["image"], &spec["replicas"]);
         let latest = older.last();
@@ -71,6 +87,9 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
         ready += 1;
     }
     println!("{ready} ready and {waiting} waiting states");
-    ensure!(ready > specs.len() && waiting > specs.len(), "{ready} and {waiting}");
+    ensure!(
+        ready > specs.len() && waiting > specs.len(),
+        "{ready} and {waiting}"
+    );
     scenario.check_running()
 }

@@ -24,7 +24,11 @@ struct Argo {
 impl Argo {
     /// With the files of the example in one folder.
     fn new(scenario: &Scenario, folder: &Folder) -> Result<Self> {
-        for (name, text) in [("crd", &folder.crd), ("katalog", &folder.katalog), ("website", &folder.resource)] {
+        for (name, text) in [
+            ("crd", &folder.crd),
+            ("katalog", &folder.katalog),
+            ("website", &folder.resource),
+        ] {
             scenario.file(&format!("git/{name}.yaml"), text)?;
         }
         Ok(Self {
@@ -47,14 +51,21 @@ impl Argo {
 
     /// Whether what is live differs from Git, and its health, for each pair.
     fn compare(&self, pairs: &[(Value, Value)]) -> Result<Vec<Value>> {
-        let lines = pairs.iter().map(|(config, live)| json!({ "config": config, "live": live }).to_string() + "\n");
-        let lines: String = lines.collect();
+        let lines = pairs
+            .iter()
+            .map(|(config, live)| json!({ "config": config, "live": live }).to_string() + "\n");
+        let lines = lines.collect::<Vec<_>>().concat();
         let input = self.folder.join("../pairs.json");
         std::fs::write(&input, lines)?;
         let mut command = Command::new(&self.program);
-        command.arg("diff").arg(health()).stdin(std::fs::File::open(&input)?);
+        command
+            .arg("diff")
+            .arg(health())
+            .stdin(std::fs::File::open(&input)?);
         let told = printed(&command.output()?, "argocd")?;
-        told.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+        told.lines()
+            .map(|line| Ok(serde_json::from_str(line)?))
+            .collect()
     }
 }
 
@@ -70,7 +81,10 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         "{}            - name: \"{{{{ .metadata.name }}}}-far\"\n              namespace: {far}\n              data: {{a: b}}\n",
         folder.katalog
     );
-    let folder = Folder { katalog: more, ..folder };
+    let folder = Folder {
+        katalog: more,
+        ..folder
+    };
     scenario.grant(&folder.katalog).await?;
     let argo = Argo::new(&scenario, &folder)?;
 
@@ -92,7 +106,14 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         waited = controller_comes => waited?,
     }
     // The future borrows the scenario: the controller is started by hand, and ends with the guard.
-    let args = ["controller", "--leader-elect=false", "--namespace", &scenario.namespace, "--listen", "127.0.0.1:0"];
+    let args = [
+        "controller",
+        "--leader-elect=false",
+        "--namespace",
+        &scenario.namespace,
+        "--listen",
+        "127.0.0.1:0",
+    ];
     let mut command = scenario.command_as(&scenario.identity);
     command.args(args);
     let mut controller = testbed::spawn_guarded(&command, &scenario.path("argo.log"))?;
@@ -100,17 +121,29 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
     shows(&scenario, "Hello").await?;
 
-    let (maps, there) = (scenario.objects("configmaps"), scenario.objects_in(&far, "configmaps"));
-    let before = [maps.fetch("hello-page").await?, there.fetch("hello-far").await?];
+    let (maps, there) = (
+        scenario.objects("configmaps"),
+        scenario.objects_in(&far, "configmaps"),
+    );
+    let before = [
+        maps.fetch("hello-page").await?,
+        there.fetch("hello-far").await?,
+    ];
     for _ in 0..3 {
         let did = argo.sync(&scenario).await?;
         ensure!(!did.contains("Pruned"), "{did}");
     }
-    let after = [maps.fetch("hello-page").await?, there.fetch("hello-far").await?];
+    let after = [
+        maps.fetch("hello-page").await?,
+        there.fetch("hello-far").await?,
+    ];
     for (before, after) in before.iter().zip(&after) {
         assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
         let labels = after["metadata"]["labels"].as_object().context("labels")?;
-        ensure!(!labels.contains_key("app.kubernetes.io/instance"), "{after}");
+        ensure!(
+            !labels.contains_key("app.kubernetes.io/instance"),
+            "{after}"
+        );
     }
 
     // What the runtime wrote into the applied objects is no difference.
@@ -120,18 +153,30 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     };
     let config = |text: &str| anyhow::Ok(label(serde_saphyr::from_str(&scenario.text(text))?));
     let pairs = [
-        (config(&folder.katalog)?, scenario.objects("katalogs").fetch("websites").await?),
-        (config(&folder.resource)?, scenario.objects("websites").fetch("hello").await?),
+        (
+            config(&folder.katalog)?,
+            scenario.objects("katalogs").fetch("websites").await?,
+        ),
+        (
+            config(&folder.resource)?,
+            scenario.objects("websites").fetch("hello").await?,
+        ),
     ];
     for told in argo.compare(&pairs)? {
-        ensure!(told["modified"] == false && told["health"]["status"] == "Healthy", "{told}");
+        ensure!(
+            told["modified"] == false && told["health"]["status"] == "Healthy",
+            "{told}"
+        );
     }
 
     // A resource that leaves Git goes, with its children.
     std::fs::remove_file(argo.folder.join("website.yaml"))?;
     let did = argo.sync(&scenario).await?;
     ensure!(did.contains("Pruned"), "{did}");
-    scenario.objects("websites").until_gone("hello", LIMIT).await?;
+    scenario
+        .objects("websites")
+        .until_gone("hello", LIMIT)
+        .await?;
     there.until_gone("hello-far", LIMIT).await?;
     ensure!(controller.status()?.is_none(), "the controller has ended");
     Ok(())
@@ -140,14 +185,20 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
 #[test]
 fn the_shipped_settings_are_those_that_the_command_prints() -> Result<()> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/gitops");
-    for (what, path) in [("argocd", "argocd/argocd-cm.yaml"), ("flux", "flux/kustomizations.yaml")] {
+    for (what, path) in [
+        ("argocd", "argocd/argocd-cm.yaml"),
+        ("flux", "flux/kustomizations.yaml"),
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command.args(["generate", what, "--katalog", "katalogs/website.yaml"]);
         let text = printed(&command.current_dir(&folder).output()?, "ork")?;
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(folder.join(path), &text)?;
         }
-        ensure!(example(path)? == text, "examples/gitops/{path} is stale; run the test again with UPDATE=1");
+        ensure!(
+            example(path)? == text,
+            "examples/gitops/{path} is stale; run the test again with UPDATE=1"
+        );
     }
     Ok(())
 }

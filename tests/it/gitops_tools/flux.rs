@@ -35,7 +35,10 @@ impl Source {
                 let body = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request).await;
-                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                    body.len()
+                );
                 let _ = stream.write_all(head.as_bytes()).await;
                 let _ = stream.write_all(&body).await;
             }
@@ -59,7 +62,16 @@ impl Source {
             "url": format!("http://{}/{name}.tar.gz", self.address), "path": format!("{name}.tar.gz"),
             "revision": format!("{name}@{digest}"), "digest": digest, "size": size, "lastUpdateTime": "2026-11-24T00:00:00Z",
         } } });
-        let args = ["patch", "gitrepository", "flux-system", "--namespace", NAMESPACE, "--subresource=status", "--type=merge", "-p"];
+        let args = [
+            "patch",
+            "gitrepository",
+            "flux-system",
+            "--namespace",
+            NAMESPACE,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+        ];
         let status = status.to_string();
         kubectl(scenario, &[&args[..], &[&status]].concat(), None).map(drop)
     }
@@ -67,7 +79,9 @@ impl Source {
 
 /// `kubectl` as the administrator, in no namespace.
 fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
-    let output = scenario.cluster.kubectl(&scenario.cluster.admin(), args, stdin)?;
+    let output = scenario
+        .cluster
+        .kubectl(&scenario.cluster.admin(), args, stdin)?;
     printed(&output, "kubectl")
 }
 
@@ -77,12 +91,17 @@ fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
     command.env("RUNTIME_NAMESPACE", NAMESPACE);
     command.arg("--metrics-addr=127.0.0.1:0");
     command.arg(format!("--health-addr=127.0.0.1:{}", free_port()?));
-    command.args(["--enable-leader-election=false", "--events-addr="]);
+    command.args([
+        "--enable-leader-election=false",
+        "--events-addr=",
+        "--requeue-dependency=2s",
+    ]);
     spawn_guarded(&command, &scenario.path("flux.log"))
 }
 
 fn kustomizations(scenario: &Scenario) -> Objects {
-    let path = format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations");
+    let path =
+        format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations");
     Objects::at(&scenario.client, &path)
 }
 
@@ -108,7 +127,9 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     let mut scenario = Scenario::on_its_own("flux").await?;
     let folder = Folder::read()?;
     // A definition without a default status is the harder case: kstatus alone takes a new Website for current.
-    let crd = folder.crd.replace("              default: {observedGeneration: -1}\n", "");
+    let crd = folder
+        .crd
+        .replace("              default: {observedGeneration: -1}\n", "");
     ensure!(crd != folder.crd, "the definition has no default status");
     scenario.grant(&folder.katalog).await?;
     let git = scenario.path("git");
@@ -118,7 +139,11 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
 
     let definitions = tools.join("crds");
     let definitions = definitions.to_str().context("a path")?;
-    kubectl(&scenario, &["apply", "--server-side", "-f", definitions], None)?;
+    kubectl(
+        &scenario,
+        &["apply", "--server-side", "-f", definitions],
+        None,
+    )?;
     kubectl(&scenario, &["create", "namespace", NAMESPACE], None)?;
     let source = json!({
         "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
@@ -137,16 +162,24 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
 
     // Without a controller the Katalog is in progress, and nothing that depends on it is applied.
     let katalogs = scenario.objects("katalogs");
-    katalogs.until("websites", "is applied", LIMIT, |_| true).await?;
+    katalogs
+        .until("websites", "is applied", LIMIT, |_| true)
+        .await?;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let early = scenario.objects("websites").get("hello").await?;
     ensure!(early.is_none(), "it did not wait: {early:?}");
     scenario.start().await?;
-    scenario.objects("websites").until("hello", "is applied", LIMIT, |_| true).await?;
+    scenario
+        .objects("websites")
+        .until("hello", "is applied", LIMIT, |_| true)
+        .await?;
     let katalog = katalogs.fetch("websites").await?;
     ensure!(kstatus(&katalog) == Kstatus::Current, "{katalog}");
     let all = kustomizations(&scenario);
-    all.until("resources", "is ready", LIMIT, |one| is_ready_at(one, "one")).await?;
+    all.until("resources", "is ready", LIMIT, |one| {
+        is_ready_at(one, "one")
+    })
+    .await?;
     shows(&scenario, "Hello").await?;
 
     // Without an operator a new Website has no status, and is waited for.
@@ -156,20 +189,35 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     scenario.file("git/resources/second.yaml", &second)?;
     served.publish(&scenario, &git, "two").await?;
     nudge(&scenario, "two").await?;
-    scenario.objects("websites").until("second", "is applied", LIMIT, |_| true).await?;
+    scenario
+        .objects("websites")
+        .until("second", "is applied", LIMIT, |_| true)
+        .await?;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let waits = all.fetch("resources").await?;
-    ensure!(!is_ready_at(&waits, "two"), "it is ready without an operator: {waits}");
+    ensure!(
+        !is_ready_at(&waits, "two"),
+        "it is ready without an operator: {waits}"
+    );
     scenario.start().await?;
-    all.until("resources", "is ready again", LIMIT, |one| is_ready_at(one, "two")).await?;
+    all.until("resources", "is ready again", LIMIT, |one| {
+        is_ready_at(one, "two")
+    })
+    .await?;
     scenario.objects("configmaps").fetch("second-page").await?;
 
     // What leaves Git is pruned with its children, and no other child.
     std::fs::remove_file(git.join("resources/second.yaml"))?;
     served.publish(&scenario, &git, "three").await?;
     nudge(&scenario, "three").await?;
-    scenario.objects("websites").until_gone("second", LIMIT).await?;
-    all.until("resources", "is ready at last", LIMIT, |one| is_ready_at(one, "three")).await?;
+    scenario
+        .objects("websites")
+        .until_gone("second", LIMIT)
+        .await?;
+    all.until("resources", "is ready at last", LIMIT, |one| {
+        is_ready_at(one, "three")
+    })
+    .await?;
     let page = scenario.objects("configmaps").fetch("hello-page").await?;
     assert_eq!(page["metadata"]["uid"], uid);
     let labels = page["metadata"]["labels"].as_object().context("labels")?;

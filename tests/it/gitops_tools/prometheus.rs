@@ -12,8 +12,14 @@ use crate::scenario::printed;
 fn promtool_accepts_the_alerts_and_each_fires_when_it_should() -> Result<()> {
     let promtool = tools("promtool")?.join("promtool");
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("config/monitoring");
-    for args in [["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]] {
-        let output = Command::new(&promtool).args(args).current_dir(&folder).output()?;
+    for args in [
+        ["check", "rules", "alerts.yaml"],
+        ["test", "rules", "alerts_test.yaml"],
+    ] {
+        let output = Command::new(&promtool)
+            .args(args)
+            .current_dir(&folder)
+            .output()?;
         let said = printed(&output, "promtool")?;
         anyhow::ensure!(said.contains("SUCCESS"), "{said}");
     }

@@ -2,9 +2,6 @@
 //!
 //! They are written here and nowhere else. The lengths and character sets are Kubernetes' own.
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD};
-use sha2::{Digest as _, Sha256};
-
 use crate::value::hash_text;
 
 /// API group of Orkestra's own kinds.
@@ -69,17 +66,6 @@ pub const ANNOTATION_KATALOG: &str = "orkestra.orkspace.io/katalog";
 /// Annotation on the Lease of a claim: uid of that Katalog.
 pub const ANNOTATION_KATALOG_UID: &str = "orkestra.orkspace.io/katalog-uid";
 
-/// Label on parents of ApplySets: the identifier of the set. Source: KEP-3659.
-pub const LABEL_APPLY_SET: &str = "applyset.kubernetes.io/id";
-/// Label on members of ApplySets: the identifier of their set.
-pub const LABEL_PART_OF: &str = "applyset.kubernetes.io/part-of";
-/// Annotation on parents of ApplySets: the tool that manages the set. Others refuse to change it.
-pub const ANNOTATION_TOOLING: &str = "applyset.kubernetes.io/tooling";
-/// Annotation on parents of ApplySets: the group-kinds of the members, as `Kind.group`, sorted.
-pub const ANNOTATION_CONTAINS: &str = "applyset.kubernetes.io/contains-group-kinds";
-/// The tool and the version of its use of ApplySets: not the version of a release, which would change every parent.
-pub const APPLY_SET_TOOLING: &str = "orkestra/v1.0.0";
-
 /// Field manager of a runtime itself: on Katalogs, Leases and the like.
 pub const MANAGER: &str = "orkestra";
 
@@ -123,15 +109,6 @@ pub fn normalize_manager(plural: &str, group: &str) -> String {
         format!("orkestra-normalize/{plural}.{group}")
     };
     cut(whole, FIELD_MANAGER_BYTES)
-}
-
-/// The identifier of the ApplySet whose parent is that object.
-///
-/// Source: KEP-3659: base64 for URLs, without padding, of the SHA-256 of `name.namespace.kind.group`.
-pub fn apply_set_id(name: &str, namespace: Option<&str>, kind: &str, group: &str) -> String {
-    let text = format!("{name}.{}.{kind}.{group}", namespace.unwrap_or_default());
-    let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(text));
-    format!("applyset-{hash}-v1")
 }
 
 /// The name of the Lease by which installations claim the kind: `kind-website.example.org`.
@@ -324,16 +301,6 @@ fn short_hash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Computed by another implementation.
-    #[test]
-    fn the_identifier_of_an_apply_set_is_that_of_the_kep() {
-        let namespaced = apply_set_id("deep", Some("shop"), "Pond", "water.example");
-        assert_eq!(namespaced, "applyset-zZ05bR_biCqWr6AxciJRXymR2OY6DNpJXlH8x2fOGMY-v1");
-        let of_cluster = apply_set_id("deep", None, "Sea", "water.example");
-        assert_eq!(of_cluster, "applyset-feYrYxJ4UvObgD9hgJ0wUfZJ9DztGi1njzIGcwoyKVc-v1");
-        assert_eq!(check_label_value(&namespaced), Ok(()));
-    }
 
     #[test]
     fn field_managers_are_cut_at_128_bytes_and_stay_apart() {

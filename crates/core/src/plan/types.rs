@@ -9,7 +9,7 @@ use super::{
     RequeuePlan, ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
-    api::{DeletionPolicy, DependencyCondition, names},
+    api::{DeletionPolicy, DependencyCondition, apply_set, names},
     value::{Key, Path},
 };
 
@@ -193,7 +193,7 @@ impl OperatorPlan {
     /// True if its custom resources are parents of ApplySets.
     pub fn is_apply_set(&self) -> bool {
         let mut keys = self.labels.iter().map(|(key, _)| key.key());
-        keys.any(|key| key == names::LABEL_APPLY_SET)
+        keys.any(|key| key == apply_set::LABEL_ID)
     }
 
     /// Returns the field manager of this operator's writes.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ChildPlan, Coerce, Leaf, NameRule, ResourceType, kinds, rbac};
 use crate::{
-    api::{CrdEntry, KatalogSpec, names, scalar::Text},
+    api::{CrdEntry, KatalogSpec, apply_set, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
     value::Path,
@@ -208,17 +208,22 @@ pub(super) fn apply_set(
         return Vec::new();
     }
     let at = at.field("applySet");
-    let kinds = children.iter().map(|child| child.kind.group_kind().to_string());
+    let kinds = children
+        .iter()
+        .map(|child| child.kind.group_kind().to_string());
     let kinds: BTreeSet<String> = kinds.collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
     let all = [
-        (MetadataKey::Label(names::LABEL_APPLY_SET.into()), String::new()),
         (
-            MetadataKey::Annotation(names::ANNOTATION_TOOLING.into()),
-            names::APPLY_SET_TOOLING.to_owned(),
+            MetadataKey::Label(apply_set::LABEL_ID.into()),
+            String::new(),
         ),
         (
-            MetadataKey::Annotation(names::ANNOTATION_CONTAINS.into()),
+            MetadataKey::Annotation(apply_set::ANNOTATION_TOOLING.into()),
+            apply_set::TOOLING.to_owned(),
+        ),
+        (
+            MetadataKey::Annotation(apply_set::ANNOTATION_CONTAINS.into()),
             kinds.join(","),
         ),
     ];

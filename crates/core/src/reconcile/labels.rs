@@ -9,7 +9,7 @@ use super::{
     step::Failure,
 };
 use crate::{
-    api::names,
+    api::{apply_set, names},
     plan::{MetadataKey, OperatorPlan},
     template::{Budget, Data},
     value::Node,
@@ -33,8 +33,8 @@ pub(super) fn labels(
             budget: &mut budget,
             frame,
         };
-        let text = if *key.key() == *names::LABEL_APPLY_SET {
-            Ok(apply_set(plan, cr))
+        let text = if *key.key() == *apply_set::LABEL_ID {
+            Ok(set_of(plan, cr))
         } else {
             renderer.text(leaf).map_err(Failure::from)
         };
@@ -63,10 +63,10 @@ pub(super) fn labels(
 }
 
 /// Returns the identifier of the ApplySet whose parent is the custom resource.
-pub(super) fn apply_set(plan: &OperatorPlan, cr: &CrRecord) -> String {
+pub(super) fn set_of(plan: &OperatorPlan, cr: &CrRecord) -> String {
     let (key, resource) = (&cr.id.key, &plan.resource);
     let namespace = key.namespace.as_deref();
-    names::apply_set_id(&key.name, namespace, &resource.kind, &resource.group)
+    apply_set::id(&key.name, namespace, &resource.kind, &resource.group)
 }
 
 /// The labels and annotations of a plan that a custom resource has.

@@ -9,7 +9,7 @@ use super::{
     step::Rendered,
 };
 use crate::{
-    api::names,
+    api::{apply_set, names},
     plan::{ChildKey, ObjectKey, OperatorPlan},
     value::{Key, Map, Node, hash},
 };
@@ -68,8 +68,8 @@ impl<'a> Marks<'a> {
                 ),
             ],
             member: plan.is_apply_set().then(|| {
-                let set = labels::apply_set(plan, &observed.cr);
-                (names::LABEL_PART_OF.into(), Node::from(set))
+                let set = labels::set_of(plan, &observed.cr);
+                (apply_set::LABEL_PART_OF.into(), Node::from(set))
             }),
             reference: owner_reference(plan, observed),
             mark: Node::from(observed.mark(plan).text()),

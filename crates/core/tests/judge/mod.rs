@@ -68,12 +68,20 @@ pub(super) fn judge(states: &[Value]) -> Vec<Value> {
         .spawn()
         .expect("the judge cannot be run");
     let mut pipe = child.stdin.take().expect("a piped stdin");
-    let lines: String = states.iter().map(|state| format!("{state}\n")).collect();
+    let lines: Vec<String> = states.iter().map(|state| format!("{state}\n")).collect();
+    let lines = lines.concat();
     // On a thread, or the two could wait for each other over full pipes.
     let writer = std::thread::spawn(move || pipe.write_all(lines.as_bytes()));
     let output = child.wait_with_output().expect("the judge cannot be read");
-    assert!(output.status.success(), "the judge ended with {}", output.status);
-    writer.join().expect("no panic").expect("the judge reads all");
+    assert!(
+        output.status.success(),
+        "the judge ended with {}",
+        output.status
+    );
+    writer
+        .join()
+        .expect("no panic")
+        .expect("the judge reads all");
     let told = String::from_utf8(output.stdout).expect("JSON is text");
     let told: Vec<Value> = told.lines().map(read).collect();
     assert_eq!(told.len(), states.len());
