@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane image image-push image-run release helm-install registry-tools registry-test cluster-up cluster-down demo binaries cargo
+.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane image image-push image-run release helm-install registry-tools registry-test gitops-tools gitops-health gitops cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 # Most of a live test is waiting for the control plane: three at a time for each core.
-suite: cargo control-plane ## the tests alone, against a genuine control plane
+suite: cargo control-plane gitops-health ## the tests alone, against a genuine control plane
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --exclude orkestra-registry-tests --locked
 
 docs: cargo ## the API documentation, warnings denied
@@ -119,6 +119,17 @@ registry-tools: ## build the registry, oras and cosign that the tests use (6 min
 # Not part of `suite`: building the registry alone takes more than three minutes on two cores.
 registry-test: binaries registry-tools ## ork with genuine registries, oras and cosign
 	cargo test -p orkestra-registry-tests --locked
+
+gitops-tools: ## build the parts of Argo CD, Flux and Prometheus that the tests use (10 minutes, once; needs Go)
+	@hack/gitops/build
+
+# The judge of health that `suite` needs: half a minute.
+gitops-health: ## build kstatus and the interpreter of Argo CD's health checks (once; needs Go)
+	@hack/gitops/build health >/dev/null
+
+# Not part of `suite`: building them takes more than five minutes on two cores.
+gitops: binaries control-plane gitops-tools ## Argo CD's sync engine, Flux's kustomize-controller and promtool with what we ship
+	cargo test --test it --locked -- --include-ignored gitops_tools gitops_folder
 
 cluster-up: binaries ## a Kubernetes control plane in the background (NODES=1: pods run, Jobs complete)
 	@$(TESTBED) up --dir $(CLUSTER) $(if $(filter-out 0,$(NODES)),--nodes)

@@ -23,6 +23,7 @@ pub mod e2e;
 pub mod events;
 pub mod external;
 pub mod files;
+pub mod gitops;
 pub mod init;
 pub mod install;
 mod junit;
@@ -34,6 +35,7 @@ pub mod render;
 pub mod runtime;
 pub mod server;
 pub mod simulate;
+pub mod support;
 pub mod telemetry;
 
 #[cfg(test)]

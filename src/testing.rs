@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use orkestra_core::{
     document::read_stream,
-    plan::{KatalogRef, Library, OperatorPlan, Schemas, compile},
+    plan::{KatalogRef, Library, OperatorPlan, Plan, Schemas, compile},
 };
 
 /// Compares a committed document with what it is generated from; `UPDATE=1` writes it.
@@ -44,9 +44,22 @@ spec:
 
 /// The operator of that name in that Katalog.
 pub(crate) fn operator_plan(katalog: &KatalogRef, name: &str) -> Arc<OperatorPlan> {
-    let (documents, _) = read_stream("reeds.yaml", &KATALOG.replace("NAME", name)).unwrap();
+    compiled_as(katalog, &KATALOG.replace("NAME", name)).operators[0].clone()
+}
+
+/// The plan of the Katalog in a text.
+pub(crate) fn compiled(text: &str) -> Plan {
+    let katalog = KatalogRef {
+        namespace: "default".to_owned(),
+        name: "waters".to_owned(),
+    };
+    compiled_as(&katalog, text)
+}
+
+fn compiled_as(katalog: &KatalogRef, text: &str) -> Plan {
+    let (documents, _) = read_stream("katalog.yaml", text).unwrap();
     let document = &documents.katalogs[0];
     let (schemas, library) = (Schemas::default(), Library::default());
     let (plan, _) = compile(katalog, &document.spec, &schemas, &library).unwrap();
-    plan.operators[0].clone()
+    plan
 }

@@ -28,6 +28,7 @@ mod serve;
 mod simulate;
 mod sources;
 mod uninstall;
+mod support_bundle;
 mod usage;
 mod validate;
 mod version;
@@ -77,6 +78,7 @@ enum Command {
     Release(release::Args),
     Install(install::Args),
     Uninstall(uninstall::Args),
+    SupportBundle(support_bundle::Args),
     Push(registry::push::Args),
     Pull(registry::pull::Args),
     Inspect(registry::inspect::Args),
@@ -182,6 +184,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Release(args) => release::execute(args).await,
         Command::Install(args) => install::execute(args).await,
         Command::Uninstall(args) => uninstall::execute(args).await,
+        Command::SupportBundle(args) => support_bundle::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,
         Command::Pull(args) => registry::pull::execute(args).await,
         Command::Inspect(args) => registry::inspect::execute(args).await,

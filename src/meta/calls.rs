@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Objects per page, as in kubectl.
 const PAGE: u32 = 500;
 /// The field manager of the meta-controller's own writes.
-const MANAGER: &str = "orkestra";
+const MANAGER: &str = names::MANAGER;
 
 /// A failed request.
 #[derive(Debug, thiserror::Error)]

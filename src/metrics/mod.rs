@@ -1,7 +1,7 @@
 //! Metrics: one table of metrics, a registry for each runtime, and the series of each operator.
 //!
 //! ```text
-//!  operators! { … } ──► OPERATORS ─┬─► docs/metrics.md (a test compares)
+//!  operators! { … } ──► OPERATORS ─┬─► docs/metrics.md, config/monitoring/dashboard.json (tests compare)
 //!  process! { … } ────► PROCESS ───┘
 //!                          │
 //!                          ▼
@@ -11,6 +11,9 @@
 //! Label values come from plans and from fixed sets, never from object names or messages.
 
 mod calls;
+pub mod dashboard;
+#[cfg(test)]
+mod monitoring;
 mod operator;
 mod series;
 mod webhooks;

@@ -11,7 +11,10 @@ fn root() -> &'static Path {
 fn folders() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("examples")).unwrap();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    folders.retain(|path| path.is_dir());
+    folders.retain(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        path.is_dir() && name.starts_with(|first: char| first.is_ascii_digit())
+    });
     folders.sort();
     folders
 }

@@ -2,6 +2,7 @@
 //!
 //! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
 
+mod apply_sets;
 mod autoscale;
 mod builtin;
 mod certificates;
@@ -30,16 +31,21 @@ mod external;
 mod failing;
 mod fields;
 mod files;
+mod film;
 mod flow;
 mod foreach;
 mod forged;
 mod generations;
 mod gitops;
+mod gitops_folder;
+mod gitops_tools;
 mod guarantees;
 mod hostile;
 mod http;
 mod install;
 mod installations;
+#[path = "../../crates/core/tests/judge/mod.rs"]
+mod judge;
 mod kinds;
 mod komposer;
 #[path = "../../crates/core/tests/kstatus/mod.rs"]
@@ -52,6 +58,7 @@ mod names;
 mod newcomers;
 mod observe;
 mod operators;
+mod orders;
 mod orphans;
 mod outage;
 mod panics;
@@ -68,6 +75,7 @@ mod rights_confined;
 mod rights_minimal;
 mod rights_running;
 mod rollout;
+mod rollouts;
 mod rules;
 mod scenario;
 mod secrets;
@@ -75,6 +83,7 @@ mod seed;
 mod selectors;
 mod statuses;
 mod suspend;
+mod support;
 mod targets;
 mod traps;
 mod unknown_fields;

@@ -9,6 +9,7 @@
     reason = "a fixture that cannot be read is a fault of the test"
 )]
 
+mod judge;
 mod kstatus;
 mod pass {
     mod asking;

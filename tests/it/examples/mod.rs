@@ -94,7 +94,9 @@ fn folders() -> Result<Vec<PathBuf>> {
         .collect::<Result<_>>()?;
     folders.retain(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        path.is_dir() && name.is_some_and(is_wanted)
+        // Others are layouts of repositories: `gitops_folder` applies them.
+        let is_example = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
+        path.is_dir() && name.is_some_and(|name| is_example(name) && is_wanted(name))
     });
     folders.sort();
     Ok(folders)

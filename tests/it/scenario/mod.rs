@@ -71,9 +71,21 @@ impl Scenario {
 
     /// The same on a control plane of the test's own, which may be killed; our own kinds are installed if they are not.
     pub(crate) async fn on_its_own(prefix: &str) -> Result<Self> {
+        Self::on_new(prefix, testbed::Options::default()).await
+    }
+
+    /// The same on one whose pods run, on a node that is simulated.
+    pub(crate) async fn with_nodes(prefix: &str) -> Result<Self> {
+        let options = testbed::Options {
+            nodes: true,
+            ..testbed::Options::default()
+        };
+        Self::on_new(prefix, options).await
+    }
+
+    async fn on_new(prefix: &str, options: testbed::Options) -> Result<Self> {
         // It ends with the process at the latest.
-        let cluster: &'static ControlPlane =
-            Box::leak(Box::new(ControlPlane::start(testbed::Options::default())?));
+        let cluster: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options)?));
         own_kinds(cluster, &cluster.admin().client()?).await?;
         Self::on(cluster, prefix).await
     }

@@ -4,6 +4,7 @@
 //! resource definitions, the check of documents for unknown, misshapen and unsupported
 //! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
 
+pub mod apply_set;
 pub mod autoscale;
 pub mod calls;
 pub mod children;

@@ -84,6 +84,9 @@ pub const ANNOTATION_VERSION: &str = "orkestra.orkspace.io/version";
 /// Annotation on the CRDs of Orkestra's own kinds: hash of their `spec`.
 pub const ANNOTATION_SCHEMA: &str = "orkestra.orkspace.io/schema";
 
+/// Field manager of a runtime itself: on Katalogs, Leases and the like.
+pub const MANAGER: &str = "orkestra";
+
 /// Longest field manager that the API server takes, in bytes.
 const FIELD_MANAGER_BYTES: usize = 128;
 /// Longest label value, and longest DNS label, in bytes.

@@ -213,7 +213,12 @@ fn with_names(
         depends_on: depends_on(entry),
         watched,
         targets: targets::compile(at, entry),
-        labels: watched::metadata(at, entry),
+        labels: [
+            watched::metadata(at, entry),
+            watched::apply_set(at, entry, &children),
+        ]
+        .concat()
+        .into(),
         cross_access: entry.cross_access.unwrap_or(true),
         pages: pages(entry, context.spec),
         finalizer,

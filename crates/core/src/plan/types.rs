@@ -10,7 +10,7 @@ use super::{
     TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
-    api::{DeletionPolicy, DependencyCondition, names},
+    api::{DeletionPolicy, DependencyCondition, apply_set, names},
     value::{Key, Path},
 };
 
@@ -196,6 +196,12 @@ impl OperatorPlan {
             children_names: Box::default(),
             hash: String::new(),
         }
+    }
+
+    /// True if its custom resources are parents of ApplySets.
+    pub fn is_apply_set(&self) -> bool {
+        let mut keys = self.labels.iter().map(|(key, _)| key.key());
+        keys.any(|key| key == apply_set::LABEL_ID)
     }
 
     /// Returns the field manager of this operator's writes.

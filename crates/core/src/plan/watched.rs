@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Coerce, Leaf, NameRule, ResourceType, kinds, rbac};
+use super::{ChildPlan, Coerce, Leaf, NameRule, ResourceType, kinds, rbac};
 use crate::{
-    api::{CrdEntry, KatalogSpec, names, scalar::Text},
+    api::{CrdEntry, KatalogSpec, apply_set, names, scalar::Text},
     diagnostics::Code,
     resources::scope::At,
     value::{Node, Path},
@@ -194,7 +194,7 @@ impl MetadataKey {
 }
 
 /// Compiles the labels and annotations that every custom resource gets.
-pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf)]> {
+pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Vec<(MetadataKey, Leaf)> {
     let (labels, annotations) = (at.field("labels"), at.field("annotations"));
     labels.labels(&entry.labels);
     annotations.annotations(&entry.annotations);
@@ -211,7 +211,44 @@ pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Box<[(MetadataKey, Leaf
         &entry.annotations,
         MetadataKey::Annotation,
     ));
-    all.into()
+    all
+}
+
+/// Returns the label and the annotations of a parent of an ApplySet, if the entry asks for them. The value of the label is computed
+/// in each pass, since it depends on the resource's name.
+pub(super) fn apply_set(
+    at: &At<'_>,
+    entry: &CrdEntry,
+    children: &[ChildPlan],
+) -> Vec<(MetadataKey, Leaf)> {
+    if entry.apply_set != Some(true) {
+        return Vec::new();
+    }
+    let at = at.field("applySet");
+    let kinds = children
+        .iter()
+        .map(|child| child.kind.group_kind().to_string());
+    let kinds: BTreeSet<String> = kinds.collect();
+    let kinds: Vec<String> = kinds.into_iter().collect();
+    let all = [
+        (
+            MetadataKey::Label(apply_set::LABEL_ID.into()),
+            String::new(),
+        ),
+        (
+            MetadataKey::Annotation(apply_set::ANNOTATION_TOOLING.into()),
+            apply_set::TOOLING.to_owned(),
+        ),
+        (
+            MetadataKey::Annotation(apply_set::ANNOTATION_CONTAINS.into()),
+            kinds.join(","),
+        ),
+    ];
+    let leaf = |(key, text): (MetadataKey, String)| {
+        let leaf = at.leaf(&Text::from(text), Coerce::Text)?;
+        Some((key, leaf))
+    };
+    all.into_iter().filter_map(leaf).collect()
 }
 
 /// Returns whether custom resources get our finalizer, and their other finalizers: the operatorBox's list applies, else the

@@ -9,7 +9,7 @@ use super::{
     step::Failure,
 };
 use crate::{
-    api::names,
+    api::{apply_set, names},
     plan::{MetadataKey, OperatorPlan},
     template::{Budget, Data},
     value::Node,
@@ -33,7 +33,11 @@ pub(super) fn labels(
             budget: &mut budget,
             frame,
         };
-        let text = renderer.text(leaf).map_err(Failure::from);
+        let text = if *key.key() == *apply_set::LABEL_ID {
+            Ok(set_of(plan, cr))
+        } else {
+            renderer.text(leaf).map_err(Failure::from)
+        };
         let check = |text: &str| match key {
             MetadataKey::Label(_) => names::check_label_value(text),
             MetadataKey::Annotation(_) => Ok(()),
@@ -56,6 +60,13 @@ pub(super) fn labels(
         labels.extend(value.map(|value| (key.clone(), value)));
     }
     (labels, failures)
+}
+
+/// Returns the identifier of the ApplySet whose parent is the custom resource.
+pub(super) fn set_of(plan: &OperatorPlan, cr: &CrRecord) -> String {
+    let (key, resource) = (&cr.id.key, &plan.resource);
+    let namespace = key.namespace.as_deref();
+    apply_set::id(&key.name, namespace, &resource.kind, &resource.group)
 }
 
 /// The labels and annotations of a plan that a custom resource has.

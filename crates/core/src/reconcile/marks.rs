@@ -3,12 +3,13 @@
 use std::sync::LazyLock;
 
 use super::{
+    labels,
     proof::OwnerMark,
     record::{ChildRecord, Observed, child_mark},
     step::Rendered,
 };
 use crate::{
-    api::names,
+    api::{apply_set, names},
     plan::{ChildKey, ObjectKey, OperatorPlan},
     value::{Key, Map, Node, hash},
 };
@@ -44,6 +45,8 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
 pub(super) struct Marks<'a> {
     owner: &'a ObjectKey,
     labels: [(Key, Node); 3],
+    /// The label of members of an ApplySet: of owned children in the resource's own namespace, where a set ends.
+    member: Option<(Key, Node)>,
     reference: Node,
     /// Replaces the reference where it is illegal or unwanted.
     mark: Node,
@@ -66,6 +69,10 @@ impl<'a> Marks<'a> {
                     Node::from(names::label_value(&katalog)),
                 ),
             ],
+            member: plan.is_apply_set().then(|| {
+                let set = labels::set_of(plan, &observed.cr);
+                (apply_set::LABEL_PART_OF.into(), Node::from(set))
+            }),
             reference: owner_reference(plan, observed),
             mark: Node::from(observed.mark(plan).text()),
         }
@@ -89,7 +96,10 @@ impl<'a> Marks<'a> {
 
     fn put_with(&self, object: &mut Node, key: &ChildKey, owned: bool) {
         let metadata = map_at(object, &KEYS.metadata);
-        add(map_at(metadata, &KEYS.labels), self.labels.iter().cloned());
+        let is_member = owned && self.owner.namespace == key.object.namespace;
+        let member = self.member.iter().filter(|_| is_member);
+        let labels = self.labels.iter().chain(member).cloned();
+        add(map_at(metadata, &KEYS.labels), labels);
         let mark = child_mark(&key.kind, &key.object.name);
         let child = (KEYS.child.clone(), Node::from(mark));
         let marked = (!owned).then(|| (KEYS.owner.clone(), self.mark.clone()));

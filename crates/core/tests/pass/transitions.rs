@@ -1,5 +1,7 @@
 //! G3 of custom resources: over every transition between what passes come to, the conditions keep to kstatus.
 
+use std::sync::LazyLock;
+
 use orkestra_core::reconcile::{
     differ::Held,
     kstatus::Readiness,
@@ -16,7 +18,10 @@ use super::{
     report::{apply, at, failed},
     world::{World, key},
 };
-use crate::kstatus::{Kstatus, faults, kstatus};
+use crate::{
+    judge::Judged,
+    kstatus::{Kstatus, faults, kstatus},
+};
 
 /// What a pass came to, with how far the child is, and what kstatus has to make of it.
 type Outcome = (Executed, Readiness, Kstatus);
@@ -105,25 +110,78 @@ fn with_status(world: &World, status: Value) -> World {
 
 #[test]
 fn the_conditions_keep_to_kstatus_over_every_transition() {
+    for (state, truth) in &*TRANSITIONS {
+        assert_eq!(kstatus(state), *truth, "{state}");
+    }
+}
+
+/// Which part of the transitions the genuine judges see: prime to the states between two outcomes, so that all sorts are among them.
+const EVERY: usize = 7;
+
+/// G17: what Argo CD shows is the truth over every transition, and what kstatus itself, not our model of it, makes of it. It is
+/// never healthy too early.
+#[test]
+fn health_lua_and_genuine_kstatus_agree_with_the_truth_over_every_transition() {
+    let mut judged = Judged::default();
+    for (state, truth) in TRANSITIONS.iter().step_by(EVERY) {
+        judged.state(state, *truth);
+        let mut deleted = state.clone();
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        judged.state(&deleted, Kstatus::Terminating);
+        // A CRD without a status subresource: its generation moves with each write, so no generation is observed.
+        let mut bare = state.clone();
+        if without_generations(&mut bare) {
+            judged.state(&bare, kstatus(&bare));
+        }
+    }
+    assert!(judged.len() >= 1000, "only {} transitions", judged.len());
+    judged.finish();
+}
+
+/// Takes the observed generations out of a state whose status is about the present generation; false if it is not.
+fn without_generations(state: &mut Value) -> bool {
+    let is_current = state["status"]["observedGeneration"] == state["metadata"]["generation"];
+    if let Some(status) = state["status"].as_object_mut() {
+        status.remove("observedGeneration");
+    }
+    let conditions = state.pointer_mut("/status/conditions");
+    for condition in conditions
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if let Some(condition) = condition.as_object_mut() {
+            condition.remove("observedGeneration");
+        }
+    }
+    is_current
+}
+
+static TRANSITIONS: LazyLock<Vec<(Value, Kstatus)>> = LazyLock::new(transitions);
+
+/// Every state between what passes come to, with the truth: what the pass came to, or that it has not come yet.
+fn transitions() -> Vec<(Value, Kstatus)> {
     let (outcomes, settled) = (outcomes(), world());
+    let mut states = Vec::new();
     for before in &outcomes {
         for after in &outcomes {
             // As a CRD with our default shows it before anybody has looked.
             let mut world = with_status(&settled, json!({ "observedGeneration": -1 }));
-            assert_eq!(kstatus(&world.cr), Kstatus::InProgress);
+            states.push((world.cr.clone(), Kstatus::InProgress));
             for (outcome, second) in [(before, 0), (after, 60)] {
                 report(&mut world, outcome, second);
                 assert_eq!(faults(&world.cr), [""; 0], "{}", world.cr);
-                assert_eq!(kstatus(&world.cr), outcome.2, "{}", world.cr);
+                states.push((world.cr.clone(), outcome.2));
                 // Another generation is in progress until it is looked at.
                 let generation = world.cr["metadata"]["generation"].as_i64().unwrap();
                 world.cr["metadata"]["generation"] = json!(generation + 1);
-                assert_eq!(kstatus(&world.cr), Kstatus::InProgress);
+                states.push((world.cr.clone(), Kstatus::InProgress));
                 report(&mut world, outcome, second + 30);
-                assert_eq!(kstatus(&world.cr), outcome.2, "{}", world.cr);
+                states.push((world.cr.clone(), outcome.2));
             }
         }
     }
+    states
 }
 
 #[test]

@@ -1,37 +1,23 @@
-//! `ork generate`
+//! `ork generate rbac`
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
-use clap::Subcommand;
 use orkestra_core::{
     compose::{Composition, RequestKind},
     document::{DocumentKind, parse_stream},
     plan::{Declaring, KatalogRef, Plan, rbac},
 };
 
-use super::{
+use super::super::{
     Failure, files,
     options::{Files, parse_namespace},
     output,
     sources::Sources,
 };
 use crate::compose::composition;
-
-/// Print manifests
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, Subcommand)]
-enum What {
-    Rbac(Rbac),
-}
 
 /// Print the minimal RBAC manifests for Orkestra and the Katalogs
 ///
@@ -42,7 +28,7 @@ enum What {
 /// have the permissions of Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-struct Rbac {
+pub(super) struct Rbac {
     #[command(flatten)]
     files: Files,
     /// Namespace whose Katalogs to run, as for `ork controller`; may be repeated. Access to Katalogs is limited to these
@@ -65,11 +51,8 @@ enum RbacFormat {
     Values,
 }
 
-pub(super) async fn execute(
-    Args {
-        what: What::Rbac(args),
-    }: Args,
-) -> Result<(), Failure> {
+/// Returns the manifests, or the values of the chart.
+pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
     let mut paths = args.files.given();
     let named = Named::of(&paths);
     for one in named.iter().filter(|one| one.is_incomplete) {
@@ -84,7 +67,7 @@ pub(super) async fn execute(
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
     if args.output == RbacFormat::Values {
-        return Ok(output::print(&rbac_values(&plans)?)?);
+        return Ok(rbac_values(&plans)?);
     }
     let mut text = rbac_yaml(&plans, &namespaces, named.is_empty())?;
     for one in &named {
@@ -92,7 +75,7 @@ pub(super) async fn execute(
             text.push_str(&output::to_yaml(&manifest)?);
         }
     }
-    Ok(output::print(&text)?)
+    Ok(text)
 }
 
 /// The objects of the cluster that the sources of a document name.

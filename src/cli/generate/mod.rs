@@ -1,0 +1,107 @@
+//! `ork generate`
+
+mod rbac;
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use orkestra_core::plan::Plan;
+
+use super::{
+    Failure, files,
+    options::{Files, parse_namespace},
+    output,
+    sources::Sources,
+};
+use crate::gitops::{
+    argocd::{self, Keys},
+    flux,
+};
+
+/// Print manifests
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Rbac(rbac::Rbac),
+    Argocd(Argocd),
+    Flux(Flux),
+}
+
+/// Print the settings of Argo CD for Katalogs and their custom resources
+///
+/// The output is a ConfigMap `argocd-cm` to merge with the existing one, with `kubectl apply --server-side --filename -`: health
+/// checks, and the fields to ignore in comparisons, for Orkestra's own kinds and the kinds of the Katalogs.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+struct Argocd {
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    sources: Sources,
+    /// Namespace of Argo CD
+    #[arg(short, long, value_name = "NS", value_parser = parse_namespace, default_value = "argocd")]
+    namespace: String,
+    /// Print one entry per API group instead of per kind, which covers kinds that are added later. The entries are all in the key
+    /// `resource.customizations`, which replaces an existing one; some managed Argo CDs refuse it
+    #[arg(long)]
+    wildcards: bool,
+}
+
+/// Print Flux Kustomizations for Katalogs and their custom resources
+///
+/// The output has two Kustomizations that wait for their objects: `katalogs` for the directory katalogs/ of the GitRepository
+/// flux-system, and `resources`, which depends on it, for resources/. Their `healthCheckExprs` are for Orkestra's own kinds and the
+/// kinds of the Katalogs.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+struct Flux {
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    sources: Sources,
+    /// Namespace of the Kustomizations
+    #[arg(short, long, value_name = "NS", value_parser = parse_namespace, default_value = "flux-system")]
+    namespace: String,
+}
+
+pub(super) async fn execute(Args { what }: Args) -> Result<(), Failure> {
+    let text = match what {
+        What::Rbac(args) => rbac::text(args).await?,
+        What::Argocd(args) => {
+            let plans = compile(args.files, &args.sources).await?;
+            let keys = if args.wildcards {
+                Keys::Groups
+            } else {
+                Keys::Kinds
+            };
+            output::to_yaml(&argocd::config_map(
+                &borrowed(&plans),
+                keys,
+                &args.namespace,
+            ))?
+        }
+        What::Flux(args) => {
+            let plans = compile(args.files, &args.sources).await?;
+            let both = flux::kustomizations(&borrowed(&plans), &args.namespace);
+            let texts: anyhow::Result<String> = both.iter().map(output::to_yaml).collect();
+            texts?
+        }
+    };
+    Ok(output::print(&text)?)
+}
+
+fn borrowed(plans: &[Arc<Plan>]) -> Vec<&Plan> {
+    plans.iter().map(AsRef::as_ref).collect()
+}
+
+async fn compile(files: Files, sources: &Sources) -> Result<Vec<Arc<Plan>>, Failure> {
+    let paths = files.given();
+    let fetch = sources.fetch(&paths)?;
+    Ok(self::files::compile(&paths, &*fetch).await?)
+}

@@ -1,0 +1,204 @@
+//! Argo CD's sync engine, with our health check and pruning: it waits for the Katalog between waves, finds nothing to do afterwards,
+//! and leaves the children alone (G9, G15, G17).
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::{health, tools};
+use crate::gitops_folder::{Folder, example, shows};
+use crate::scenario::{LIMIT, Scenario, printed};
+use crate::waters;
+
+/// How long the engine is watched for doing nothing.
+const WAITING: Duration = Duration::from_secs(5);
+
+struct Argo {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Argo {
+    /// With the files of the example in one folder.
+    fn new(scenario: &Scenario, folder: &Folder) -> Result<Self> {
+        for (name, text) in [
+            ("crd", &folder.crd),
+            ("katalog", &folder.katalog),
+            ("website", &folder.resource),
+        ] {
+            scenario.file(&format!("git/{name}.yaml"), text)?;
+        }
+        Ok(Self {
+            program: tools("argocd")?.join("argocd"),
+            folder: scenario.path("git"),
+        })
+    }
+
+    /// One sync, to its end; what it did.
+    async fn sync(&self, scenario: &Scenario) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        let admin = scenario.cluster.admin();
+        command.arg("sync").arg(admin.kubeconfig_path());
+        command.args([&scenario.namespace, "websites"]);
+        command.arg(health()).arg(&self.folder);
+        command.stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || command.output()).await??;
+        printed(&output, "argocd")
+    }
+
+    /// Whether what is live differs from Git, and its health, for each pair.
+    fn compare(&self, pairs: &[(Value, Value)]) -> Result<Vec<Value>> {
+        let lines = pairs
+            .iter()
+            .map(|(config, live)| json!({ "config": config, "live": live }).to_string() + "\n");
+        let lines = lines.collect::<Vec<_>>().concat();
+        let input = self.folder.join("../pairs.json");
+        std::fs::write(&input, lines)?;
+        let mut command = Command::new(&self.program);
+        command
+            .arg("diff")
+            .arg(health())
+            .stdin(std::fs::File::open(&input)?);
+        let told = printed(&command.output()?, "argocd")?;
+        told.lines()
+            .map(|line| Ok(serde_json::from_str(line)?))
+            .collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "make gitops"]
+async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<()> {
+    // Its cache reads the whole cluster: one of its own.
+    let mut scenario = Scenario::on_its_own("argo").await?;
+    let folder = Folder::read()?;
+    // A child without an owner reference, in another namespace: nothing but labels could connect it with the application.
+    let far = waters::second_namespace(&scenario.client).await?;
+    let more = format!(
+        "{}            - name: \"{{{{ .metadata.name }}}}-far\"\n              namespace: {far}\n              data: {{a: b}}\n",
+        folder.katalog
+    );
+    let folder = Folder {
+        katalog: more,
+        ..folder
+    };
+    scenario.grant(&folder.katalog).await?;
+    let argo = Argo::new(&scenario, &folder)?;
+
+    // Without a controller, wave 1 waits for the Katalog.
+    let controller_comes = async {
+        scenario
+            .objects("katalogs")
+            .until("websites", "is applied", LIMIT, |_| true)
+            .await?;
+        tokio::time::sleep(WAITING).await;
+        let early = scenario.objects("websites").get("hello").await;
+        ensure!(matches!(early, Ok(None)), "wave 1 did not wait: {early:?}");
+        anyhow::Ok(())
+    };
+    let syncing = argo.sync(&scenario);
+    tokio::pin!(syncing);
+    tokio::select! {
+        ended = &mut syncing => anyhow::bail!("it ended without the Katalog being healthy: {ended:?}"),
+        waited = controller_comes => waited?,
+    }
+    // The future borrows the scenario: the controller is started by hand, and ends with the guard.
+    let args = [
+        "controller",
+        "--leader-elect=false",
+        "--namespace",
+        &scenario.namespace,
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let mut command = scenario.command_as(&scenario.identity);
+    command.args(args);
+    let mut controller = testbed::spawn_guarded(&command, &scenario.path("argo.log"))?;
+    let did = syncing.await?;
+    ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
+    shows(&scenario, "Hello").await?;
+
+    let (maps, there) = (
+        scenario.objects("configmaps"),
+        scenario.objects_in(&far, "configmaps"),
+    );
+    let before = [
+        maps.fetch("hello-page").await?,
+        there.fetch("hello-far").await?,
+    ];
+    for _ in 0..3 {
+        let did = argo.sync(&scenario).await?;
+        ensure!(!did.contains("Pruned"), "{did}");
+    }
+    let after = [
+        maps.fetch("hello-page").await?,
+        there.fetch("hello-far").await?,
+    ];
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
+        let labels = after["metadata"]["labels"].as_object().context("labels")?;
+        ensure!(
+            !labels.contains_key("app.kubernetes.io/instance"),
+            "{after}"
+        );
+    }
+
+    // What the runtime wrote into the applied objects is no difference.
+    let label = |mut config: Value| {
+        config["metadata"]["labels"] = json!({ "app.kubernetes.io/instance": "websites" });
+        config
+    };
+    let config = |text: &str| anyhow::Ok(label(serde_saphyr::from_str(&scenario.text(text))?));
+    let pairs = [
+        (
+            config(&folder.katalog)?,
+            scenario.objects("katalogs").fetch("websites").await?,
+        ),
+        (
+            config(&folder.resource)?,
+            scenario.objects("websites").fetch("hello").await?,
+        ),
+    ];
+    for told in argo.compare(&pairs)? {
+        ensure!(
+            told["modified"] == false && told["health"]["status"] == "Healthy",
+            "{told}"
+        );
+    }
+
+    // A resource that leaves Git goes, with its children.
+    std::fs::remove_file(argo.folder.join("website.yaml"))?;
+    let did = argo.sync(&scenario).await?;
+    ensure!(did.contains("Pruned"), "{did}");
+    scenario
+        .objects("websites")
+        .until_gone("hello", LIMIT)
+        .await?;
+    there.until_gone("hello-far", LIMIT).await?;
+    ensure!(controller.status()?.is_none(), "the controller has ended");
+    Ok(())
+}
+
+#[test]
+fn the_shipped_settings_are_those_that_the_command_prints() -> Result<()> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/gitops");
+    for (what, path) in [
+        ("argocd", "argocd/argocd-cm.yaml"),
+        ("flux", "flux/kustomizations.yaml"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
+        command.args(["generate", what, "--katalog", "katalogs/website.yaml"]);
+        let text = printed(&command.current_dir(&folder).output()?, "ork")?;
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(folder.join(path), &text)?;
+        }
+        ensure!(
+            example(path)? == text,
+            "examples/gitops/{path} is stale; run the test again with UPDATE=1"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! Flux's kustomize-controller, with the Kustomizations that `ork generate flux` prints: it waits for the Katalog, then for the custom
+//! resources, and leaves the children alone (G9, G16).
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::{Guarded, eventually, free_port, spawn_guarded};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::tools;
+use crate::gitops_folder::{Folder, example, shows};
+use crate::kstatus::{Kstatus, kstatus};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, printed};
+
+const NAMESPACE: &str = "flux-system";
+
+/// What source-controller would do: an archive under an address.
+struct Source {
+    archive: Arc<Mutex<Vec<u8>>>,
+    address: String,
+}
+
+impl Source {
+    async fn serve() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?.to_string();
+        let archive = Arc::new(Mutex::new(Vec::new()));
+        let shown = archive.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let body = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                    body.len()
+                );
+                let _ = stream.write_all(head.as_bytes()).await;
+                let _ = stream.write_all(&body).await;
+            }
+        });
+        Ok(Self { archive, address })
+    }
+
+    /// Packs a folder, and reports it as the source's artifact, as revision `name`.
+    async fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
+        let file = folder.with_extension("tar.gz");
+        let mut tar = Command::new("tar");
+        tar.arg("-czf").arg(&file).arg("-C").arg(folder).arg(".");
+        printed(&tar.output()?, "tar")?;
+        let packed = std::fs::read(&file)?;
+        let digest = printed(&Command::new("sha256sum").arg(&file).output()?, "sha256sum")?;
+        let digest = format!("sha256:{}", digest.split(' ').next().context("no digest")?);
+        let size = packed.len();
+        *self.archive.lock().unwrap_or_else(PoisonError::into_inner) = packed;
+        let ready = json!({ "type": "Ready", "status": "True", "reason": "Succeeded", "message": "stored artifact", "lastTransitionTime": "2026-11-24T00:00:00Z", "observedGeneration": 1 });
+        let status = json!({ "status": { "observedGeneration": 1, "conditions": [ready], "artifact": {
+            "url": format!("http://{}/{name}.tar.gz", self.address), "path": format!("{name}.tar.gz"),
+            "revision": format!("{name}@{digest}"), "digest": digest, "size": size, "lastUpdateTime": "2026-11-24T00:00:00Z",
+        } } });
+        let args = [
+            "patch",
+            "gitrepository",
+            "flux-system",
+            "--namespace",
+            NAMESPACE,
+            "--subresource=status",
+            "--type=merge",
+            "-p",
+        ];
+        let status = status.to_string();
+        kubectl(scenario, &[&args[..], &[&status]].concat(), None).map(drop)
+    }
+}
+
+/// `kubectl` as the administrator, in no namespace.
+fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
+    let output = scenario
+        .cluster
+        .kubectl(&scenario.cluster.admin(), args, stdin)?;
+    printed(&output, "kubectl")
+}
+
+fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
+    let mut command = Command::new(tools.join("kustomize-controller"));
+    command.env("KUBECONFIG", scenario.cluster.admin().kubeconfig_path());
+    command.env("RUNTIME_NAMESPACE", NAMESPACE);
+    command.arg("--metrics-addr=127.0.0.1:0");
+    command.arg(format!("--health-addr=127.0.0.1:{}", free_port()?));
+    command.args([
+        "--enable-leader-election=false",
+        "--events-addr=",
+        "--requeue-dependency=2s",
+    ]);
+    spawn_guarded(&command, &scenario.path("flux.log"))
+}
+
+fn kustomizations(scenario: &Scenario) -> Objects {
+    let path =
+        format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations");
+    Objects::at(&scenario.client, &path)
+}
+
+fn is_ready_at(kustomization: &Value, revision: &str) -> bool {
+    let applied = kustomization["status"]["lastAppliedRevision"].as_str();
+    applied.is_some_and(|applied| applied.starts_with(&format!("{revision}@")))
+        && condition(kustomization, "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+/// Makes Flux look at once.
+async fn nudge(scenario: &Scenario, revision: &str) -> Result<()> {
+    for name in ["katalogs", "resources"] {
+        let asks = json!({ "metadata": { "annotations": { "reconcile.fluxcd.io/requestedAt": revision } } });
+        kustomizations(scenario).patch(name, &asks).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "make gitops"]
+async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() -> Result<()> {
+    let tools = tools("kustomize-controller")?;
+    let mut scenario = Scenario::on_its_own("flux").await?;
+    let folder = Folder::read()?;
+    // A definition without a default status is the harder case: kstatus alone takes a new Website for current.
+    let crd = folder
+        .crd
+        .replace("              default: {observedGeneration: -1}\n", "");
+    ensure!(crd != folder.crd, "the definition has no default status");
+    scenario.grant(&folder.katalog).await?;
+    let git = scenario.path("git");
+    scenario.file("git/katalogs/crd.yaml", &crd)?;
+    scenario.file("git/katalogs/katalog.yaml", &folder.katalog)?;
+    scenario.file("git/resources/website.yaml", &folder.resource)?;
+
+    let definitions = tools.join("crds");
+    let definitions = definitions.to_str().context("a path")?;
+    kubectl(
+        &scenario,
+        &["apply", "--server-side", "-f", definitions],
+        None,
+    )?;
+    kubectl(&scenario, &["create", "namespace", NAMESPACE], None)?;
+    let source = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": { "name": "flux-system", "namespace": NAMESPACE },
+        "spec": { "url": "https://git.example.org/platform.git", "interval": "1h" },
+    });
+    eventually("the source is accepted", LIMIT, async || {
+        kubectl(&scenario, &["apply", "-f", "-"], Some(&source.to_string())).map(Some)
+    })
+    .await?;
+    let served = Source::serve().await?;
+    served.publish(&scenario, &git, "one").await?;
+    let mut flux = start(&scenario, &tools)?;
+    let printed = example("flux/kustomizations.yaml")?.replace("demo.orkestra.io", &scenario.group);
+    kubectl(&scenario, &["apply", "-f", "-"], Some(&printed))?;
+
+    // Without a controller the Katalog is in progress, and nothing that depends on it is applied.
+    let katalogs = scenario.objects("katalogs");
+    katalogs
+        .until("websites", "is applied", LIMIT, |_| true)
+        .await?;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let early = scenario.objects("websites").get("hello").await?;
+    ensure!(early.is_none(), "it did not wait: {early:?}");
+    scenario.start().await?;
+    scenario
+        .objects("websites")
+        .until("hello", "is applied", LIMIT, |_| true)
+        .await?;
+    let katalog = katalogs.fetch("websites").await?;
+    ensure!(kstatus(&katalog) == Kstatus::Current, "{katalog}");
+    let all = kustomizations(&scenario);
+    all.until("resources", "is ready", LIMIT, |one| {
+        is_ready_at(one, "one")
+    })
+    .await?;
+    shows(&scenario, "Hello").await?;
+
+    // Without an operator a new Website has no status, and is waited for.
+    let uid = scenario.objects("configmaps").fetch("hello-page").await?["metadata"]["uid"].clone();
+    scenario.terminate()?;
+    let second = folder.resource.replace("name: hello", "name: second");
+    scenario.file("git/resources/second.yaml", &second)?;
+    served.publish(&scenario, &git, "two").await?;
+    nudge(&scenario, "two").await?;
+    scenario
+        .objects("websites")
+        .until("second", "is applied", LIMIT, |_| true)
+        .await?;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let waits = all.fetch("resources").await?;
+    ensure!(
+        !is_ready_at(&waits, "two"),
+        "it is ready without an operator: {waits}"
+    );
+    scenario.start().await?;
+    all.until("resources", "is ready again", LIMIT, |one| {
+        is_ready_at(one, "two")
+    })
+    .await?;
+    scenario.objects("configmaps").fetch("second-page").await?;
+
+    // What leaves Git is pruned with its children, and no other child.
+    std::fs::remove_file(git.join("resources/second.yaml"))?;
+    served.publish(&scenario, &git, "three").await?;
+    nudge(&scenario, "three").await?;
+    scenario
+        .objects("websites")
+        .until_gone("second", LIMIT)
+        .await?;
+    all.until("resources", "is ready at last", LIMIT, |one| {
+        is_ready_at(one, "three")
+    })
+    .await?;
+    let page = scenario.objects("configmaps").fetch("hello-page").await?;
+    assert_eq!(page["metadata"]["uid"], uid);
+    let labels = page["metadata"]["labels"].as_object().context("labels")?;
+    ensure!(!labels.keys().any(|key| key.contains("fluxcd")), "{page}");
+    ensure!(flux.status()?.is_none(), "Flux has ended");
+    scenario.check_running()
+}
