@@ -12,6 +12,8 @@ use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Again,
     reconcile::{
+        cleanup::Cleanup,
+        emit::emitted,
         held::Held,
         record::{CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, ROUNDS, Read, Sources},
@@ -26,6 +28,7 @@ use orkestra_ground::Clock;
 
 use super::{
     bound::Bound,
+    cleanup,
     execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
@@ -33,12 +36,12 @@ use super::{
     normalize, orphans,
     shared::Shared,
     sources::{self, related},
-    tell::{ignore, tell, warn},
+    tell::{emit, ignore, tell, warn},
     unread,
 };
 
 /// The delay before a pass is retried that waits for a permission, a name or a kind.
-const WAIT: Duration = Duration::from_secs(30);
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// The delay before a pass is retried while the API server's state is compared with the records.
 const UNTIL_COMPARED: Duration = Duration::from_millis(100);
@@ -208,6 +211,9 @@ async fn reconcile(
     let mut observed = observe(bound, cr);
     observed.orphans = orphans::of(shared, bound, cr).await;
     ignore(shared, bound, &observed, memory);
+    let is_known = observed
+        .reported
+        .unwrap_or(observed.inventory != <_>::default());
     if !observed.unseen.is_empty() {
         shared.rebind.notify_one();
     }
@@ -224,6 +230,9 @@ async fn reconcile(
         return hold(shared, bound, &observed, (held, &cycle), now).await;
     }
     let mut sources = std::mem::take(&mut cycle.sources);
+    if sources.cleanup == Some(Cleanup::Due) {
+        return cleanup::clean_up(shared, bound, &observed.cr).await;
+    }
     let normalization = sources.prepared.normalization.as_mut();
     if let Err(over) = normalize::store(shared, bound, &mut observed, memory, normalization).await {
         return over;
@@ -273,6 +282,12 @@ async fn reconcile(
     executed.wake_at(wake);
     executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
+    if !bound.plan.emits.is_empty() {
+        let before = memory.emitted.clone().unwrap_or_default();
+        let pass = (&after, &sources);
+        let events = emitted(&bound.plan, pass, &mut executed, &before, now);
+        emit(shared, bound, &after.cr, events, (memory, is_known));
+    }
     // The watch does not report our own writes.
     shared.compare_anew(key);
     let verdict = verdict(&after, &executed);

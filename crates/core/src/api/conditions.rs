@@ -30,8 +30,11 @@ pub const VALIDATION_WARNING: &str = "ValidationWarning";
 /// A gate of `preReconcile` is closed, so no pass runs. Present only while true.
 pub const GATED: &str = "Gated";
 
+/// The conditions of `runtime.cleanup` hold. Present only while true; its transition time is the start of `deleteAfter`.
+pub const CLEANUP_PENDING: &str = "CleanupPending";
+
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 9] = [
+const ABNORMAL_TRUE: [&str; 10] = [
     RECONCILING,
     STALLED,
     DEGRADED,
@@ -41,6 +44,7 @@ const ABNORMAL_TRUE: [&str; 9] = [
     MUTATED,
     VALIDATION_WARNING,
     GATED,
+    CLEANUP_PENDING,
 ];
 
 /// Operators of the Katalog are degraded. Present only while true.
@@ -50,6 +54,9 @@ pub const DEGRADED: &str = "Degraded";
 pub const MESSAGE_BYTES: usize = 32_768;
 /// Longest note of an Event, in bytes. Source: Kubernetes, validation of events.k8s.io/v1.
 pub const EVENT_BYTES: usize = 1024;
+
+/// Longest reason of an Event, in bytes. Source: Kubernetes, validation of events.k8s.io/v1.
+pub const EVENT_REASON_BYTES: usize = 128;
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

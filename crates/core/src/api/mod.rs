@@ -7,12 +7,14 @@
 pub mod autoscale;
 pub mod calls;
 pub mod children;
+pub mod cleanup;
 pub mod conditions;
 mod crd;
 pub mod cross;
 pub mod depends;
 pub mod duration;
 pub mod e2e;
+pub mod emit;
 pub mod endpoints;
 pub mod enrich;
 mod envelope;
@@ -42,10 +44,12 @@ pub mod targets;
 pub(crate) mod katalog;
 
 pub use calls::ExternalCall;
+pub use cleanup::{BoxRuntime, Cleanup};
 pub use crd::{crds, crds_yaml};
 pub use cross::{Cross, CrossSelector};
 pub use depends::{DependencyCondition, DependsOn};
 pub use e2e::E2eSpec;
+pub use emit::{Emit, EmitOn, EmittedEvent};
 pub use enrich::EnrichTarget;
 pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
 pub use katalog::{ApiTypes, CrdEntry, DeletionPolicy, Katalog, KatalogSpec};

@@ -66,6 +66,9 @@ pub const ANNOTATION_KATALOG: &str = "orkestra.orkspace.io/katalog";
 /// Annotation on the Lease of a claim: uid of that Katalog.
 pub const ANNOTATION_KATALOG_UID: &str = "orkestra.orkspace.io/katalog-uid";
 
+/// Label that protects an object from deletion: `true`. Earlier versions of the language define it, outside of our domain.
+pub const LABEL_PROTECTED: &str = "orkestra.io/deletion-protection";
+
 /// Longest field manager that the API server takes, in bytes.
 const FIELD_MANAGER_BYTES: usize = 128;
 /// Longest label value, and longest DNS label, in bytes.

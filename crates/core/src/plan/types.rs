@@ -5,8 +5,9 @@ mod child;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    CallPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan,
-    RequeuePlan, ResourceType, RulesPlan, TargetsPlan, Watched, cross::CrossPlan,
+    CallPlan, CleanupPlan, EmitPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan, KatalogRef,
+    MetadataKey, ObservePlan, RequeuePlan, ResourceType, RulesPlan, TargetsPlan, Watched,
+    cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, names},
@@ -124,6 +125,10 @@ pub struct OperatorPlan {
     pub ending: Option<Box<EndPlan>>,
     /// The status that is written to the custom resource.
     pub status: StatusPlan,
+    /// The declared Events about the custom resource, by name.
+    pub emits: Box<[EmitPlan]>,
+    /// When the custom resource is deleted by its operator.
+    pub cleanup: Option<Box<CleanupPlan>>,
     /// The reads of the templates.
     pub reads: Reads,
     /// The names that templates use for the children, below `.children`.
@@ -184,6 +189,8 @@ impl OperatorPlan {
                 ready_when: Gate::default(),
                 fields: Box::default(),
             },
+            emits: Box::default(),
+            cleanup: None,
             reads: Reads::default(),
             children_names: Box::default(),
             hash: String::new(),
