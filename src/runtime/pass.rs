@@ -321,7 +321,7 @@ async fn hold(
     let patch = gated(&bound.plan, &bound.facts, observed, closed, now);
     let written = match write_status(shared, bound, observed, patch).await {
         Ok(next) => next,
-        Err(failed) => return Passed::failed(Next::Retry, failed.message),
+        Err((failed, next)) => return Passed::failed(next, failed.message),
     };
     let woken = cycle.wake.into_iter();
     let woken = woken.map(|moment| due(&shared.context.clock, now, moment));
@@ -395,21 +395,28 @@ pub(super) async fn report(
     let patch = status(&bound.plan, &bound.facts, after, sources, executed, now);
     match write_status(shared, bound, after, patch).await {
         Ok(next) => next,
-        Err(failed) => {
+        Err((failed, next)) => {
             executed.failures.push(failed);
-            Next::Retry
+            next
         }
     }
 }
 
 /// Writes a status patch, if there is one.
+///
+/// # Errors
+/// The failure, and what follows from it.
 async fn write_status(
     shared: &Shared,
     bound: &Bound,
     after: &Observed,
     patch: Option<StatusPatch>,
-) -> Result<Next, Failure> {
+) -> Result<Next, (Failure, Next)> {
+    let plan = &bound.plan.hash;
     let Some(patch) = patch else {
+        if reported(&bound.plan, &bound.facts, &after.cr) == Some(true) {
+            shared.status_accepted(plan);
+        }
         return Ok(Next::Settled);
     };
     let key = &after.cr.id.key;
@@ -425,7 +432,7 @@ async fn write_status(
             .await
         {
             Ok(answer) => {
-                shared.status_refused(None);
+                shared.status_accepted(plan);
                 let Some(now) = bound.crs.store().answer(&answer) else {
                     return Ok(Next::Settled);
                 };
@@ -447,10 +454,14 @@ async fn write_status(
                 } else {
                     error.to_string()
                 };
-                shared.status_refused(Some(words));
-                Next::Settled
+                let mut failed = failure_of_cr(bound, &after.cr, &error);
+                failed.message = format!("the status is not written: {words}");
+                shared.status_refused(plan, words);
+                return Err((failed, Next::Settled));
             }
-            Err(error) => return Err(failure_of_cr(bound, &after.cr, &error)),
+            Err(error) => {
+                return Err((failure_of_cr(bound, &after.cr, &error), Next::Retry));
+            }
         },
     )
 }

@@ -8,7 +8,7 @@ use std::{
 
 use kube::Client;
 use orkestra_core::{
-    api::{ApiTypes, SetupFile, SetupWait},
+    api::{ApiTypes, HelmChart, SetupFile, SetupWait},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Stream, parse_stream, read_stream},
     plan::{GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
@@ -23,6 +23,7 @@ use super::{
         katalog::{KatalogObject, disabled, kinds_named, kinds_of},
     },
     FileError,
+    charts::NamedChart,
 };
 use crate::files::{self, Compiled, beside};
 
@@ -51,6 +52,8 @@ pub(super) struct Loaded {
 pub(super) struct Entry {
     /// Manifests, and the objects to wait for after each.
     pub(super) setup: Vec<(PathBuf, Vec<SetupWait>)>,
+    /// The charts, after the manifests.
+    pub(super) charts: Vec<NamedChart>,
     /// The objects to wait for after all of them.
     pub(super) wait: Vec<SetupWait>,
     pub(super) crd: Option<PathBuf>,
@@ -105,6 +108,9 @@ pub(super) async fn contents_hash(contents: &[Content]) -> String {
                 all.push_str(&value::hash_text(
                     &read_text(file).await.unwrap_or_default(),
                 ));
+            }
+            for chart in &entry.charts {
+                all.push_str(&chart.hash().await);
             }
         }
     }
@@ -210,10 +216,17 @@ fn entries(katalog: &Path, document: &KatalogDocument) -> Vec<Entry> {
         .values()
         .filter(|entry| entry.is_enabled());
     let setup = |file: &SetupFile| (beside(katalog, file.path()), file.wait().to_vec());
+    let chart = |declared: &HelmChart| NamedChart {
+        declared: declared.clone(),
+        katalog: katalog.to_owned(),
+    };
     enabled
         .map(|entry| Entry {
             setup: (entry.setup.iter())
                 .flat_map(|declared| declared.files().iter().map(setup))
+                .collect(),
+            charts: (entry.setup.iter())
+                .flat_map(|declared| declared.charts().iter().map(chart))
                 .collect(),
             wait: (entry.setup.iter())
                 .flat_map(|declared| declared.wait().to_vec())

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     super::status::Verdict,
     Katalog, Running, Subject,
-    judge::{Judged, judge},
+    judge::{Judged, judge, permitted},
     known::{kinds_named, known, schemas, whole_schemas},
     taken::{Asked, Taken, take},
 };
@@ -96,7 +96,9 @@ impl Katalog {
             };
             return;
         }
-        match judge(&self.reference, document, taken, schemas) {
+        let policy = &self.shared.context.children;
+        let judged = judge(&self.reference, document, taken, schemas);
+        match judged.and_then(|judged| permitted(policy, judged)) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");

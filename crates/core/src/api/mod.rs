@@ -60,7 +60,7 @@ pub use operator_box::{Lifecycle, OperatorBox, Reconciler, StatusField, StatusSp
 pub use pre_reconcile::{Hold, PreReconcile, Requeue, Requeues};
 pub use profiles::{Profile, Profiles};
 pub use scalar::{Scalar, Text, Texts};
-pub use setup::{Setup, SetupFile, SetupWait};
+pub use setup::{HelmChart, Setup, SetupFile, SetupWait};
 pub use simulate::SimulateSpec;
 pub use status::{KatalogStatus, OperatedKind, OperatorStatus};
 pub use status_condition::{StatusCondition, StatusConditions};

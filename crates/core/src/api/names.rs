@@ -59,15 +59,15 @@ pub const ANNOTATION_RECONCILE: &str = "orkestra.orkspace.io/reconcile";
 pub const ANNOTATION_REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 /// Annotation on custom resources: `true` lets them go without their `onDelete` work.
 pub const ANNOTATION_SKIP_ON_DELETE: &str = "orkestra.orkspace.io/skip-on-delete";
+/// Label of protection against deletion: `true` protects an object of Orkestra, `false` gives up a custom resource or a
+/// definition.
+pub const LABEL_PROTECTION: &str = "orkestra.io/deletion-protection";
 /// Annotation on Katalogs: `true` lets a Katalog that is being deleted go, whatever could not be released.
 pub const ANNOTATION_RELEASE: &str = "orkestra.orkspace.io/release";
 /// Annotation on the Lease of a claim: namespace and name of the Katalog that operates the kind, as `namespace/name`.
 pub const ANNOTATION_KATALOG: &str = "orkestra.orkspace.io/katalog";
 /// Annotation on the Lease of a claim: uid of that Katalog.
 pub const ANNOTATION_KATALOG_UID: &str = "orkestra.orkspace.io/katalog-uid";
-
-/// Label that protects an object from deletion: `true`. Earlier versions of the language define it, outside of our domain.
-pub const LABEL_PROTECTED: &str = "orkestra.io/deletion-protection";
 
 /// Longest field manager that the API server takes, in bytes.
 const FIELD_MANAGER_BYTES: usize = 128;

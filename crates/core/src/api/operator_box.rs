@@ -94,6 +94,7 @@ pub struct OperatorBox {
 /// How the operator works through its queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["remote"], "call the service under `external`, and let templates read its answer"))]
 pub struct Reconciler {
     /// How many resources are reconciled at a time; left out, it grows up to 32 while resources wait. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]

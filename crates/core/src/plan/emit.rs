@@ -46,7 +46,7 @@ pub struct CleanupPlan {
 impl CleanupPlan {
     /// Returns the path of the label that protects a custom resource from deletion.
     pub fn protection() -> Path {
-        Path::of_fields(["metadata", "labels", names::LABEL_PROTECTED])
+        Path::of_fields(["metadata", "labels", names::LABEL_PROTECTION])
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn cleanup(
             "the condition `{CLEANUP_PENDING}` of the status says since when the conditions hold, and none is written"
         );
         at.field("deleteAfter").error_hint(
-            Code::NoEffect,
+            Code::Exclusive,
             message,
             "remove `conditions: false` from `status`, or `deleteAfter`",
         );
@@ -140,6 +140,13 @@ pub(crate) fn cleanup(
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     if plan.cleanup.is_none() {
         return;
+    }
+    if plan.watched.built_in {
+        let at = at.field("operatorBox").field("runtime").field("cleanup");
+        at.error(
+            Code::NotSupportedYet,
+            "objects of a built-in kind are not deleted: the operator did not create them",
+        );
     }
     for (index, own) in plan.status.own.iter().enumerate() {
         if &*own.name == CLEANUP_PENDING {

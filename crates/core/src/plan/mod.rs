@@ -43,6 +43,7 @@ mod names;
 pub mod observe;
 mod operator;
 mod places;
+pub mod policy;
 mod profiles;
 pub mod rbac;
 mod reads;

@@ -108,7 +108,10 @@ fn judge(declared: &CleanupPlan, observed: &Observed, now: Timestamp) -> Cleanup
 fn protected(observed: &Observed) -> Option<String> {
     let label = observed.cr.view.at(&CleanupPlan::protection());
     if label.is_some_and(|value| value.as_str() != Some("false")) {
-        return Some(format!("it carries the label `{}`", names::LABEL_PROTECTED));
+        return Some(format!(
+            "it carries the label `{}`",
+            names::LABEL_PROTECTION
+        ));
     }
     let holds = observed.cr.holds.as_deref()?;
     holds.object.as_deref().map(str::to_owned)

@@ -287,6 +287,7 @@ fn decide(
         spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
         complete: true,
+        copied: 0,
         cycle: Cycle::default(),
     };
     let mut budget = Budget::default();
