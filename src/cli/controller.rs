@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use orkestra_core::plan::policy::ChildPolicy;
+
 use super::{
     Failure,
     options::{Cluster, Election, Http, Process, parse_namespace},
@@ -29,6 +31,13 @@ pub(super) struct Args {
     /// Namespace whose Katalogs to run; may be repeated [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
+    /// Children that give power over the cluster and that Katalogs may declare: `all`, `none`, or names with commas between them
+    ///
+    /// Names are kinds (Role, RoleBinding, ClusterRole, ClusterRoleBinding, CustomResourceDefinition, APIService,
+    /// CertificateSigningRequest, Katalog, Motif, and those of admission webhooks and policies) and, of pods, hostPath,
+    /// hostNamespaces, privileged and serviceAccountToken. A Katalog that declares another one is refused.
+    #[arg(long, value_name = "NAMES", default_value = "all", value_parser = ChildPolicy::parse)]
+    sensitive_children: ChildPolicy,
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
@@ -61,6 +70,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         patience: PATIENCE,
         election: args.election.elect.then_some(&args.election),
         feed,
+        children: args.sensitive_children,
         installation,
     })
     .await

@@ -9,6 +9,8 @@ use std::{
 use orkestra_ground::tasks::{self, Task};
 use tokio::sync::mpsc;
 
+use orkestra_core::plan::policy::ChildPolicy;
+
 use super::{
     Failure,
     options::{Cluster, Files, Http, Process},
@@ -70,6 +72,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         patience: PATIENCE,
         election: None,
         feed,
+        children: ChildPolicy::All,
         installation,
     })
     .await;

@@ -10,6 +10,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_core::plan::policy::ChildPolicy;
 use orkestra_ground::{
     Entropy,
     tasks::{self, Ends, Task, Vitals},
@@ -55,6 +56,8 @@ pub(super) struct Service<'a> {
     /// The flags of leader election; `None` for a process without leader election.
     pub(super) election: Option<&'a Election>,
     pub(super) feed: Feed,
+    /// The sensitive children that Katalogs in the cluster may declare.
+    pub(super) children: ChildPolicy,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
 }
@@ -84,6 +87,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         patience,
         election,
         feed,
+        children,
         mut installation,
     } = service;
     let shutdown = stop_on_signals()?;
@@ -98,6 +102,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         .context("cannot set up metrics")?;
     let counted = CallMetrics::new(&context.metrics);
     context.home = home(cluster, &connection.client);
+    context.children = children;
     context.logs_writes = matches!(feed, Feed::Files(_));
     context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {

@@ -18,7 +18,7 @@ mod name;
 mod sender;
 mod series;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 pub use k8s_openapi::api::core::v1::ObjectReference;
@@ -59,8 +59,8 @@ pub struct Event {
     pub regarding: ObjectReference,
     /// The severity.
     pub severity: Severity,
-    /// CamelCase, from a fixed set.
-    pub reason: &'static str,
+    /// One word in `CamelCase`: from a fixed set, or as a Katalog declares it.
+    pub reason: Cow<'static, str>,
     /// For people; cut at [`NOTE_BYTES`]. Never contains values of Secrets.
     pub note: String,
 }

@@ -131,7 +131,7 @@ impl Sender {
 
     async fn attempt(&mut self, happened: Happened) -> bool {
         let words = Words::of(&happened.event);
-        let reason = happened.event.reason;
+        let reason = happened.event.reason.clone();
         let error = match timeout(DEADLINE, self.request(&words, &happened)).await {
             Ok(Ok(name)) => {
                 self.accepted(&words.namespace);
@@ -144,7 +144,7 @@ impl Sender {
             }
             Err(_) => "no answer in time".to_owned(),
         };
-        tracing::debug!(error, reason, "cannot send an Event");
+        tracing::debug!(error, reason = &*reason, "cannot send an Event");
         false
     }
 
@@ -219,7 +219,7 @@ impl Sender {
                 Severity::Normal => "Normal".to_owned(),
                 Severity::Warning => "Warning".to_owned(),
             }),
-            reason: Some(event.reason.to_owned()),
+            reason: Some(event.reason.to_string()),
             action: Some("Reconcile".to_owned()),
             note: Some(words.note.clone()),
             regarding: Some(event.regarding.clone()),
@@ -299,7 +299,7 @@ mod tests {
                 ..ObjectReference::default()
             },
             severity: Severity::Normal,
-            reason: "Applied",
+            reason: "Applied".into(),
             note: note.to_owned(),
         }
     }

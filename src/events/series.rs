@@ -1,6 +1,6 @@
 //! Events with the same text are one Event with a count.
 
-use std::{collections::HashMap, hash::BuildHasher as _, time::Duration};
+use std::{borrow::Cow, collections::HashMap, hash::BuildHasher as _, time::Duration};
 
 use orkestra_core::api::conditions;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ pub(super) struct Words {
     pub(super) namespace: String,
     pub(super) name: String,
     severity: Severity,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     pub(super) note: String,
 }
 
@@ -32,7 +32,7 @@ impl Words {
             namespace: event.namespace().to_owned(),
             name: event.regarding.name.clone().unwrap_or_default(),
             severity: event.severity,
-            reason: event.reason,
+            reason: event.reason.clone(),
             note: conditions::cut(&event.note, NOTE_BYTES),
         }
     }
@@ -99,7 +99,7 @@ mod tests {
         let note = Words::of(&Event {
             regarding: ObjectReference::default(),
             severity: Severity::Normal,
-            reason: "Applied",
+            reason: "Applied".into(),
             note: "é".repeat(600),
         })
         .note;

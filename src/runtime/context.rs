@@ -8,7 +8,7 @@ use orkestra_cluster::{
     watch::{Crds, Informers, Reports},
     wire::Wire,
 };
-use orkestra_core::plan::ObjectKey;
+use orkestra_core::plan::{ObjectKey, policy::ChildPolicy};
 use orkestra_ground::{Clock, Entropy};
 use tokio::sync::Semaphore;
 
@@ -46,6 +46,8 @@ pub struct Context {
     pub accepted: Accepted,
     /// Limits concurrent pure passes to the number of cores.
     pub passes: Semaphore,
+    /// The sensitive children that Katalogs in the cluster may declare.
+    pub children: ChildPolicy,
     /// The namespace of the Pod that this process runs in; none outside of a cluster.
     pub home: Option<Arc<str>>,
     /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
@@ -78,6 +80,7 @@ impl Context {
             operators: Operators::default(),
             accepted: Accepted::default(),
             passes: Semaphore::new(cores()),
+            children: ChildPolicy::All,
             home: None,
             logs_writes: false,
             faults: Faults::default(),

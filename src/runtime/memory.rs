@@ -5,7 +5,12 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{decode::Version, plan::ChildKey, reconcile::held::Held, value::Path};
+use orkestra_core::{
+    decode::Version,
+    plan::ChildKey,
+    reconcile::{emit::EmittedBefore, held::Held},
+    value::Path,
+};
 use tokio::time::Instant;
 
 /// A field forced this many times within [`FIGHT_WINDOW`] is contested by another writer.
@@ -32,6 +37,8 @@ pub(super) struct Memory {
     pub(super) normalized: Option<String>,
     /// The comparisons that conditions could not make in the last pass; reported once.
     pub(super) doubted: Option<String>,
+    /// The declared Events whose conditions held in the last pass; none before the first pass.
+    pub(super) emitted: Option<EmittedBefore>,
     children: HashMap<ChildKey, ChildMemory>,
 }
 
@@ -87,10 +94,11 @@ impl Memory {
             warned,
             normalized,
             doubted,
+            emitted,
             children,
         } = self;
         let texts = [reported, ignored, warned, normalized, doubted];
-        texts.into_iter().all(Option::is_none) && children.is_empty()
+        texts.into_iter().all(Option::is_none) && emitted.is_none() && children.is_empty()
     }
 
     fn child(&mut self, key: &ChildKey) -> &mut ChildMemory {
@@ -226,6 +234,7 @@ mod tests {
             |memory: &mut Memory| memory.warned = Some(String::new()),
             |memory: &mut Memory| memory.normalized = Some(String::new()),
             |memory: &mut Memory| memory.doubted = Some(String::new()),
+            |memory: &mut Memory| memory.emitted = Some(EmittedBefore::default()),
         ] {
             let mut memory = stands();
             told(&mut memory);

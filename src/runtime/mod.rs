@@ -10,6 +10,7 @@ pub mod accepted;
 mod autoscale;
 mod bind;
 mod bound;
+mod cleanup;
 pub mod context;
 mod decide;
 mod depends;

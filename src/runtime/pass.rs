@@ -12,6 +12,8 @@ use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Again,
     reconcile::{
+        cleanup::Cleanup,
+        emit::emitted,
         held::Held,
         record::{CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, ROUNDS, Read, Sources},
@@ -26,6 +28,7 @@ use orkestra_ground::Clock;
 
 use super::{
     bound::Bound,
+    cleanup,
     execute::{Outcome, WITHHELD, execute},
     finish,
     memory::Memory,
@@ -33,12 +36,12 @@ use super::{
     normalize, orphans,
     shared::Shared,
     sources::{self, related},
-    tell::{ignore, tell, warn},
+    tell::{emit, ignore, tell, warn},
     unread,
 };
 
 /// The delay before a pass is retried that waits for a permission, a name or a kind.
-const WAIT: Duration = Duration::from_secs(30);
+pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// The delay before a pass is retried while the API server's state is compared with the records.
 const UNTIL_COMPARED: Duration = Duration::from_millis(100);
@@ -209,6 +212,9 @@ async fn reconcile(
     let mut observed = observe(bound, cr);
     observed.orphans = orphans::of(shared, bound, cr).await;
     ignore(shared, bound, &observed, memory);
+    let is_known = observed
+        .reported
+        .unwrap_or(observed.inventory != <_>::default());
     if !observed.unseen.is_empty() {
         shared.rebind.notify_one();
     }
@@ -225,6 +231,9 @@ async fn reconcile(
         return hold(shared, bound, &observed, (held, &cycle), now).await;
     }
     let mut sources = std::mem::take(&mut cycle.sources);
+    if sources.cleanup == Some(Cleanup::Due) {
+        return cleanup::clean_up(shared, bound, &observed.cr).await;
+    }
     let normalization = sources.prepared.normalization.as_mut();
     if let Err(over) = normalize::store(shared, bound, &mut observed, memory, normalization).await {
         return over;
@@ -274,6 +283,12 @@ async fn reconcile(
     executed.wake_at(wake);
     executed.doubt(doubts);
     let written = report(shared, bound, (&after, &sources), &mut executed, now).await;
+    if !bound.plan.emits.is_empty() {
+        let before = memory.emitted.clone().unwrap_or_default();
+        let pass = (&after, &sources);
+        let events = emitted(&bound.plan, pass, &mut executed, &before, now);
+        emit(shared, bound, &after.cr, events, (memory, is_known));
+    }
     // The watch does not report our own writes.
     shared.compare_anew(key);
     let verdict = verdict(&after, &executed);
@@ -307,7 +322,7 @@ async fn hold(
     let patch = gated(&bound.plan, &bound.facts, observed, closed, now);
     let written = match write_status(shared, bound, observed, patch).await {
         Ok(next) => next,
-        Err(failed) => return Passed::failed(Next::Retry, failed.message),
+        Err((failed, next)) => return Passed::failed(next, failed.message),
     };
     let woken = cycle.wake.into_iter();
     let woken = woken.map(|moment| due(&shared.context.clock, now, moment));
@@ -381,21 +396,28 @@ pub(super) async fn report(
     let patch = status(&bound.plan, &bound.facts, after, sources, executed, now);
     match write_status(shared, bound, after, patch).await {
         Ok(next) => next,
-        Err(failed) => {
+        Err((failed, next)) => {
             executed.failures.push(failed);
-            Next::Retry
+            next
         }
     }
 }
 
 /// Writes a status patch, if there is one.
+///
+/// # Errors
+/// The failure, and what follows from it.
 async fn write_status(
     shared: &Shared,
     bound: &Bound,
     after: &Observed,
     patch: Option<StatusPatch>,
-) -> Result<Next, Failure> {
+) -> Result<Next, (Failure, Next)> {
+    let plan = &bound.plan.hash;
     let Some(patch) = patch else {
+        if reported(&bound.plan, &bound.facts, &after.cr) == Some(true) {
+            shared.status_accepted(plan);
+        }
         return Ok(Next::Settled);
     };
     let key = &after.cr.id.key;
@@ -411,7 +433,7 @@ async fn write_status(
             .await
         {
             Ok(answer) => {
-                shared.status_refused(None);
+                shared.status_accepted(plan);
                 let Some(now) = bound.crs.store().answer(&answer) else {
                     return Ok(Next::Settled);
                 };
@@ -433,10 +455,14 @@ async fn write_status(
                 } else {
                     error.to_string()
                 };
-                shared.status_refused(Some(words));
-                Next::Settled
+                let mut failed = failure_of_cr(bound, &after.cr, &error);
+                failed.message = format!("the status is not written: {words}");
+                shared.status_refused(plan, words);
+                return Err((failed, Next::Settled));
             }
-            Err(error) => return Err(failure_of_cr(bound, &after.cr, &error)),
+            Err(error) => {
+                return Err((failure_of_cr(bound, &after.cr, &error), Next::Retry));
+            }
         },
     )
 }

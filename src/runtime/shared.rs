@@ -88,9 +88,18 @@ pub(super) struct Shared {
     /// Missing permissions, by request and kind, until the same request succeeds.
     refused: Mutex<BTreeMap<(Request, String), String>>,
     /// Why the API server refuses the status that the plan declares.
-    status_refused: Mutex<Option<String>>,
+    status_writes: Mutex<StatusWrites>,
     /// Recent changes, while another process leads; none while this one works.
     pub(super) recent: Mutex<Option<Recent>>,
+}
+
+/// How the API server answers to writes of the status.
+#[derive(Debug, Default)]
+struct StatusWrites {
+    /// The hash of the last plan whose status it accepted.
+    accepted: String,
+    /// Why it refuses the status, if it accepted none of that plan.
+    refused: Option<String>,
 }
 
 /// The type of a request, to match a refusal with a later success.
@@ -181,7 +190,7 @@ impl Shared {
             orphaned: Mutex::default(),
             uniques: Uniques::default(),
             refused: Mutex::default(),
-            status_refused: Mutex::default(),
+            status_writes: Mutex::default(),
             recent: Mutex::default(),
         }
     }
@@ -223,11 +232,23 @@ impl Shared {
         answer
     }
 
-    /// Records why the status cannot be written, or that it can.
-    pub(super) fn status_refused(&self, why: Option<String>) {
-        let mut refused = lock(&self.status_refused);
-        if *refused != why {
-            *refused = why;
+    /// Records that a custom resource has the status that the plan of that hash writes.
+    pub(super) fn status_accepted(&self, plan: &str) {
+        let mut writes = lock(&self.status_writes);
+        if writes.accepted != plan {
+            plan.clone_into(&mut writes.accepted);
+        }
+        if writes.refused.take().is_some() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Records why a status of the plan of that hash is not written. It is a problem of the operator unless the plan's status was
+    /// accepted for another custom resource.
+    pub(super) fn status_refused(&self, plan: &str, why: String) {
+        let mut writes = lock(&self.status_writes);
+        if writes.accepted != plan && writes.refused.as_ref() != Some(&why) {
+            writes.refused = Some(why);
             self.changed.notify_one();
         }
     }
@@ -242,7 +263,7 @@ impl Shared {
                 message: message.clone(),
             })
             .collect();
-        if let Some(message) = &*lock(&self.status_refused) {
+        if let Some(message) = &lock(&self.status_writes).refused {
             problems.push(Problem {
                 reason: KatalogReason::StatusNotWritable,
                 message: message.clone(),

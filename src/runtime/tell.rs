@@ -1,8 +1,11 @@
 //! Reports of a pass for people: events and logs.
 
+use std::borrow::Cow;
+
 use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use orkestra_core::reasons::{Reason, Remark};
 use orkestra_core::reconcile::{
+    emit::{Emitted, EmittedBefore},
     record::{CrRecord, Observed},
     verdict::{Action, Executed, Verdict, told},
 };
@@ -121,6 +124,29 @@ fn doubt(shared: &Shared, bound: &Bound, cr: &CrRecord, memory: &mut Memory, exe
     }
 }
 
+/// Publishes the Events that the Katalog declares, each when its state begins. `is_known` is true if an earlier pass has reported
+/// on the custom resource; then the first pass of a process only takes note of the states.
+pub(super) fn emit(
+    shared: &Shared,
+    bound: &Bound,
+    cr: &CrRecord,
+    (events, held): (Vec<Emitted>, EmittedBefore),
+    (memory, is_known): (&mut Memory, bool),
+) {
+    let is_first = memory.emitted.replace(held).is_none();
+    if is_first && is_known {
+        return;
+    }
+    for event in events {
+        let severity = if event.warns {
+            Severity::Warning
+        } else {
+            Severity::Normal
+        };
+        publish(shared, bound, cr, severity, event.reason, event.message);
+    }
+}
+
 fn change(action: Action) -> Option<&'static str> {
     match action {
         Action::Unchanged => None,
@@ -138,7 +164,7 @@ pub(super) fn publish(
     bound: &Bound,
     cr: &CrRecord,
     severity: Severity,
-    reason: &'static str,
+    reason: impl Into<Cow<'static, str>>,
     note: String,
 ) {
     let regarding = k8s_openapi::api::core::v1::ObjectReference {
@@ -152,7 +178,7 @@ pub(super) fn publish(
     shared.context.events.publish(Event {
         regarding,
         severity,
-        reason,
+        reason: reason.into(),
         note,
     });
 }

@@ -32,7 +32,7 @@ impl Report for Unreadable {
                 ..ObjectReference::default()
             },
             severity: Severity::Warning,
-            reason: Reason::Unreadable.as_str(),
+            reason: Reason::Unreadable.as_str().into(),
             note: format!("the object cannot be read: {why}; it is read again when it changes"),
         });
     }

@@ -36,6 +36,9 @@ impl Desk {
         for name in ["setup.yaml", "pond.yaml"] {
             scenario.file(name, &input(&format!("run/{name}"))?)?;
         }
+        for (name, text) in CHART {
+            scenario.file(name, text)?;
+        }
         let katalog = scenario.file("katalog.yaml", &input("run/katalog.yaml")?)?;
         Ok(Self {
             scenario,
@@ -83,6 +86,21 @@ impl Desk {
     }
 }
 
+/// A chart beside the Katalog, and a file with values.
+const CHART: [(&str, &str); 4] = [
+    (
+        "clay/Chart.yaml",
+        "apiVersion: v2\nname: clay\nversion: 1.0.0\n",
+    ),
+    ("clay/values.yaml", "depth: 1\ncolour: grey\n"),
+    (
+        "clay/templates/map.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: '{{ .Release.Name }}-{{ .Chart.Name }}' }\n\
+         data: { layers: '{{ .Values.colour }} {{ mul .Values.depth 10 }}' }\n",
+    ),
+    ("clay-values.yaml", "depth: 7\ncolour: red\n"),
+];
+
 fn finalizers(object: &Value) -> Vec<&str> {
     let all = object
         .pointer("/metadata/finalizers")
@@ -117,6 +135,7 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     let definition = format!("ponds.{}", desk.scenario.group);
     let order = [
         first("configmaps", "ground"),
+        first("configmaps", "bed-clay"),
         first("customresourcedefinitions", &definition),
         first("ponds", "north"),
         first("configmaps", "north-pond"),
@@ -127,7 +146,13 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
         waters::lines(&events)
     );
 
-    // A changed file is taken up.
+    maps.until_equal("bed-clay", "/data/layers", json!("red 20"), LIMIT)
+        .await?;
+
+    // A changed file is taken up, and a chart's, too.
+    desk.scenario.file("clay-values.yaml", "colour: brown\n")?;
+    maps.until_equal("bed-clay", "/data/layers", json!("brown 20"), LIMIT)
+        .await?;
     desk.edit("shade: light", "shade: dark")?;
     maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT)
         .await?;

@@ -1,5 +1,6 @@
 //! Objects that are made to break whoever reads them: each is its own trouble, and its neighbours are handled.
 
+mod full;
 mod own;
 
 use std::time::{Duration, Instant};

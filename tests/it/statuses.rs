@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::json;
 use testbed::eventually;
 
@@ -11,6 +11,73 @@ use crate::waters;
 
 /// Time for a few resyncs of the fixture's 2 s: a loop would show at each of them, if not at once.
 const WINDOW: Duration = Duration::from_secs(9);
+
+/// A kind whose status takes a text of eight characters, and a Katalog that writes there what the resource says.
+const SHORT: [&str; 2] = [
+    r#"{
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "ponds.GROUP" },
+    "spec": {
+        "group": "GROUP", "scope": "Namespaced",
+        "names": { "kind": "Pond", "listKind": "PondList", "plural": "ponds", "singular": "pond" },
+        "versions": [{
+            "name": "v1alpha1", "served": true, "storage": true, "subresources": { "status": {} },
+            "schema": { "openAPIV3Schema": { "type": "object", "properties": {
+                "spec": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+                "status": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                    "properties": { "colour": { "type": "string", "maxLength": 8 } }
+                }
+            } } }
+        }]
+    }
+}"#,
+    r#"{
+    "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
+    "metadata": { "name": "waters", "namespace": "NAMESPACE" },
+    "spec": { "crds": { "pond": {
+        "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
+        "operatorBox": {
+            "status": { "fields": [{ "path": "colour", "value": "{{ .spec.colour }}" }] },
+            "onReconcile": { "configMaps": [{ "name": "{{ .metadata.name }}", "data": { "a": "b" } }] }
+        }
+    } } }
+}"#,
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_status_that_its_schema_refuses_is_the_resources_own_trouble() -> Result<()> {
+    let [crd, katalog] = SHORT;
+    let mut scenario = Scenario::new("short").await?;
+    scenario.grant(katalog).await?;
+    scenario.install(crd).await?;
+    scenario.start().await?;
+    scenario.apply(katalog)?;
+    scenario.katalog_is("waters", "True", "Running").await?;
+    waters::pond(&scenario, "fine", &json!({ "colour": "green" })).await?;
+    scenario.objects("ponds").until_ready("fine").await?;
+    waters::pond(&scenario, "long", &json!({ "colour": "aquamarine" })).await?;
+    eventually("an Event of the resource says why", LIMIT, async || {
+        let told = waters::warnings(&scenario, "long").await?;
+        let is_told = told.iter().any(|event| {
+            let message = waters::text(event, "/message");
+            event["reason"] == "Invalid" && message.contains("the status is not written")
+        });
+        Ok(is_told.then_some(()))
+    })
+    .await?;
+    waters::until_counted(&scenario).await?;
+    let katalog = scenario.katalog_is("waters", "True", "Running").await?;
+    let row = waters::row(&katalog, "pond");
+    ensure!(
+        row.is_some_and(|row| row["state"] == "Running" && row["reason"].is_null()),
+        "{katalog}"
+    );
+    // A value that fits is written.
+    let change = json!({ "spec": { "colour": "blue" } });
+    scenario.objects("ponds").patch("long", &change).await?;
+    scenario.objects("ponds").until_ready("long").await?;
+    Ok(())
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_says_so() -> Result<()>

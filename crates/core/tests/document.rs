@@ -7,6 +7,9 @@
     reason = "helpers of tests, too, fail by panicking"
 )]
 
+#[path = "document/shapes.rs"]
+mod shapes;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -20,6 +20,7 @@ mod pass {
     mod copies;
     mod cross;
     mod determinism;
+    mod emitted;
     mod end;
     mod ending;
     mod enrich;

@@ -22,11 +22,12 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     super::calls::Resource,
     FileError, Notice,
+    charts::Chance,
     load::{Entry, Loaded, Manifest},
 };
 
 /// The field manager of objects that a user's own files declare.
-const MANAGER: &str = "orkestra/run";
+pub(super) const MANAGER: &str = "orkestra/run";
 /// How long to wait until the kind of a CRD is served.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The interval between checks.
@@ -34,7 +35,10 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// The files that were applied, by the hash of their content: later changes by a user in the cluster are kept.
 #[derive(Debug, Default)]
-pub(super) struct Applied(BTreeMap<PathBuf, String>);
+pub(super) struct Applied {
+    files: BTreeMap<PathBuf, String>,
+    charts: BTreeMap<PathBuf, String>,
+}
 
 impl Applied {
     /// Applies the files that `katalog` names and that changed since they were last applied.
@@ -42,10 +46,12 @@ impl Applied {
         &mut self,
         client: &Client,
         katalog: &Loaded,
+        chance: &Chance,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
         for Entry {
             setup,
+            charts,
             wait,
             crd,
             resources,
@@ -54,6 +60,12 @@ impl Applied {
             for (file, wait) in setup {
                 self.apply_file(client, file, notices).await?;
                 wait_for(client, wait).await?;
+            }
+            for chart in charts {
+                let path = chart.path();
+                let seen = self.charts.get(&path);
+                let hash = chart.apply(client, chance, seen, notices).await?;
+                self.charts.insert(path, hash);
             }
             wait_for(client, wait).await?;
             for file in crd.iter().chain(resources) {
@@ -72,14 +84,14 @@ impl Applied {
         let text = file.read().await?;
         let file = &*file.path;
         let hash = value::hash_text(&text);
-        if self.0.get(file) == Some(&hash) {
+        if self.files.get(file) == Some(&hash) {
             return Ok(());
         }
         for manifest in manifests(file, &text)? {
             let applied = apply_manifest(client, &manifest, MANAGER).await?;
             let _ = notices.send(Notice::Applied(applied));
         }
-        self.0.insert(file.to_owned(), hash);
+        self.files.insert(file.to_owned(), hash);
         Ok(())
     }
 }
@@ -134,6 +146,16 @@ pub(crate) async fn apply_manifest(
     manifest: &Value,
     manager: &str,
 ) -> Result<AppliedObject, FileError> {
+    apply_in(client, manifest, manager, None).await
+}
+
+/// Does the same; an object without a namespace gets `namespace`, by default that of the client's context.
+pub(super) async fn apply_in(
+    client: &Client,
+    manifest: &Value,
+    manager: &str,
+    namespace: Option<&str>,
+) -> Result<AppliedObject, FileError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let (Some(api_version), Some(kind), Some(name)) =
         (text("/apiVersion"), text("/kind"), text("/metadata/name"))
@@ -141,9 +163,10 @@ pub(crate) async fn apply_manifest(
         return Err(FileError::Invalid(nameless(manifest)));
     };
     let resource = wait_served(client, api_version, kind).await?;
+    let default = || namespace.unwrap_or_else(|| client.default_namespace());
     let namespace = resource
         .is_namespaced()
-        .then(|| text("/metadata/namespace").unwrap_or_else(|| client.default_namespace()));
+        .then(|| text("/metadata/namespace").unwrap_or_else(default));
     let is_new = resource.get(namespace, name).await?.is_none();
     resource.apply(namespace, name, manifest, manager).await?;
     if kind == "CustomResourceDefinition" {

@@ -8,7 +8,7 @@ use std::{
 
 use kube::Client;
 use orkestra_core::{
-    api::{ApiTypes, SetupFile, SetupWait, names},
+    api::{ApiTypes, HelmChart, SetupFile, SetupWait, names},
     compose::Resolved,
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
@@ -24,6 +24,7 @@ use super::{
         katalog::{KatalogObject, disabled, kinds_named, kinds_of},
     },
     FileError,
+    charts::NamedChart,
 };
 use crate::{
     compose::{self, Fetch},
@@ -56,6 +57,8 @@ pub(super) struct Loaded {
 pub(super) struct Entry {
     /// Manifests, and the objects to wait for after each.
     pub(super) setup: Vec<(Manifest, Vec<SetupWait>)>,
+    /// The charts, after the manifests.
+    pub(super) charts: Vec<NamedChart>,
     /// The objects to wait for after all of them.
     pub(super) wait: Vec<SetupWait>,
     pub(super) crd: Option<Manifest>,
@@ -144,11 +147,13 @@ pub(super) async fn contents_hash(contents: &[Content], fetch: &dyn Fetch) -> St
                 None => missing,
             };
             all.push_str(&files::take_with(path, missing, fill, &given).await.digest);
-            for file in entries(path, &named, composed)
-                .iter()
-                .flat_map(Entry::files)
-            {
-                all.push_str(&value::hash_text(&file.read().await.unwrap_or_default()));
+            for entry in entries(path, &named, composed) {
+                for file in entry.files() {
+                    all.push_str(&value::hash_text(&file.read().await.unwrap_or_default()));
+                }
+                for chart in &entry.charts {
+                    all.push_str(&chart.hash().await);
+                }
             }
         }
     }
@@ -290,6 +295,10 @@ fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolve
     let crds = FieldPath::root().field("spec").field("crds");
     let enabled = document.spec.crds.iter();
     let enabled = enabled.filter(|(_, entry)| entry.is_enabled());
+    let chart = |declared: &HelmChart| NamedChart {
+        declared: declared.clone(),
+        katalog: katalog.to_owned(),
+    };
     enabled
         .map(|(name, entry)| {
             let at = crds.field(name);
@@ -301,6 +310,9 @@ fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolve
             Entry {
                 setup: (entry.setup.iter())
                     .flat_map(|declared| declared.files().iter().enumerate().map(setup))
+                    .collect(),
+                charts: (entry.setup.iter())
+                    .flat_map(|declared| declared.charts().iter().map(chart))
                     .collect(),
                 wait: (entry.setup.iter())
                     .flat_map(|declared| declared.wait().to_vec())

@@ -10,6 +10,7 @@
 //! them, and `ork release` removes them.
 
 mod apply;
+mod charts;
 mod load;
 
 use std::{
@@ -32,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::apply::AppliedObject;
 pub(crate) use self::apply::{apply_manifest, manifests, wait_for};
-use self::{apply::Applied, load::Loaded};
+use self::{apply::Applied, charts::Chance, load::Loaded};
 use super::{
     calls::CallError,
     claims::{Seniority, Standing},
@@ -88,6 +89,14 @@ pub enum FileError {
         path: String,
         /// The cause.
         source: std::io::Error,
+    },
+    /// A chart of `setup.helm` cannot be rendered.
+    #[error("chart {chart}: {source}")]
+    Chart {
+        /// The chart, as the Katalog names it.
+        chart: String,
+        /// The cause.
+        source: Box<orkestra_charts::Error>,
     },
     /// The files have errors.
     #[error("{0}")]
@@ -244,10 +253,18 @@ impl Files {
         {
             return Err(FileError::Claimed { kind, katalog });
         }
+        let context = &shared.context;
+        let (client, chance) = (
+            context.wire.client(),
+            Chance {
+                now: context.clock.now(),
+                seed: context.entropy.seed(),
+            },
+        );
         for katalog in &loaded {
-            state
-                .applied
-                .apply(shared.context.wire.client(), katalog, &self.notices)
+            let applied = &mut state.applied;
+            applied
+                .apply(client, katalog, &chance, &self.notices)
                 .await?;
         }
         self.run(shared, state, loaded, releases);

@@ -16,7 +16,7 @@ use super::{
         status::Verdict,
     },
     Katalog, Running, composed, group_kind,
-    judge::{Judged, judge, kinds_of},
+    judge::{Judged, judge, kinds_of, permitted},
     known::{kinds_named, schemas, storage},
     taken::{Composed, stored, take},
 };
@@ -328,7 +328,8 @@ impl Katalog {
         }))
     }
 
-    /// Compiles a stored revision. It was accepted once: a CRD or a check added since does not invalidate it.
+    /// Compiles a stored revision. It was accepted once: a CRD or a check added since does not
+    /// invalidate it. What the installation permits counts anew.
     pub(super) fn judge_stored(&self, revision: &Revision) -> Option<Judged> {
         let motif = |name: &str| {
             let motif = revision.motifs.get(name).cloned();
@@ -342,7 +343,8 @@ impl Katalog {
         }
         let crds = self.crds_of(&kinds, &taken.asked);
         let schemas = schemas(&crds).trusting();
-        judge(&self.reference, &revision.document, &taken, &schemas).ok()
+        let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
+        permitted(&self.shared.context.children, judged).ok()
     }
 
     /// Reports to the supervisor what this Katalog claims and runs.

@@ -11,7 +11,10 @@ use orkestra_core::{
     compose::{Artifacts, Merged, SourceRecord},
     diagnostics::{Code, Diagnostics, Severity},
     document::{KatalogDocument, Source, read_what_can_be},
-    plan::{self, Declaring, GroupKind, KatalogRef, Plan, Schemas},
+    plan::{
+        self, Declaring, GroupKind, KatalogRef, Plan, Schemas,
+        policy::{ChildPolicy, Violation},
+    },
     reasons::KatalogReason,
     value,
 };
@@ -40,7 +43,7 @@ pub(crate) struct Judged {
 /// Why a revision cannot run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `NotLocked` or `Fetching`.
+    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `ChildNotPermitted`, `NotLocked` or `Fetching`.
     pub(crate) reason: KatalogReason,
     /// The problems with path, message and hint.
     pub(crate) message: String,
@@ -61,6 +64,22 @@ pub(crate) fn judge(
             reason: KatalogReason::InvalidRevision,
             message: "internal error: the compiler failed; please report it".to_owned(),
         })
+    })
+}
+
+/// Refuses a revision with children that the installation does not permit.
+pub(crate) fn permitted(policy: &ChildPolicy, judged: Judged) -> Result<Judged, Refusal> {
+    let violations = policy.violations(&judged.plan);
+    if violations.is_empty() {
+        return Ok(judged);
+    }
+    let line = |violation: &Violation| {
+        format!("{violation} is not permitted by `--sensitive-children` of the controller")
+    };
+    let lines: Vec<String> = violations.iter().map(line).collect();
+    Err(Refusal {
+        reason: KatalogReason::ChildNotPermitted,
+        message: lines.join("\n"),
     })
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     super::status::Verdict,
     Katalog, Running, Subject,
-    judge::{Judged, judge},
+    judge::{Judged, judge, permitted},
     known::{kinds_named, known, schemas, whole_schemas},
     taken::{Asked, Composed, Taken, take},
 };
@@ -124,6 +124,7 @@ impl Katalog {
             let taken = take(document, &artifacts, &|name| self.motif(name));
             judge(&self.reference, document, &taken, schemas)
         });
+        let judged = judged.and_then(|judged| permitted(&self.shared.context.children, judged));
         match judged.map_err(|refusal| self.explain(refusal)) {
             Ok(judged) => self.note_good(judged),
             Err(refusal) if refusal.reason == KatalogReason::Fetching => {

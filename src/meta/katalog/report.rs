@@ -220,7 +220,7 @@ impl Katalog {
                 ..ObjectReference::default()
             },
             severity,
-            reason: reason.as_str(),
+            reason: reason.as_str().into(),
             note,
         });
     }

@@ -377,10 +377,13 @@ fn says_immutable(message: &str) -> bool {
     WORDS.iter().any(|words| message.contains(words))
 }
 
-/// True if a 500 means that the object of the request cannot be decoded, or does not match its schema. Source: Kubernetes,
-/// `structuredMergeManager.Apply` and `resource.ParseQuantity`, whose errors the API server passes on unchanged.
+/// True if a 500 means that the object of the request cannot be decoded, does not match its schema, or is larger than etcd
+/// stores. Source: Kubernetes, `structuredMergeManager.Apply` and `resource.ParseQuantity`; etcd, `ErrRequestTooLarge`; gRPC,
+/// the limit of a message: the API server passes these errors on unchanged.
 fn is_undecodable(message: &str) -> bool {
-    const WORDS: [&str; 6] = [
+    const WORDS: [&str; 8] = [
+        "etcdserver: request is too large",
+        "trying to send message larger than max",
         "quantities must match the regular expression",
         "unable to parse quantity's suffix",
         "unable to parse numeric part of quantity",

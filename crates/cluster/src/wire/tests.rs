@@ -425,6 +425,13 @@ async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
         ),
         (
             500,
+            status(500, "InternalError", "etcdserver: request is too large"),
+            Reason::Invalid,
+            Permanent,
+            OnChange,
+        ),
+        (
+            500,
             status(500, "InternalError", "no"),
             Reason::Unavailable,
             Transient,

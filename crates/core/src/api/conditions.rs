@@ -33,8 +33,11 @@ pub const GATED: &str = "Gated";
 /// No pass runs, because the Katalog or the custom resource is suspended. Present only while true.
 pub const SUSPENDED: &str = "Suspended";
 
+/// The conditions of `runtime.cleanup` hold. Present only while true; its transition time is the start of `deleteAfter`.
+pub const CLEANUP_PENDING: &str = "CleanupPending";
+
 /// Conditions that are there only while they are true.
-const ABNORMAL_TRUE: [&str; 10] = [
+const ABNORMAL_TRUE: [&str; 11] = [
     RECONCILING,
     STALLED,
     DEGRADED,
@@ -45,6 +48,7 @@ const ABNORMAL_TRUE: [&str; 10] = [
     VALIDATION_WARNING,
     GATED,
     SUSPENDED,
+    CLEANUP_PENDING,
 ];
 
 /// Operators of the Katalog are degraded. Present only while true.
@@ -54,6 +58,9 @@ pub const DEGRADED: &str = "Degraded";
 pub const MESSAGE_BYTES: usize = 32_768;
 /// Longest note of an Event, in bytes. Source: Kubernetes, validation of events.k8s.io/v1.
 pub const EVENT_BYTES: usize = 1024;
+
+/// Longest reason of an Event, in bytes. Source: Kubernetes, validation of events.k8s.io/v1.
+pub const EVENT_REASON_BYTES: usize = 128;
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -11,8 +11,10 @@ use super::children::{
     PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass, ReplicaSet, ResourceQuota,
     Role, RoleBinding, Secret, Service, ServiceAccount, StatefulSet, StorageClass,
 };
+use super::cleanup::BoxRuntime;
 use super::cross::Cross;
 use super::duration::Span;
+use super::emit::Emit;
 use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::observe::Observe;
@@ -77,6 +79,12 @@ pub struct OperatorBox {
     /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
+    /// What the operator does beside reconciling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<BoxRuntime>,
+    /// What is reported beside the status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emit: Option<Emit>,
     /// What is not built yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
@@ -86,6 +94,7 @@ pub struct OperatorBox {
 /// How the operator works through its queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(transform = Refused(&["remote"], "call the service under `external`, and let templates read its answer"))]
 pub struct Reconciler {
     /// How many resources are reconciled at a time; left out, it grows up to 32 while resources wait. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{duration::Span, later::Refused};
+use super::duration::Span;
+use crate::value::Node;
 
 /// Manifests that `ork run` applies before the operator starts, in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Setup {
@@ -16,14 +17,16 @@ pub enum Setup {
     Steps(SetupSteps),
 }
 
-/// What `ork run` does before the operator starts: first `apply`, then `wait`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What `ork run` does before the operator starts: first `apply`, then `helm`, then `wait`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["helm"], "render the chart with `helm template RELEASE CHART > chart.yaml` and list that file under `apply`"))]
 pub struct SetupSteps {
     /// Manifests to apply, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub apply: Vec<SetupFile>,
+    /// Charts to install, in order. The chart is a folder or an archive beside the Katalog.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub helm: Vec<HelmChart>,
     /// Objects that must exist before the definition is applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wait: Vec<SetupWait>,
@@ -73,12 +76,53 @@ pub struct SetupWait {
     pub timeout: Option<Span>,
 }
 
+/// A Helm chart to install.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmChart {
+    /// Address of the chart's repository. A local chart and one of an OCI registry have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo: Option<String>,
+    /// Name of the chart, or the path of a local one, relative to this file and beginning with `.` or `/`.
+    pub chart: String,
+    /// Name of the release. Default: the last part of `chart`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    /// Namespace of the release. Default `default`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Version of the chart. Default: the newest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Files with values, relative to this file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub value_files: Vec<String>,
+    /// Values; they win over those of the files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub values: Option<Node>,
+    /// `true` creates the namespace. Default `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub create_namespace: Option<bool>,
+    /// Objects that must exist before the next chart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wait: Vec<SetupWait>,
+}
+
 impl Setup {
     /// The manifests, in order.
     pub fn files(&self) -> &[SetupFile] {
         match self {
             Self::Files(files) => files,
             Self::Steps(steps) => &steps.apply,
+        }
+    }
+
+    /// The charts, in order.
+    pub fn charts(&self) -> &[HelmChart] {
+        match self {
+            Self::Files(_) => &[],
+            Self::Steps(steps) => &steps.helm,
         }
     }
 

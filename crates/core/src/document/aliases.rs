@@ -107,6 +107,7 @@ pub const ALIASES: &[Alias] = aliases! {
     // YAML 1.1, which kubectl reads, parses the key `on` as a boolean.
     "Watch": true => on, quiet;
     "EventFilter": true => on, quiet;
+    "EmittedEvent": true => on, quiet;
     "Queue": maxQueueDepth => maxDepth;
     "Queue": degradeThreshold => failureThreshold;
     "QueueProfile": maxQueueDepth => maxDepth;

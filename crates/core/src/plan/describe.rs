@@ -64,6 +64,8 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         children,
         ending,
         status,
+        emits,
+        cleanup,
         reads,
         children_names,
         hash: _,
@@ -139,7 +141,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         .into_iter()
         .filter_map(|(key, part)| Some((key, part?)));
     let gates = gate::parts(hold, requeue, status);
-    map(operator.into_iter().chain(parts).chain(gates))
+    let reports = gate::reports(emits, cleanup.as_deref());
+    map(operator
+        .into_iter()
+        .chain(parts)
+        .chain(gates)
+        .chain(reports))
 }
 
 /// Describes the labels, or the annotations, that custom resources get.

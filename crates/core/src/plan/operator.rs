@@ -3,11 +3,11 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{
-    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CrdVersion, Dependency, Gate, GroupKind,
-    ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType, Schemas,
-    SecurityPlan, Stage, StatusPlan, Typed, admission, api_types, autoscale,
+    AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CleanupPlan, CrdVersion, Dependency, Gate,
+    GroupKind, ImportPlan, KatalogRef, Lexicon, Library, OperatorPlan, PagesPlan, ResourceType,
+    Schemas, SecurityPlan, Stage, StatusPlan, Typed, admission, api_types, autoscale,
     calls::{self, DeclaredCalls},
-    cel, chance, checks, children, cross, describe, ending, enrich, for_each, held,
+    cel, chance, checks, children, cross, describe, emit, ending, enrich, for_each, held,
     imports::{self, Imported},
     kinds, lifecycle, observe,
     reads::{self, Unreadable},
@@ -238,6 +238,8 @@ fn with_names(
         blocks: blocks.into(),
         children: children.into(),
         ending: ending.map(Box::new),
+        emits: emit::events(&box_at, declared),
+        cleanup: emit::cleanup(&box_at, declared, status.conditions).map(Box::new),
         status,
         ..OperatorPlan::of_nothing()
     };
@@ -277,6 +279,7 @@ fn check(
     chance::check(at, plan);
     status::never::check(at, plan);
     ending::check(at, plan);
+    emit::check(at, plan);
     targets::check(at, plan, resource);
     cross::check(at, &plan.cross, resource);
     wiring::check_namespaces(at, plan, resource);
@@ -291,7 +294,8 @@ fn check(
     plan.keep_for_additions();
     // Changes of the labels by others must be noticed.
     let labels = plan.labels.iter().map(|(key, _)| key.path());
-    plan.reads.cr.extend(labels);
+    let protection = plan.cleanup.iter().map(|_| CleanupPlan::protection());
+    plan.reads.cr.extend(labels.chain(protection));
     plan.reads.cr.sort();
     plan.reads.cr.dedup();
     plan.children_names = gathered.aliases.into_iter().collect();

@@ -60,7 +60,8 @@ pub fn permissions(plan: &Plan) -> Permissions {
                 read_by_name(&mut rights, operator, &GroupKind::parse("Secret"));
             }
         }
-        if plan.deletion_policy == DeletionPolicy::Delete && !operator.watched.built_in {
+        let deletes = plan.deletion_policy == DeletionPolicy::Delete && !operator.watched.built_in;
+        if deletes || operator.cleanup.is_some() {
             let resource = &operator.resource;
             let places = operator.own_places();
             rights.add_in(&places, &resource.group, plural(resource), &["delete"]);

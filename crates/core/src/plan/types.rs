@@ -5,9 +5,9 @@ mod child;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    AdmissionPlan, CallPlan, ConversionPlan, EndPlan, EnrichPlan, Gate, GroupKind, HoldPlan,
-    KatalogRef, MetadataKey, ObservePlan, RequeuePlan, ResourceType, RulesPlan, SecurityPlan,
-    TargetsPlan, Watched, cross::CrossPlan,
+    AdmissionPlan, CallPlan, CleanupPlan, ConversionPlan, EmitPlan, EndPlan, EnrichPlan, Gate,
+    GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan, RequeuePlan, ResourceType, RulesPlan,
+    SecurityPlan, TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, apply_set, names},
@@ -133,6 +133,10 @@ pub struct OperatorPlan {
     pub ending: Option<Box<EndPlan>>,
     /// The status that is written to the custom resource.
     pub status: StatusPlan,
+    /// The declared Events about the custom resource, by name.
+    pub emits: Box<[EmitPlan]>,
+    /// When the custom resource is deleted by its operator.
+    pub cleanup: Option<Box<CleanupPlan>>,
     /// The reads of the templates.
     pub reads: Reads,
     /// The names that templates use for the children, below `.children`.
@@ -192,6 +196,8 @@ impl OperatorPlan {
                 ready_when: Gate::default(),
                 fields: Box::default(),
             },
+            emits: Box::default(),
+            cleanup: None,
             reads: Reads::default(),
             children_names: Box::default(),
             hash: String::new(),

@@ -173,6 +173,15 @@ impl OperatorPlan {
             visit_gate(&field.gate, (field.import, None), visit);
         }
         self.visit_own_conditions(visit);
+        for emit in &self.emits {
+            for leaf in [&emit.reason, &emit.message] {
+                visit(Expression::Leaf(leaf), Place::of(Purpose::Status));
+            }
+            visit_gate(&emit.gate, (None, None), visit);
+        }
+        if let Some(cleanup) = &self.cleanup {
+            visit_gate(&cleanup.gate, (None, None), visit);
+        }
     }
 
     fn visit_own_conditions<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {

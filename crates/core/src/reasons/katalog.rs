@@ -78,6 +78,9 @@ super::reasons! {
         InvalidRevision, Permanent, OnChange,
             "The new revision has errors; the last good one stays in charge.",
             "Correct the Katalog as the message says.";
+        ChildNotPermitted, Permanent, OnChange,
+            "The new revision declares a child that gives power over the cluster, and the flag `--sensitive-children` does not permit it; the last good one stays in charge.",
+            "Remove the child, or ask who runs the controller to permit it.";
         BuiltInKind, Permanent, OnChange,
             "An entry for a built-in kind has no `labelSelector`: it stays stopped, and the other entries run.",
             "Add a `labelSelector` for the objects that it operates, or remove the entry.";

@@ -18,6 +18,15 @@ super::reasons! {
         ValidationWarning, Fine, OnChange,
             "The resource violates a rule that only warns.",
             "Change the custom resource as the message says.";
+        CleanupScheduled, Fine, OnChange,
+            "The conditions of `runtime.cleanup` hold, and the custom resource is deleted when `deleteAfter` is over.",
+            "Nothing; change what the conditions read to keep the custom resource.";
+        CleanupRefused, Fine, OnChange,
+            "The conditions of `runtime.cleanup` hold, and the custom resource is not deleted: a label protects it, or another client would create it again.",
+            "Delete it where it is declared, or remove the label.";
+        CleanedUp, Fine, OnChange,
+            "The conditions of `runtime.cleanup` held for long enough: the operator deletes the custom resource.",
+            "";
         InventoryIgnored, Fine, OnChange,
             "The annotation `orkestra.orkspace.io/inventory` names what no accepted revision of the Katalog declares. It is ignored.",
             "";

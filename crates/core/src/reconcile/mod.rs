@@ -17,9 +17,11 @@
 pub mod autoscale;
 pub mod calls;
 mod children;
+pub mod cleanup;
 pub mod crd;
 pub mod cross;
 pub mod differ;
+pub mod emit;
 mod enrich;
 mod events;
 mod expand;

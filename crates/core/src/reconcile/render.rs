@@ -1,5 +1,7 @@
 //! Renders trees with expressions into objects.
 
+use std::borrow::Cow;
+
 use super::{gate::Turns, reason::Reason, record::Observed, sources::Sources};
 use crate::{
     api::names,
@@ -93,6 +95,9 @@ impl Renderer<'_, '_> {
                     Reason::TemplateFailed
                 },
             })?;
+        if let Cow::Borrowed(part) = &value {
+            self.charge(part, &leaf.path)?;
+        }
         leaf.coerce
             .apply(value.into_owned())
             .map_err(|misfit| RenderError {
@@ -100,6 +105,16 @@ impl Renderer<'_, '_> {
                 message: format!("`{}` must give {}", leaf.template.source(), wanted(&misfit)),
                 reason: Reason::WrongType,
             })
+    }
+
+    /// Charges for a copy of a part of the data: what one value of the custom resource takes, hundreds of children may take.
+    fn charge(&mut self, part: &Node, path: &str) -> Result<(), RenderError> {
+        let charged = self.budget.take(part.heap_bytes());
+        charged.map_err(|_| RenderError {
+            path: path.into(),
+            message: "the objects of this entry take too much data".to_owned(),
+            reason: Reason::BudgetExhausted,
+        })
     }
 
     /// Renders a leaf as trimmed text, for names and operands.

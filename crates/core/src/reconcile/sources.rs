@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     calls::{self, Request},
+    cleanup::Cleanup,
     cross::{self, CrossRead},
     enrich, events,
     gate::Turns,
@@ -122,6 +123,8 @@ pub struct Sources {
     pub wake: Option<Timestamp>,
     /// The comparisons that they could not make.
     pub doubts: Vec<Failure>,
+    /// The state of the custom resource if the conditions of its cleanup hold.
+    pub cleanup: Option<Cleanup>,
     /// Whether other custom resources have the same text at the paths that `unique` checks.
     pub same: BTreeMap<Path, Answer>,
 }

@@ -7,6 +7,7 @@ pub use self::gated::gated;
 pub(super) use self::own::unmet;
 use super::{
     children::children_data,
+    cleanup::Cleanup,
     facts::{CONDITIONS, CrdFacts, GENERATION},
     holds,
     inputs::Inputs,
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
-    plan::{Coerce, OperatorPlan, StatusField},
+    plan::{CleanupPlan, Coerce, OperatorPlan, StatusField},
     template::Budget,
     value::{Key, Map, Node, Path, Step, set},
 };
@@ -51,10 +52,14 @@ pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     let persisted = plan
         .persisted()
         .flat_map(|path| [path.clone(), holds::asks(path)]);
+    let cleanup = plan
+        .cleanup
+        .iter()
+        .map(|_| holds::asks(&CleanupPlan::protection()));
     let handled = plan.status.conditions.then(|| field(LAST_HANDLED));
     let declared = declared_paths(plan).chain(handled);
     let declared = declared.map(|path| up_to_list(below_status(&path)));
-    declared.chain(persisted).collect()
+    declared.chain(persisted).chain(cleanup).collect()
 }
 
 /// Returns the paths that a plan writes below `status`.
@@ -343,7 +348,7 @@ fn field(name: &str) -> Path {
 
 /// Returns the type of a condition of ours.
 fn own_type(item: &Node) -> Option<&str> {
-    const OURS: [&str; 9] = [
+    const OURS: [&str; 10] = [
         conditions::READY,
         conditions::RECONCILING,
         conditions::STALLED,
@@ -353,6 +358,7 @@ fn own_type(item: &Node) -> Option<&str> {
         conditions::MUTATED,
         conditions::VALIDATION_WARNING,
         conditions::GATED,
+        conditions::CLEANUP_PENDING,
     ];
     item.get("type")
         .and_then(Node::as_str)
@@ -432,5 +438,6 @@ fn wanted_conditions(
         ));
     }
     wanted.extend(sources.prepared.conditions());
+    wanted.extend(sources.cleanup.as_ref().and_then(Cleanup::condition));
     wanted
 }

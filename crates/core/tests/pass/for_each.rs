@@ -247,3 +247,26 @@ fn the_element_is_read_nowhere_else() {
         assert!(found.contains(wanted), "{each}: {found}");
     }
 }
+
+#[test]
+fn elements_share_the_data_that_one_entry_may_take() {
+    let each = "onReconcile:
+  configMaps:
+    - name: 'pond-{{ .index }}'
+      forEach: { field: spec.regions }
+      data: { all: '{{ .spec.text }}' }";
+    let regions: Vec<u32> = (0..1000).collect();
+    let spec = json!({ "regions": regions, "text": "x".repeat(600_000) });
+    let cycle = world(each, &spec).decide();
+    let made = words(&cycle)
+        .iter()
+        .filter(|word| word.starts_with("apply"))
+        .count();
+    assert!((1..=8).contains(&made), "{made} of 600 kB each");
+    let reasons: Vec<_> = cycle
+        .failures
+        .iter()
+        .map(|failure| failure.reason)
+        .collect();
+    assert!(reasons.contains(&Reason::BudgetExhausted), "{reasons:?}");
+}

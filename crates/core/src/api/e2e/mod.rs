@@ -17,8 +17,8 @@ use super::notes::Notes;
 use super::setup::{SetupFile, SetupWait};
 use super::shape::Shape;
 use super::simulate::ExpectedResource;
-use crate::value::Node;
 
+pub use super::setup::HelmChart;
 pub use assertions::{Assertions, OneOrMore};
 pub use kubectl::{
     Auth, Copy, Describe, Events, Exec, Format, Get, Kubectl, LeaderElection, Logs, PodChoice,
@@ -127,33 +127,6 @@ pub struct E2eSetupSteps {
     /// Charts to install with the program `helm`, in order.
     pub helm: Vec<HelmChart>,
     /// Objects that must exist before the operator starts.
-    pub wait: Vec<SetupWait>,
-}
-
-/// A chart that `helm` installs.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HelmChart {
-    /// Address of the chart's repository. A local chart and one of an OCI registry have none.
-    pub repo: Option<String>,
-    /// Name of the chart, or the path of a local one, relative to this file and beginning with `.` or `/`.
-    pub chart: String,
-    /// Name of the release. Default: the last part of `chart`.
-    pub release: Option<String>,
-    /// Namespace of the release. Default `default`.
-    pub namespace: Option<String>,
-    /// Version of the chart. Default: the newest one.
-    pub version: Option<String>,
-    /// Files with values, relative to this file.
-    #[serde(default)]
-    pub value_files: Vec<String>,
-    /// Values; they win over those of the files.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
-    pub values: Option<Node>,
-    /// `true` creates the namespace. Default `false`.
-    pub create_namespace: Option<bool>,
-    /// Objects that must exist before the next chart.
-    #[serde(default)]
     pub wait: Vec<SetupWait>,
 }
 

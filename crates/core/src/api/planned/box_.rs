@@ -24,26 +24,6 @@ pub(crate) struct BoxLater {
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
     constructor: Option<Constructor>,
-    /// What the operator does beside reconciling.
-    runtime: Option<BoxRuntime>,
-    /// What the operator reports.
-    emit: Option<BoxEmit>,
-}
-
-/// What an operator does beside reconciling.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct BoxRuntime {
-    /// When custom resources are deleted by the operator.
-    cleanup: Option<serde_json::Value>,
-}
-
-/// What an operator reports.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct BoxEmit {
-    /// Kubernetes Events, by name.
-    events: Option<serde_json::Value>,
 }
 
 /// A resource outside of the cluster: its type, and the fields of that.

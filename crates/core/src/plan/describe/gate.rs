@@ -3,8 +3,8 @@
 use super::{leaf, list, map, of_template};
 use crate::{
     plan::{
-        Asks, Condition, Gate, HoldPlan, JsonType, Leaf, Members, Operand, Order, OwnCondition,
-        Pattern, Relation, RequeuePlan, StatusPlan, Test, Window,
+        Asks, CleanupPlan, Condition, EmitPlan, Gate, HoldPlan, JsonType, Leaf, Members, Operand,
+        Order, OwnCondition, Pattern, Relation, RequeuePlan, StatusPlan, Test, Window,
     },
     value::Node,
     window::Daily,
@@ -57,6 +57,47 @@ pub(super) fn parts(
         parts.push(("ownConditions", list(own.iter().map(own_condition))));
     }
     parts
+}
+
+/// Describes the declared Events and the cleanup, if declared.
+pub(super) fn reports(
+    emits: &[EmitPlan],
+    cleanup: Option<&CleanupPlan>,
+) -> Vec<(&'static str, Node)> {
+    let mut parts = Vec::new();
+    if !emits.is_empty() {
+        parts.push(("emits", map(emits.iter().map(emit))));
+    }
+    if let Some(CleanupPlan {
+        gate,
+        after,
+        path: _,
+    }) = cleanup
+    {
+        let after = crate::api::duration::format(*after);
+        let cleanup = [("gate", self::gate(gate)), ("after", Node::from(after))];
+        parts.push(("cleanup", map(cleanup)));
+    }
+    parts
+}
+
+fn emit(plan: &EmitPlan) -> (&str, Node) {
+    let EmitPlan {
+        name,
+        warns,
+        on,
+        reason,
+        message,
+        gate,
+    } = plan;
+    let event = map([
+        ("warns", Node::from(*warns)),
+        ("on", Node::from(format!("{on:?}"))),
+        ("reason", leaf(reason)),
+        ("message", leaf(message)),
+        ("gate", self::gate(gate)),
+    ]);
+    (name, event)
 }
 
 fn own_condition(condition: &OwnCondition) -> Node {

@@ -178,6 +178,14 @@ impl<'a, 's> Typing<'a, 's> {
             self.gate(&own.gate);
         }
         self.gate(&plan.status.ready_when);
+        for emit in &plan.emits {
+            self.leaf(&emit.reason, None);
+            self.leaf(&emit.message, None);
+            self.gate(&emit.gate);
+        }
+        if let Some(cleanup) = &plan.cleanup {
+            self.gate(&cleanup.gate);
+        }
         self.rules(&plan.rules);
         for block in &plan.blocks {
             self.import.set(block.import);

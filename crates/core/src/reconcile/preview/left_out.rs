@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::super::{
     children::children_data,
+    cleanup::Cleanup,
     inputs::Inputs,
     reason::Reason,
     record::Observed,
@@ -47,6 +48,8 @@ pub enum Why {
     Refused,
     /// The custom resource is held back by `preReconcile`.
     Held,
+    /// The custom resource is deleted by `runtime.cleanup`.
+    CleanedUp,
 }
 
 impl fmt::Display for Why {
@@ -59,6 +62,7 @@ impl fmt::Display for Why {
             Self::Failed => f.write_str("it cannot be rendered"),
             Self::Unavailable(what) => f.write_str(what),
             Self::Held => f.write_str("`preReconcile` holds this resource back"),
+            Self::CleanedUp => f.write_str("`runtime.cleanup` deletes this resource"),
             Self::Refused => f.write_str("nothing is made for this resource"),
         }
     }
@@ -80,6 +84,7 @@ pub(super) fn left_out(
 ) -> Vec<LeftOut> {
     let all = match cycle.held_back {
         Some(_) => Some(Why::Held),
+        None if cycle.sources.cleanup == Some(Cleanup::Due) => Some(Why::CleanedUp),
         None => cycle.sources.is_refused().then_some(Why::Refused),
     };
     if let Some(why) = all {

@@ -82,7 +82,7 @@ pub enum Verb {
     Create,
     /// A child was changed.
     Update,
-    /// A child was deleted.
+    /// A child was deleted, or the custom resource by its own operator.
     Delete,
     /// The custom resource was changed.
     Patch,

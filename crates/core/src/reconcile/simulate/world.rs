@@ -19,6 +19,7 @@ use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan, guess_plural},
     reconcile::{
         calls,
+        cleanup::Cleanup,
         preview::{assume, cross, merge},
         record::{CrRecord, Malformed, Observed},
         sources::{Answer, Answers, Read, Sources},
@@ -138,6 +139,9 @@ impl<'a> World<'a> {
             return Ok(());
         }
         let mut sources = std::mem::take(&mut cycle.sources);
+        if sources.cleanup == Some(Cleanup::Due) {
+            return self.clean_up(index, told);
+        }
         let mut ops = Vec::new();
         self.normalize(index, &mut observed, &mut sources, &mut ops)?;
         let mut inventory = cycle.inventory.clone();
@@ -173,6 +177,17 @@ impl<'a> World<'a> {
             message: failure.message,
         });
         told.faults.extend(faults);
+        Ok(())
+    }
+
+    /// Deletes a subject as its operator does.
+    fn clean_up(&mut self, index: usize, told: &mut Cycle) -> Result<(), Malformed> {
+        let deleted = self.op_on_cr(index, false)?;
+        self.actors[index].request_deletion(self.now);
+        told.ops.push(Op {
+            verb: Verb::Delete,
+            ..deleted
+        });
         Ok(())
     }
 

@@ -11,6 +11,9 @@ use crate::{
     value::{Key, Map, Node},
 };
 
+/// The most that the copies of one pass may take together: a list of namespaces must not become gigabytes.
+const MOST_COPIED: usize = 64 << 20;
+
 impl Pass<'_, '_> {
     /// Adds to `object`, the child `key`, the parts of the object that it copies.
     pub(super) fn copy(
@@ -25,10 +28,17 @@ impl Pass<'_, '_> {
         match self.answer(Read::Object(source.clone())) {
             None => Err(asked(place)),
             Some(Answer::Ready(found)) => {
+                let found = found.clone();
+                self.copied = self.copied.saturating_add(found.heap_bytes());
+                if self.copied > MOST_COPIED {
+                    let message =
+                        format!("the copies of one resource take more than {MOST_COPIED} bytes");
+                    return Err(error(place, Reason::BudgetExhausted, message));
+                }
                 if declared.kind.kind == copy.kind.kind {
-                    merge(object, found, &copy.parts);
+                    merge(object, &found, &copy.parts);
                 } else {
-                    merge(object, &as_secret(found), &copy.parts);
+                    merge(object, &as_secret(&found), &copy.parts);
                 }
                 Ok(())
             }

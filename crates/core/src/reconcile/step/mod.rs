@@ -31,6 +31,7 @@ pub(super) use self::{
 };
 use super::{
     children::children_data,
+    cleanup::{self, Cleanup},
     differ::Wanted,
     held::{self, Held},
     inputs::Inputs,
@@ -105,6 +106,13 @@ impl Cycle {
     pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
+            ..Self::ending(plan, observed)
+        }
+    }
+
+    /// Returns a cycle that keeps everything as it is: the custom resource is deleted instead.
+    fn ending(plan: &OperatorPlan, observed: &Observed) -> Self {
+        Self {
             inventory: Inventory::clone(&observed.inventory),
             labels: worn_labels(plan, &observed.cr),
             ..Self::default()
@@ -206,10 +214,14 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> Step {
-    let sources = match Sources::of(plan, observed, now) {
+    let mut sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
         Err(step) => return step,
     };
+    cleanup::look(plan, observed, &mut sources, now);
+    if sources.cleanup == Some(Cleanup::Due) {
+        return Cycle::ending(plan, observed).over(sources);
+    }
     match decide(plan, scopes, (observed, &sources), now, entropy) {
         Ok(cycle) => cycle.over(sources),
         Err(reads) => Step::Need(reads),
@@ -275,6 +287,7 @@ fn decide(
         spared: BTreeSet::new(),
         declared_once: BTreeSet::new(),
         complete: true,
+        copied: 0,
         cycle: Cycle::default(),
     };
     let mut budget = Budget::default();

@@ -48,6 +48,8 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) declared_once: BTreeSet<ChildKey>,
     /// Whether every name is known; else no child may be considered undeclared.
     pub(super) complete: bool,
+    /// The bytes of the objects that were copied so far.
+    pub(super) copied: usize,
     pub(super) cycle: Cycle,
 }
 

@@ -1,0 +1,339 @@
+//! Children that give power over a cluster, and which of them an installation permits.
+//!
+//! Who writes Katalogs can create what the controller may create. The permissions of the controller are the first limit; this is a
+//! second one, which also covers what RBAC cannot tell apart: a privileged Pod from any other.
+
+use std::collections::BTreeSet;
+
+use super::{ChildPlan, OperatorPlan, Plan, Tree};
+use crate::value::Node;
+
+/// The sensitive children that an installation permits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ChildPolicy {
+    /// All of them.
+    #[default]
+    All,
+    /// Those of these names.
+    Only(BTreeSet<&'static str>),
+}
+
+/// A name that is not in the list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the name of a sensitive child: known are {names}", names = ChildPolicy::names().collect::<Vec<_>>().join(", "))]
+pub struct UnknownName(pub String);
+
+/// A child that is not permitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The path of its entry.
+    pub path: Box<str>,
+    /// The name under which it would be permitted.
+    pub name: &'static str,
+}
+
+/// Formats `spec.crds.web.operatorBox.onCreate.roles[0]: Role`.
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.name)
+    }
+}
+
+/// Sensitive kinds, by group. Source: Kubernetes, "Role Based Access Control Good Practices", privilege escalation risks.
+const KINDS: [(&str, &str); 15] = [
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    (ADMISSION, "ValidatingWebhookConfiguration"),
+    (ADMISSION, "MutatingWebhookConfiguration"),
+    (ADMISSION, "ValidatingAdmissionPolicy"),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"),
+    (ADMISSION, "MutatingAdmissionPolicy"),
+    (ADMISSION, "MutatingAdmissionPolicyBinding"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    (crate::api::names::GROUP, "Katalog"),
+    (crate::api::names::GROUP, "Motif"),
+];
+const ADMISSION: &str = "admissionregistration.k8s.io";
+
+/// Sensitive fields of pods: the name, and the path below the pod's spec; `*` is any item.
+const FIELDS: [(&str, &[&str]); 8] = [
+    (HOST_PATH, &["volumes", "*", "hostPath"]),
+    (HOST_NAMESPACES, &["hostNetwork"]),
+    (HOST_NAMESPACES, &["hostPID"]),
+    (HOST_NAMESPACES, &["hostIPC"]),
+    (
+        PRIVILEGED,
+        &["containers", "*", "securityContext", "privileged"],
+    ),
+    (
+        PRIVILEGED,
+        &["initContainers", "*", "securityContext", "privileged"],
+    ),
+    (
+        PRIVILEGED,
+        &["ephemeralContainers", "*", "securityContext", "privileged"],
+    ),
+    (
+        TOKENS,
+        &[
+            "volumes",
+            "*",
+            "projected",
+            "sources",
+            "*",
+            "serviceAccountToken",
+        ],
+    ),
+];
+const HOST_PATH: &str = "hostPath";
+const HOST_NAMESPACES: &str = "hostNamespaces";
+const PRIVILEGED: &str = "privileged";
+const TOKENS: &str = "serviceAccountToken";
+
+/// The paths of pod specs in objects, by group and kind.
+const PODS: [(&str, &str, &[&str]); 7] = [
+    ("", "Pod", &["spec"]),
+    ("apps", "Deployment", TEMPLATE),
+    ("apps", "StatefulSet", TEMPLATE),
+    ("apps", "DaemonSet", TEMPLATE),
+    ("apps", "ReplicaSet", TEMPLATE),
+    ("batch", "Job", TEMPLATE),
+    (
+        "batch",
+        "CronJob",
+        &["spec", "jobTemplate", "spec", "template", "spec"],
+    ),
+];
+const TEMPLATE: &[&str] = &["spec", "template", "spec"];
+
+impl ChildPolicy {
+    /// Returns the names that a policy may permit.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let kinds = KINDS.iter().map(|(_, kind)| *kind);
+        kinds.chain([HOST_PATH, HOST_NAMESPACES, PRIVILEGED, TOKENS])
+    }
+
+    /// Parses `all`, `none`, or names with commas between them.
+    ///
+    /// # Errors
+    /// A name is unknown.
+    pub fn parse(text: &str) -> Result<Self, UnknownName> {
+        match text.trim() {
+            "all" => return Ok(Self::All),
+            "none" => return Ok(Self::Only(BTreeSet::new())),
+            _ => {}
+        }
+        let known = |name: &str| {
+            let name = name.trim();
+            let found = Self::names().find(|known| known.eq_ignore_ascii_case(name));
+            found.ok_or_else(|| UnknownName(name.to_owned()))
+        };
+        text.split(',')
+            .map(known)
+            .collect::<Result<_, _>>()
+            .map(Self::Only)
+    }
+
+    /// Returns the children of a plan that are not permitted, in the order of their declaration.
+    pub fn violations(&self, plan: &Plan) -> Vec<Violation> {
+        let Self::Only(permitted) = self else {
+            return Vec::new();
+        };
+        let mut violations = Vec::new();
+        for child in plan
+            .operators
+            .iter()
+            .flat_map(|operator| children(operator))
+        {
+            for name in sensitive(child) {
+                if !permitted.contains(name) {
+                    violations.push(Violation {
+                        path: child.path.clone(),
+                        name,
+                    });
+                }
+            }
+        }
+        violations
+    }
+}
+
+/// Returns all children of an operator, with those of `onDelete`.
+fn children(operator: &OperatorPlan) -> impl Iterator<Item = &ChildPlan> {
+    let steps = operator.ending.iter().flat_map(|ending| &ending.steps);
+    operator
+        .children
+        .iter()
+        .chain(steps.flat_map(|step| &step.made))
+}
+
+/// Returns the names of everything sensitive in a child.
+fn sensitive(child: &ChildPlan) -> BTreeSet<&'static str> {
+    let kind = child.kind.group_kind();
+    let is_kind = |group: &str, name: &str| *kind.group == *group && *kind.kind == *name;
+    let named = KINDS.iter().filter(|(group, name)| is_kind(group, name));
+    let mut found: BTreeSet<&'static str> = named.map(|(_, name)| *name).collect();
+    let pods = PODS.iter().filter(|(group, name, _)| is_kind(group, name));
+    for (_, _, spec) in pods {
+        for (name, field) in FIELDS {
+            let path: Vec<&str> = spec.iter().chain(field).copied().collect();
+            if may_have(&child.body, &path) {
+                found.insert(name);
+            }
+        }
+    }
+    if is_kind("", "PersistentVolume") && may_have(&child.body, &["spec", "hostPath"]) {
+        found.insert(HOST_PATH);
+    }
+    found
+}
+
+/// True if the tree has a value other than `false` at the path, or a template that may render one: what a template gives is up to
+/// the author of a custom resource.
+fn may_have(tree: &Tree, path: &[&str]) -> bool {
+    let Some((step, rest)) = path.split_first() else {
+        return !matches!(tree, Tree::Fixed(Node::Null | Node::Bool(false)));
+    };
+    match tree {
+        Tree::Fixed(node) => has(node, path),
+        // A text field of the object would be no map.
+        Tree::Leaf(_) => true,
+        Tree::Map(entries) | Tree::Part(entries) => entries
+            .iter()
+            .any(|(key, below)| (*step == "*" || **key == **step) && may_have(below, rest)),
+        Tree::List(items) => *step == "*" && items.iter().any(|item| may_have(item, rest)),
+        Tree::Patched(parts) => may_have(&parts.0, path) || may_have(&parts.1, path),
+        Tree::Chosen(chosen) => chosen.trees().any(|tree| may_have(tree, path)),
+        Tree::ContainerName(_) | Tree::Image(_) | Tree::Workload(_) | Tree::Owner(_) => false,
+    }
+}
+
+fn has(node: &Node, path: &[&str]) -> bool {
+    let Some((step, rest)) = path.split_first() else {
+        return !matches!(node, Node::Null | Node::Bool(false));
+    };
+    match node {
+        Node::List(items) => *step == "*" && items.iter().any(|item| has(item, rest)),
+        node => node.get(step).is_some_and(|below| has(below, rest)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        document::read_stream,
+        plan::{KatalogRef, Library, Schemas, compile},
+    };
+
+    fn plan(children: &str) -> Plan {
+        let text = format!(
+            "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{name: k}}\nspec: {{crds: {{pond: {{\
+             apiTypes: {{group: g.example, version: v1, kind: Pond, plural: ponds}}, operatorBox: {{onReconcile: {children}}}}}}}}}\n"
+        );
+        let (documents, _) = read_stream("k.yaml", &text).unwrap();
+        let reference = KatalogRef {
+            namespace: "n".to_owned(),
+            name: "k".to_owned(),
+        };
+        let (schemas, library) = (Schemas::default(), Library::default());
+        compile(&reference, &documents.katalogs[0].spec, &schemas, &library)
+            .unwrap()
+            .0
+    }
+
+    /// The names of what is refused where nothing is permitted.
+    fn refused(children: &str) -> Vec<&'static str> {
+        let none = ChildPolicy::parse("none").unwrap();
+        let violations = none.violations(&plan(children));
+        violations
+            .into_iter()
+            .map(|violation| violation.name)
+            .collect()
+    }
+
+    #[test]
+    fn kinds_that_grant_power_are_sensitive_and_others_are_not() {
+        assert_eq!(refused("{roles: [{name: a, rules: []}]}"), ["Role"]);
+        let custom = |group: &str, kind: &str| {
+            format!("{{custom: [{{apiVersion: {group}/v1, kind: {kind}, metadata: {{name: a}}}}]}}")
+        };
+        for (group, kind) in KINDS {
+            assert_eq!(refused(&custom(group, kind)), [kind]);
+        }
+        assert_eq!(
+            refused(&custom("g.example", "Role")),
+            <[&str; 0]>::default()
+        );
+        assert_eq!(
+            refused(
+                "{configMaps: [{name: a, data: {hostPath: x, privileged: 'true'}}], secrets: [{name: b, data: {k: v}}]}"
+            ),
+            <[&str; 0]>::default()
+        );
+    }
+
+    #[test]
+    fn fields_of_pods_are_sensitive_whatever_form_they_have() {
+        let deployment =
+            |more: &str| format!("{{deployments: [{{name: a, image: 'a:1', {more}}}]}}");
+        assert_eq!(refused(&deployment("replicas: 2")), <[&str; 0]>::default());
+        assert_eq!(
+            refused(&deployment("volumes: [{name: v, hostPath: {path: /etc}}]")),
+            [HOST_PATH]
+        );
+        assert_eq!(
+            refused(&deployment("securityContext: {privileged: true}")),
+            [PRIVILEGED]
+        );
+        assert_eq!(
+            refused(&deployment("securityContext: {privileged: false}")),
+            <[&str; 0]>::default()
+        );
+        // The author of a custom resource decides.
+        assert_eq!(
+            refused(&deployment(
+                "securityContext: {privileged: '{{ .spec.p }}'}"
+            )),
+            [PRIVILEGED]
+        );
+        assert_eq!(
+            refused(&deployment(
+                "patch: {spec: {template: {spec: {hostNetwork: true}}}}"
+            )),
+            [HOST_NAMESPACES]
+        );
+        let all = refused(&deployment(
+            "patch: {spec: {template: {spec: '{{ .spec.pod }}'}}}",
+        ));
+        assert_eq!(all, [HOST_NAMESPACES, HOST_PATH, PRIVILEGED, TOKENS]);
+    }
+
+    #[test]
+    fn a_policy_names_what_it_permits() {
+        let policy = ChildPolicy::parse("role, hostPath").unwrap();
+        assert_eq!(policy, ChildPolicy::Only([HOST_PATH, "Role"].into()));
+        let plan =
+            plan("{roles: [{name: a, rules: []}], roleBindings: [{name: b, roleRef: {name: a}}]}");
+        let told: Vec<String> = policy
+            .violations(&plan)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            told,
+            ["spec.crds.pond.operatorBox.onReconcile.roleBindings[0]: RoleBinding"]
+        );
+        assert_eq!(ChildPolicy::All.violations(&plan), []);
+        assert_eq!(ChildPolicy::parse("all"), Ok(ChildPolicy::All));
+        let error = ChildPolicy::parse("Rolle").unwrap_err().to_string();
+        assert!(
+            error.starts_with("`Rolle` is not the name of a sensitive child: known are Role,"),
+            "{error}"
+        );
+    }
+}

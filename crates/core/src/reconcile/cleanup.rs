@@ -1,0 +1,126 @@
+//! `runtime.cleanup`: deletion of a custom resource by its operator.
+//!
+//! The clock of `deleteAfter` is the transition time of the condition `CleanupPending`, so it outlives restarts.
+
+use jiff::Timestamp;
+
+use super::{
+    children::children_data,
+    record::Observed,
+    render::{Renderer, Setting},
+    sources::Sources,
+};
+use crate::{
+    api::{
+        conditions::{self, CLEANUP_PENDING, Condition, ConditionStatus},
+        names,
+    },
+    plan::{CleanupPlan, OperatorPlan},
+    reasons::Remark,
+    template::Budget,
+};
+
+/// The state of a custom resource whose conditions for a cleanup hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cleanup {
+    /// It is deleted at that moment, if they still hold.
+    Pending(Timestamp),
+    /// It is deleted now.
+    Due,
+    /// It is not deleted, with the reason.
+    Refused(String),
+}
+
+impl Cleanup {
+    /// Returns the condition that reports it; none if the custom resource is deleted.
+    pub(super) fn condition(&self) -> Option<Condition> {
+        let (reason, message) = match self {
+            Self::Due => return None,
+            Self::Pending(due) => {
+                let message = format!("the custom resource is deleted at {due}");
+                (Remark::CleanupScheduled, message)
+            }
+            Self::Refused(why) => {
+                let message = format!("the custom resource is not deleted: {why}");
+                (Remark::CleanupRefused, message)
+            }
+        };
+        Some(Condition::new(
+            CLEANUP_PENDING,
+            ConditionStatus::True,
+            reason.as_str(),
+            &message,
+        ))
+    }
+}
+
+/// Evaluates the conditions of the cleanup over the prepared custom resource; none if they do not hold. A condition that cannot
+/// be evaluated is reported, and deletes nothing.
+pub(super) fn look(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    sources: &mut Sources,
+    now: Timestamp,
+) {
+    let Some(declared) = plan.cleanup.as_deref() else {
+        return;
+    };
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(sources);
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let mut renderer = Renderer {
+        data: &data,
+        budget: &mut Budget::default(),
+        frame,
+    };
+    let cleanup = match renderer.gate(&declared.gate) {
+        Ok(true) => Some(judge(declared, observed, now)),
+        Ok(false) => None,
+        Err(error) => {
+            setting.turns.doubt(&error.path, error.message);
+            None
+        }
+    };
+    sources.heard(&setting.turns);
+    if let Some(Cleanup::Pending(due)) = &cleanup {
+        sources.wake = sources.wake.into_iter().chain([*due]).min();
+    }
+    sources.cleanup = cleanup;
+}
+
+fn judge(declared: &CleanupPlan, observed: &Observed, now: Timestamp) -> Cleanup {
+    if let Some(why) = protected(observed) {
+        return Cleanup::Refused(why);
+    }
+    // Conditions hold their time in whole seconds.
+    let started = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let since = since(observed).unwrap_or(started);
+    let due = since.checked_add(declared.after).unwrap_or(Timestamp::MAX);
+    if due <= now {
+        Cleanup::Due
+    } else {
+        Cleanup::Pending(due)
+    }
+}
+
+/// Returns why the custom resource must not be deleted: somebody would create it again, or has protected it.
+fn protected(observed: &Observed) -> Option<String> {
+    let label = observed.cr.view.at(&CleanupPlan::protection());
+    if label.is_some_and(|value| value.as_str() != Some("false")) {
+        return Some(format!(
+            "it carries the label `{}`",
+            names::LABEL_PROTECTION
+        ));
+    }
+    let holds = observed.cr.holds.as_deref()?;
+    holds.object.as_deref().map(str::to_owned)
+}
+
+/// Returns since when the conditions hold.
+fn since(observed: &Observed) -> Option<Timestamp> {
+    let told = observed.cr.view.get("status")?.get("conditions")?;
+    let mut told = told.as_list()?.iter().filter_map(Condition::read);
+    let pending = told.find(|one| one.type_ == conditions::CLEANUP_PENDING)?;
+    pending.last_transition_time?.parse().ok()
+}

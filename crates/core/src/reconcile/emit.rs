@@ -1,0 +1,133 @@
+//! Events that a Katalog declares: which of them a pass sends.
+//!
+//! An Event stands for a state, so it is sent when the state begins: its conditions hold now and did not in the pass before, or
+//! its reason or text changed.
+
+use std::collections::BTreeSet;
+
+use super::{
+    children::children_data,
+    reason::Reason,
+    record::Observed,
+    render::{RenderError, Renderer, Setting},
+    sources::Sources,
+    step::Failure,
+    verdict::Executed,
+};
+use crate::{
+    api::EmitOn,
+    plan::{EmitPlan, OperatorPlan, is_event_reason},
+    template::Budget,
+    value::hash_text,
+};
+
+/// An Event to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// True for a warning.
+    pub warns: bool,
+    /// Its reason: one word.
+    pub reason: String,
+    /// Its text.
+    pub message: String,
+}
+
+/// The Events of a custom resource whose conditions held in its last pass, each as a hash of its name, reason and text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EmittedBefore(BTreeSet<u64>);
+
+impl EmittedBefore {
+    /// True if it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Returns the Events that a pass sends, and what to remember of them; the arguments are those of
+/// [`status`](super::status::status). `before` is the memory of the last pass.
+///
+/// An Event that cannot be rendered is added to `executed.doubts`: it fails nothing.
+pub fn emitted(
+    plan: &OperatorPlan,
+    (observed, sources): (&Observed, &Sources),
+    executed: &mut Executed,
+    before: &EmittedBefore,
+    now: jiff::Timestamp,
+) -> (Vec<Emitted>, EmittedBefore) {
+    if plan.emits.is_empty() {
+        return <_>::default();
+    }
+    let setting = Setting::of(plan, observed);
+    let frame = setting.frame(sources);
+    let children = children_data(plan, observed, &plan.field_manager(), frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let has_failed = !executed.failures.is_empty();
+    let (mut sent, mut held, mut faults) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for declared in &plan.emits {
+        let mut renderer = Renderer {
+            data: &data,
+            budget: &mut Budget::default(),
+            frame,
+        };
+        match event(&mut renderer, declared, has_failed) {
+            Ok(None) => {}
+            Ok(Some(event)) => {
+                let hash = hash_of(&declared.name, &event);
+                held.insert(hash);
+                if !before.0.contains(&hash) {
+                    sent.push(event);
+                }
+            }
+            Err(error) => faults.push(Failure::from(error)),
+        }
+    }
+    executed.wake_at(setting.turns.first());
+    executed.doubt(setting.turns.doubts());
+    executed.doubt(faults);
+    (sent, EmittedBefore(held))
+}
+
+/// Returns the Event if its conditions hold.
+fn event(
+    renderer: &mut Renderer<'_, '_>,
+    declared: &EmitPlan,
+    has_failed: bool,
+) -> Result<Option<Emitted>, RenderError> {
+    let counts = match declared.on {
+        EmitOn::Always => true,
+        EmitOn::Success => !has_failed,
+        EmitOn::Failure => has_failed,
+    };
+    if !counts || !renderer.gate(&declared.gate)? {
+        return Ok(None);
+    }
+    let reason = renderer.text(&declared.reason)?;
+    if !is_event_reason(&reason) {
+        let source = declared.reason.template.source();
+        return Err(wrong(declared, format!("`{source}` must give one word")));
+    }
+    let message = renderer.text(&declared.message)?;
+    if message.is_empty() {
+        let source = declared.message.template.source();
+        return Err(wrong(declared, format!("`{source}` must give a text")));
+    }
+    Ok(Some(Emitted {
+        warns: declared.warns,
+        reason,
+        message,
+    }))
+}
+
+fn wrong(declared: &EmitPlan, message: String) -> RenderError {
+    RenderError {
+        path: declared.reason.path.clone(),
+        message,
+        reason: Reason::WrongType,
+    }
+}
+
+fn hash_of(name: &str, event: &Emitted) -> u64 {
+    let text = format!("{name}\n{}\n{}", event.reason, event.message);
+    let hash = hash_text(&text);
+    u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default()
+}
