@@ -66,8 +66,11 @@ async fn follow(
     shutdown: &CancellationToken,
 ) {
     let informers = &context.informers;
-    let mut katalogs: Watches<KatalogObject> =
-        Watches::start(informers, &own_kind("Katalog", "katalogs"), namespaces.scopes());
+    let mut katalogs: Watches<KatalogObject> = Watches::start(
+        informers,
+        &own_kind("Katalog", "katalogs"),
+        namespaces.scopes(),
+    );
     let mut motifs: Watches<Motif> =
         Watches::start(informers, &own_kind("Motif", "motifs"), namespaces.scopes());
     let mut states = katalogs.states();

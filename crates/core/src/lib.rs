@@ -19,8 +19,8 @@
 
 pub mod admission;
 pub mod api;
-pub mod conversion;
 pub mod compose;
+pub mod conversion;
 pub mod cron;
 pub mod decode;
 pub mod diagnostics;

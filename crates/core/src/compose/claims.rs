@@ -34,15 +34,24 @@ pub struct Claims(BTreeSet<Claim>);
 impl Claims {
     /// Returns the permissions that the operators of a plan need whose name `is_of` the source.
     pub fn of(plan: &Plan, is_of: impl Fn(&str) -> bool) -> Self {
-        let operators = plan
-            .operators
-            .iter()
-            .filter(|operator| is_of(&operator.name));
+        let operators: Vec<_> = (plan.operators.iter())
+            .filter(|operator| is_of(&operator.name))
+            .cloned()
+            .collect();
+        let kinds: BTreeSet<_> = (operators.iter())
+            .map(|operator| operator.resource.group_kind())
+            .collect();
+        let conversions = plan.conversions.iter();
         let own = Plan {
             katalog: plan.katalog.clone(),
-            operators: operators.cloned().collect(),
+            operators,
             stopped: Vec::new(),
             deletion_policy: plan.deletion_policy,
+            security: plan.security.clone(),
+            conversions: conversions
+                .filter(|conversion| kinds.contains(&conversion.kind))
+                .cloned()
+                .collect(),
         };
         Self::from(&rbac::permissions(&own))
     }

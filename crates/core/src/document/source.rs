@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::kinds::DocumentKind;
 use super::mend;
 use super::read::{
-    KatalogDocument, KomposerDocument, MotifDocument, read_katalog, read_komposer, read_motif, read_partly,
-    read_simulate,
+    KatalogDocument, KomposerDocument, MotifDocument, read_katalog, read_komposer, read_motif,
+    read_partly, read_simulate,
 };
 use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::api::E2eSpec;

@@ -236,10 +236,7 @@ mod tests {
              apiTypes: {{group: g.example, version: v1, kind: Pond, plural: ponds}}, operatorBox: {{onReconcile: {children}}}}}}}}}\n"
         );
         let (documents, _) = read_stream("k.yaml", &text).unwrap();
-        let reference = KatalogRef {
-            namespace: "n".to_owned(),
-            name: "k".to_owned(),
-        };
+        let reference = KatalogRef::new("n".to_owned(), "k".to_owned());
         let (schemas, library) = (Schemas::default(), Library::default());
         compile(&reference, &documents.katalogs[0].spec, &schemas, &library)
             .unwrap()

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     AdmissionPlan, CallPlan, CleanupPlan, ConversionPlan, EmitPlan, EndPlan, EnrichPlan, Gate,
-    GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan, RequeuePlan, ResourceType, RulesPlan,
-    SecurityPlan, TargetsPlan, Watched, cross::CrossPlan,
+    GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan, RequeuePlan, ResourceType,
+    RulesPlan, SecurityPlan, TargetsPlan, Watched, cross::CrossPlan,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, apply_set, names},

@@ -209,6 +209,8 @@ fn a_cleanup_needs_the_permission_to_delete() {
             operators: vec![operator(declared)],
             stopped: Vec::new(),
             deletion_policy: <_>::default(),
+            security: <_>::default(),
+            conversions: <_>::default(),
         };
         let rules = rbac::rules(&plan);
         let mut of_ponds = rules.iter().filter(|rule| rule.resources == ["ponds"]);
