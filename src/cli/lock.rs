@@ -106,3 +106,60 @@ fn compare(file: &std::path::Path, now: &Lock) -> anyhow::Result<bool> {
     output::print(&lines)?;
     Ok(!lines.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::cli::{Cli, execute};
+
+    const PAGE: &str = include_str!("../../docs/sources.md");
+
+    fn blocks(language: &str) -> Vec<&'static str> {
+        let fence = format!("```{language}\n");
+        let parts = PAGE.split(&*fence).skip(1);
+        parts.filter_map(|part| part.split("```").next()).collect()
+    }
+
+    fn katalog(workers: u32) -> String {
+        format!(
+            "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{name: ponds}}\nspec:\n  crds:\n    pond:\n      workers: {workers}\n      apiTypes: {{group: water.example, version: v1, kind: Pond, plural: ponds}}\n"
+        )
+    }
+
+    #[tokio::test]
+    async fn the_page_on_sources_locks_checks_and_validates() {
+        let folder = TempDir::new().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: {name: waters}\nsources:\n  files: [ponds.yaml]\n";
+        fs::write(at("komposer.yaml"), komposer).unwrap();
+        fs::write(at("ponds.yaml"), katalog(2)).unwrap();
+        let run = |line: &str| {
+            let line = line.replace("komposer.yaml", &at("komposer.yaml").display().to_string());
+            execute(Cli::try_parse_from(line.split(' ')).unwrap())
+        };
+        let lines: Vec<&str> = blocks("sh").into_iter().flat_map(str::lines).collect();
+        assert_eq!(lines.len(), 3);
+        for line in &lines {
+            run(line).await.unwrap();
+        }
+        let lock = Lock::read(&fs::read_to_string(at("komposer.lock")).unwrap()).unwrap();
+        assert!(lock.sources.contains_key("ponds.yaml"));
+        fs::write(at("ponds.yaml"), katalog(3)).unwrap();
+        for line in &lines[1..] {
+            assert!(matches!(run(line).await, Err(Failure::Reported)), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_sample_of_the_page_is_a_komposer() {
+        let stream = orkestra_core::document::parse_stream("sources.md", blocks("yaml")[0]);
+        let read = orkestra_core::document::read_komposer(&stream.sources[0]);
+        let (document, warnings) = read.unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let sources = document.spec.sources.unwrap_or_default();
+        assert_eq!(sources.len(), 4);
+    }
+}

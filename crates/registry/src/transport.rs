@@ -282,7 +282,7 @@ impl Transport {
             if let Some(address) = resolve::literal(url.host().unwrap_or_default()) {
                 resolve::judge(address, self.closed, &kinds).map_err(refused)?;
             }
-            let key = Vec::from_iter(kinds.iter().copied()).join(", ");
+            let key = kinds.iter().copied().collect::<Vec<_>>().join(", ");
             let resolve = Resolve::guarded(self.closed, kinds);
             (key, own(resolve, self.limits.patience))
         };

@@ -9,10 +9,10 @@ pub(crate) fn digest(documents: &[Fetched]) -> String {
     match documents {
         [one] => format!("sha256:{}", hex(one.text.as_bytes())),
         all => {
-            let lines = all.iter();
-            let lines: String = lines
-                .map(|file| format!("{}  {}\n", hex(file.text.as_bytes()), file.name))
-                .collect();
+            let lines = all
+                .iter()
+                .flat_map(|file| [hex(file.text.as_bytes()), format!("  {}\n", file.name)]);
+            let lines: String = lines.collect();
             format!("sha256:{}", hex(lines.as_bytes()))
         }
     }

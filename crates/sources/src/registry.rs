@@ -6,7 +6,7 @@ use ::http::Uri;
 use futures::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream};
 use orkestra_guard::{Dialler, Target};
 use orkestra_registry::{
-    Client, Content, Dial, DialError, Digest, Reference, Seen, artifact::Opened,
+    Client, Content, Descriptor, Dial, DialError, Digest, Reference, Seen, artifact::Opened,
 };
 use tokio::net::TcpStream;
 
@@ -87,7 +87,8 @@ pub(crate) async fn documents(
         return Err(Error::NotFound(format!("{main} in {reference}")));
     }
     let files = opened.files.iter();
-    let wanted: Vec<_> = files.filter(|(name, _)| is_yaml(name)).collect();
+    let wanted: Vec<(String, Descriptor)> =
+        files.filter(|(name, _)| is_yaml(name)).cloned().collect();
     if wanted.len() > limits.files {
         return Err(wrong(format!("it has more than {} files", limits.files)));
     }
@@ -100,13 +101,10 @@ pub(crate) async fn documents(
         )));
     }
     let reading = wanted.into_iter().map(|(name, layer)| async move {
-        let blob = client.fetch_blob(&reference.repository, layer, limits.document);
-        let text = text(name, blob.await?.to_vec())
+        let blob = client.fetch_blob(&reference.repository, &layer, limits.document);
+        let text = text(&name, blob.await?.to_vec())
             .map_err(|why| Error::Malformed(reference.to_string(), why))?;
-        Ok::<_, Error>(Fetched {
-            name: name.clone(),
-            text,
-        })
+        Ok::<_, Error>(Fetched { name, text })
     });
     let mut documents: Vec<Fetched> = stream::iter(reading)
         .buffered(SIDE_BY_SIDE)

@@ -146,7 +146,8 @@ pub(super) async fn contents_hash(contents: &[Content], fetch: &dyn Fetch) -> St
                 Some(resolved) => resolved.fill(library, missing),
                 None => missing,
             };
-            all.push_str(&files::take_with(path, missing, fill, &given).await.digest);
+            let taken = files::take_with(path, missing, fill, (&given, fetch)).await;
+            all.push_str(&taken.digest);
             for entry in entries(path, &named, composed) {
                 for file in entry.files() {
                     all.push_str(&value::hash_text(&file.read().await.unwrap_or_default()));

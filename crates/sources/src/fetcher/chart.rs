@@ -341,7 +341,10 @@ fn is_known(job: Job<'_>, identity: &str) -> bool {
 /// True for a chart in a Git repository.
 fn is_git(repo: &str, path: &str) -> bool {
     !path.is_empty()
-        || shown(repo).trim_end_matches('/').ends_with(".git")
+        || shown(repo)
+            .trim_end_matches('/')
+            .rsplit_once('.')
+            .is_some_and(|(_, ending)| ending == "git")
         || repo.starts_with("file://")
         || !(repo.starts_with("https://") || repo.starts_with("http://"))
 }

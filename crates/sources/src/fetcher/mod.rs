@@ -36,7 +36,7 @@ const HEAVY_PLACES: usize = 2;
 /// The most registry clients with credentials of their own.
 const MOST_CLIENTS: usize = 64;
 /// The time for one source.
-const WHOLE: Duration = Duration::from_secs(300);
+const WHOLE: Duration = Duration::from_mins(5);
 
 /// The options of a fetcher.
 pub struct Options {

@@ -165,13 +165,12 @@ impl Fetcher {
             (Some(base), None) => {
                 let remote = Remote::at(http, url, base, authorization);
                 // One small request suffices while the repository stays where it is.
-                match remote.tip(name).await {
-                    Ok(tip) => (remote, tip.commit),
-                    Err(_) => {
-                        let remote = Remote::discover(http, url, authorization).await?;
-                        let tip = remote.tip(name).await?;
-                        (remote, tip.commit)
-                    }
+                if let Ok(tip) = remote.tip(name).await {
+                    (remote, tip.commit)
+                } else {
+                    let remote = Remote::discover(http, url, authorization).await?;
+                    let tip = remote.tip(name).await?;
+                    (remote, tip.commit)
                 }
             }
             (_, commit) => {
@@ -269,15 +268,14 @@ fn walk(
     } else {
         format!("{folder}/")
     };
-    let beside = match git::files(objects, commit, "", is_yaml, most) {
-        Ok(all) => all,
-        Err(_) => {
-            let mut beside = git::files(objects, commit, folder, is_yaml, most).unwrap_or_default();
-            for file in &mut beside {
-                file.path.insert_str(0, &prefix);
-            }
-            beside
+    let beside = if let Ok(all) = git::files(objects, commit, "", is_yaml, most) {
+        all
+    } else {
+        let mut beside = git::files(objects, commit, folder, is_yaml, most).unwrap_or_default();
+        for file in &mut beside {
+            file.path.insert_str(0, &prefix);
         }
+        beside
     };
     files.extend(beside.into_iter().filter(|file| file.path != *path));
     Ok(files)

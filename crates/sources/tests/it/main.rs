@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     reason = "helpers of tests, outside of test functions"
 )]
+#![allow(clippy::format_collect, reason = "the texts of tests are short")]
 
 mod charts;
 mod files;

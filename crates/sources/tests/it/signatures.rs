@@ -163,7 +163,7 @@ async fn sign(server: &Server, digest: Digest, key: &PrivateKey) {
     let subject = Descriptor::of(&manifest.media_type, &manifest.bytes);
     let bundle = sign_bundle(digest, key).unwrap();
     client()
-        .attach_bundle(&repository, &subject, bundle.into())
+        .attach_bundle(&repository, &subject, bundle)
         .await
         .unwrap();
 }
@@ -216,12 +216,12 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     assert!(server.seen().is_empty(), "a digest does not change");
     let short =
         self::fetcher(|options| options.katalogs = format!("oci://{}/acme", server.address));
-    let named = Source::Registry {
+    let komposer = Source::Registry {
         reference: "ponds@v1".to_owned(),
         document: Document::Komposer,
         verify: None,
     };
-    let short = short.fetch(&named, None, None).await.unwrap();
+    let short = short.fetch(&komposer, None, None).await.unwrap();
     assert_eq!(short.documents[0].name, "komposer.yaml");
     let motif = Source::Registry {
         reference: format!("{}/acme/ponds:v1", server.address),

@@ -315,10 +315,10 @@ pub(crate) fn refusal(
         return Some(("motif", Code::NotATemplate, "this is not a template", mend));
     }
     if *oci == Some(true) || is_of_registry(text) {
-        auth.as_ref().and_then(|_| {
+        auth.as_ref().map(|_| {
             let mend = "log in with `ork login`: docker's configuration is used";
             let what = "credentials of Motifs are not supported yet";
-            Some(("auth", Code::NotSupportedYet, what, mend))
+            ("auth", Code::NotSupportedYet, what, mend)
         })
     } else if text.contains("://") || text.contains('@') {
         later(
