@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
 const SUSPEND: &str = "orkestra.orkspace.io/suspend";
@@ -19,6 +19,14 @@ async fn is_suspended(scenario: &Scenario) -> Result<Value> {
     scenario.operator_is("ponds", "pond", "Suspended").await
 }
 
+/// Waits until the child of that Pond has a colour.
+async fn colour(maps: &Objects, name: &str, colour: &str) -> Result<()> {
+    let name = format!("{name}-pond");
+    maps.until_equal(&name, "/data/colour", json!(colour), LIMIT)
+        .await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_restart()
 -> Result<()> {
@@ -26,14 +34,9 @@ async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_
     let mut scenario = Scenario::with_katalog("suspend", &["kinds/crds.yaml"], &katalog).await?;
     let (katalogs, maps) = (scenario.objects("katalogs"), scenario.objects("configmaps"));
     let ponds = scenario.objects("ponds");
-    let colour = |name: &str, colour: &str| {
-        let maps = scenario.objects("configmaps");
-        let (name, colour) = (format!("{name}-pond"), json!(colour));
-        async move { maps.until_equal(&name, "/data/colour", colour, LIMIT).await }
-    };
     for name in ["north", "south"] {
         waters::pond(&scenario, name, &json!({})).await?;
-        colour(name, "green").await?;
+        colour(&maps, name, "green").await?;
         ponds.until_ready(name).await?;
     }
     let revision = katalogs.fetch("ponds").await?["status"]["revision"].clone();
@@ -61,8 +64,8 @@ async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_
         .patch("ponds", &json!({ "spec": { "suspend": false } }))
         .await?;
     scenario.katalog_is("ponds", "True", "Running").await?;
-    colour("north", "green").await?;
-    colour("east", "green").await?;
+    colour(&maps, "north", "green").await?;
+    colour(&maps, "east", "green").await?;
     ensure!(scenario.pid() == pid, "it was restarted");
 
     let annotated = |value: Value| json!({ "metadata": { "annotations": { SUSPEND: value } } });
@@ -79,7 +82,7 @@ async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_
     is_suspended(&scenario).await?;
     katalogs.patch("ponds", &annotated(Value::Null)).await?;
     scenario.katalog_is("ponds", "True", "Running").await?;
-    colour("north", "green").await?;
+    colour(&maps, "north", "green").await?;
 
     // Its kinds stay claimed, and a suspended Katalog lets everything go when it is deleted.
     katalogs
