@@ -233,6 +233,11 @@ fn validate_fails_for_errors_and_with_strict_for_warnings() {
     assert!(out.contains(": .spec.replicas: integer"), "{out}");
     let (_, out, _) = run(&["validate", "--types", "examples/20-motif"]);
     assert!(out.contains("database.yaml:34:"), "places in Motifs: {out}");
+    let (code, out, _) = run(&["validate", "--explain-admission", "examples/31-house-rules"]);
+    assert!(
+        code == 0 && out.contains(": validation of ") && out.contains(": passes: "),
+        "{out}"
+    );
 }
 
 #[test]

@@ -34,11 +34,11 @@ pub fn denial(problems: &Diagnostics) -> Option<String> {
 pub fn warnings<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) -> Vec<String> {
     let warnings = problems.into_iter();
     let warnings = warnings.filter(|problem| problem.severity == Severity::Warning);
-    fitting(warnings.map(ToString::to_string).collect())
+    fitting(&warnings.map(ToString::to_string).collect::<Vec<_>>())
 }
 
 /// Returns the texts without line breaks, each at most [`WARNING_BYTES`].
-pub(super) fn fitting(texts: Vec<String>) -> Vec<String> {
+pub(super) fn fitting(texts: &[String]) -> Vec<String> {
     texts.iter().map(|text| shortened(text)).collect()
 }
 

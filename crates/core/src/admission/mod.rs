@@ -29,7 +29,7 @@ pub use rights::{Right, rights};
 
 use crate::{
     api::FailurePolicy,
-    plan::{ObjectKey, OperatorPlan},
+    plan::{ObjectKey, OperatorPlan, Stage},
     reconcile::{
         prepare::Normalization,
         reason::Reason,
@@ -128,6 +128,21 @@ impl Verdict {
 /// [`Answer::Unavailable`]: rules that need it refuse the request if `security.webhooks.failurePolicy` is `Fail`; otherwise
 /// they are left to passes, with a warning.
 pub fn admit(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Answers) -> Admitted {
+    judged(plan, review, now, (answers, Stage::Validation))
+}
+
+/// As [`admit`], without `validation` and its calls: for the webhook that changes objects. Its verdict has a patch, and denials
+/// only where rules of `normalize` or `mutation` could not be evaluated; there is no patch then.
+pub fn mutate(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Answers) -> Admitted {
+    judged(plan, review, now, (answers, Stage::Mutation))
+}
+
+fn judged(
+    plan: &OperatorPlan,
+    review: &Review,
+    now: Timestamp,
+    (answers, until): (&Answers, Stage),
+) -> Admitted {
     let is_deleted = review.operation == Operation::Delete;
     if !is_judged(plan, review) {
         return Admitted::Done(Verdict::default());
@@ -145,23 +160,26 @@ pub fn admit(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Ans
         },
         old: review.old_object.clone(),
     };
-    let (sources, others) = match judge(plan, &subject, now, answers) {
+    let (sources, others) = match judge(plan, &subject, now, (answers, until)) {
         Judged::Need(reads) => return Admitted::Need(reads),
         Judged::Done(sources, failures) => (sources, failures),
     };
     let prepared = sources.prepared;
     let mut verdict = Verdict {
-        warnings: denial::fitting(prepared.warnings),
+        warnings: denial::fitting(&prepared.warnings),
         ..Verdict::default()
     };
     let asks = plan.admission.validation && plan.admission.operations.contains(&review.operation);
+    let mut failures = prepared.failures.iter().chain(&others);
+    let is_evaluated = failures.all(|failure| failure.reason == Reason::ValidationFailed);
     for failure in prepared.failures.into_iter().chain(others) {
         verdict.add(failure, plan.admission.failure_policy, asks);
     }
     if !asks {
         verdict.warnings.clear();
     }
-    if !is_deleted {
+    // Without all of its rules, an object is not changed in part.
+    if !is_deleted && is_evaluated {
         let stored = stored(
             &review.object,
             &prepared.changes,

@@ -66,7 +66,7 @@ fn of_rules(
         purpose,
         operations: &operations,
         version: &operator.resource.version,
-        failure_policy: operator.admission.failure_policy.as_str(),
+        on_failure: operator.admission.failure_policy.as_str(),
         action: if purpose == "warn" { "Warn" } else { "Deny" },
         conditions,
         validations,
@@ -96,7 +96,8 @@ pub(super) struct Policy<'a> {
     pub(super) operations: &'a [&'a str],
     /// The version to which objects are converted, or `*`.
     pub(super) version: &'a str,
-    pub(super) failure_policy: &'a str,
+    /// The failure policy.
+    pub(super) on_failure: &'a str,
     pub(super) action: &'a str,
     pub(super) conditions: Vec<Value>,
     pub(super) validations: Vec<Value>,
@@ -124,7 +125,7 @@ impl Policy<'_> {
         let katalog = self.operator.katalog.to_string();
         bound(
             (&name, &katalog),
-            (self.failure_policy, self.action),
+            (self.on_failure, self.action),
             &constraints,
             (self.conditions, self.validations),
         )

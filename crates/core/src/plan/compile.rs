@@ -159,13 +159,10 @@ fn compile_listing(
     let conversions = conversion::compile(&spec.crds, entry_at, &operators, schemas, &security);
     check_deletion(&root, spec, &operators);
     let warnings = problems.into_inner().into_result()?;
-    let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
-    // Collecting in place from the Vec of plans keeps all of its capacity.
-    operators.shrink_to_fit();
     Ok((
         Plan {
             katalog: katalog.clone(),
-            operators,
+            operators: shared(operators),
             stopped,
             deletion_policy: spec.deletion_policy.unwrap_or_default(),
             security,
@@ -225,6 +222,14 @@ fn unresolved(at: &At<'_>, spec: &KatalogSpec) {
             "write a Komposer with these sources",
         );
     }
+}
+
+/// Returns the plans as they are shared.
+fn shared(operators: Vec<OperatorPlan>) -> Vec<Arc<OperatorPlan>> {
+    let mut operators: Vec<_> = operators.into_iter().map(Arc::new).collect();
+    // Collecting in place from the Vec of plans keeps all of its capacity.
+    operators.shrink_to_fit();
+    operators
 }
 
 /// Warns if `deletionPolicy` has no effect; `at` is the path of `spec`.

@@ -11,9 +11,9 @@ mod upkeep;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach, ImportPlan,
-    InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads, ResourceType,
-    StatusField, Watched,
+    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach,
+    ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads,
+    ResourceType, StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -107,11 +107,6 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("imports", imports),
         ("rules", rules),
         ("calls", calls),
-        // Passes depend on nothing else of it.
-        (
-            "storesNormalized",
-            admission.stores_normalized().then_some(Node::Bool(true)),
-        ),
         (
             "cross",
             Some(list(cross.iter().map(self::cross))).filter(has_any),
@@ -137,16 +132,22 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
     ];
-    let parts = parts
-        .into_iter()
-        .filter_map(|(key, part)| Some((key, part?)));
+    let declared = |(key, part)| Some((key, part?));
+    let parts = parts.into_iter().filter_map(declared);
     let gates = gate::parts(hold, requeue, status);
+    let gates = gates.into_iter().chain(stores(admission));
     let reports = gate::reports(emits, cleanup.as_deref());
     map(operator
         .into_iter()
         .chain(parts)
         .chain(gates)
         .chain(reports))
+}
+
+/// Describes whether admission stores normalized specs; passes depend on nothing else of it.
+fn stores(admission: &AdmissionPlan) -> Option<(&'static str, Node)> {
+    let stores = admission.stores_normalized();
+    stores.then_some(("storesNormalized", Node::Bool(true)))
 }
 
 /// Describes the labels, or the annotations, that custom resources get.

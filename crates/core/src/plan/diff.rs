@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{OperatorPlan, Plan};
+use super::{Moments, OperatorPlan, Plan};
 
 /// One change from a running plan to the next.
 #[derive(Clone, Debug)]
@@ -76,4 +76,25 @@ fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
         && before.depends_on == after.depends_on
         && hash(before) == hash(after)
         && before.resource == after.resource
+        && admit_alike(before, after)
+}
+
+/// True if both plans have one verdict at admission, beside what their hashes cover.
+fn admit_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
+    let changes = |plan: &OperatorPlan| -> Vec<Moments> {
+        let rules = &plan.rules;
+        let normalize = rules.normalize.iter().map(|one| &one.moments);
+        let mutation = rules.mutation.iter().map(|one| &one.moments);
+        let calls = plan.calls.iter().map(|one| &one.moments);
+        normalize.chain(mutation).chain(calls).cloned().collect()
+    };
+    let checks = |plan: &OperatorPlan| -> Vec<_> {
+        let rules = plan.rules.validation.iter();
+        rules
+            .map(|one| (one.moments.clone(), one.cel.clone()))
+            .collect()
+    };
+    before.admission == after.admission
+        && changes(before) == changes(after)
+        && checks(before) == checks(after)
 }

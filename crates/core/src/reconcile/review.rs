@@ -45,10 +45,15 @@ pub enum Judged {
     Done(Box<Sources>, Vec<Failure>),
 }
 
-/// Applies the rules of `plan` to an object that is being written. `answers` are those to the reads of earlier calls.
-pub fn judge(plan: &OperatorPlan, subject: &Subject, now: Timestamp, answers: &Answers) -> Judged {
+/// Applies the rules of `plan` to an object that is being written, up to those of the stage `until`. `answers` are those to the reads of earlier calls.
+pub fn judge(
+    plan: &OperatorPlan,
+    subject: &Subject,
+    now: Timestamp,
+    (answers, until): (&Answers, Stage),
+) -> Judged {
     let observed = observed(subject, answers);
-    match sources(plan, subject, &observed, now) {
+    match sources(plan, subject, &observed, (now, until)) {
         Ok(sources) => Judged::Done(Box::new(sources), Vec::new()),
         Err(Step::Need(reads)) => Judged::Need(reads),
         Err(Step::Done(cycle)) => Judged::Done(Box::new(cycle.sources), cycle.failures),
@@ -59,7 +64,7 @@ fn sources(
     plan: &OperatorPlan,
     subject: &Subject,
     observed: &Observed,
-    now: Timestamp,
+    (now, until): (Timestamp, Stage),
 ) -> Result<Sources, Step> {
     let mut sources = Sources {
         moment: Moment::Admission,
@@ -71,7 +76,7 @@ fn sources(
         prepare::complete(plan, observed, now, &[], &mut sources);
     }
     for stage in [Stage::Mutation, Stage::Validation] {
-        if sources.is_refused() {
+        if sources.is_refused() || stage > until {
             break;
         }
         calls::make(plan, observed, &mut sources, stage, now)?;

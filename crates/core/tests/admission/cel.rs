@@ -1,6 +1,6 @@
 //! An evaluator of CEL, with the functions of the API server that policies use.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
 use cel::{Context, Program, extractors::This, objects::Key};
 use serde_json::{Value, json};
@@ -13,10 +13,24 @@ pub(crate) struct Request<'a> {
     pub(crate) user: &'a str,
 }
 
+thread_local! {
+    static PROGRAMS: RefCell<HashMap<String, Rc<Program>>> = RefCell::default();
+}
+
+/// Compiles an expression, once.
+fn program(expression: &str) -> Rc<Program> {
+    PROGRAMS.with_borrow_mut(|programs| {
+        let known = programs.entry(expression.to_owned()).or_insert_with(|| {
+            let compiled = Program::compile(expression);
+            Rc::new(compiled.unwrap_or_else(|error| panic!("{expression}: {error:?}")))
+        });
+        Rc::clone(known)
+    })
+}
+
 /// Evaluates an expression of a policy.
 pub(crate) fn evaluate(expression: &str, request: &Request<'_>) -> Value {
-    let program =
-        Program::compile(expression).unwrap_or_else(|error| panic!("{expression}: {error:?}"));
+    let program = program(expression);
     let mut context = Context::default();
     let trim = |This(text): This<Arc<String>>| -> String { text.trim().to_owned() };
     let _ = context.add_function("trim", trim);

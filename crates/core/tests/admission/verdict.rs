@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orkestra_core::{
-    admission::{Operation, Verdict},
+    admission::{Admitted, Answers, Operation, Verdict, mutate},
     plan::{GroupKind, OperatorPlan},
     reconcile::{
         reason::Reason,
@@ -60,7 +60,7 @@ fn told(verdict: &Verdict) -> (Vec<String>, Vec<String>) {
 #[test]
 fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
     let (mut compared, mut denied, mut changed) = (0, 0, 0);
-    for seed in 0..600 {
+    for seed in 0..250 {
         // Immutable fields and `operation` are for admission only.
         let mut katalog = generate::katalog(seed, seed % 2 == 1);
         for rule in katalog["spec"]["crds"]["pond"]["validation"]["rules"]
@@ -76,6 +76,8 @@ fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
             continue;
         };
         let operator = &plan.operators[0];
+        let mut mutation = operator.rules.mutation.iter();
+        let is_conditional = mutation.any(|rule| !rule.gate.is_empty());
         for at in 0..20 {
             let object = generate::object(seed * 1000 + at);
             let verdict = created(operator, &object);
@@ -92,9 +94,19 @@ fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
                 (denials, warnings),
                 "{katalog:#}\n{object:#}"
             );
+            let (now, none) = (jiff::Timestamp::UNIX_EPOCH, Answers::new());
+            let request = review(Operation::Create, &object, &Value::Null);
+            let Admitted::Done(changed_only) = mutate(operator, &request, now, &none) else {
+                panic!()
+            };
+            assert_eq!(
+                (changed_only.patch, changed_only.denials.len()),
+                (verdict.patch.clone(), 0)
+            );
             let stored = patched(&object, &verdict);
             let again = created(operator, &stored);
-            if verdict.patch.iter().all(|op| !op.path.contains("/filled")) {
+            // A condition may read what a later rule sets.
+            if !is_conditional {
                 assert_eq!(again.patch, [], "{katalog:#}\n{object:#}");
             }
             compared += 1;
@@ -102,7 +114,7 @@ fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
             changed += usize::from(!verdict.patch.is_empty());
         }
     }
-    assert!(compared > 5000, "{compared}");
+    assert!(compared > 2000, "{compared}");
     assert!(
         denied > compared / 20 && changed > compared / 20,
         "{denied} {changed} of {compared}"

@@ -92,6 +92,22 @@ fn report(at: &At<'_>, plan: &OperatorPlan) {
     }
 }
 
+/// The metadata that users set. The API server sets the rest after admission.
+const OF_USERS: [&str; 7] = [
+    "name",
+    "namespace",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "generateName",
+];
+
+/// True if the metadata of that name, or all of it, is not yet what passes see.
+fn is_set_later(name: Option<&Key>) -> bool {
+    name.is_none_or(|name| !OF_USERS.contains(&&**name))
+}
+
 /// What is known before a rule or a call.
 struct Settling<'p> {
     plan: &'p OperatorPlan,
@@ -245,6 +261,10 @@ impl<'p> Settling<'p> {
             }
             CHANGES => {}
             "status" => not_at_admission("it reads `.status`, which passes write".to_owned()),
+            "metadata" if is_set_later(field(1)) => {
+                let why = format!("it reads `.{path}`, parts of which the API server sets later");
+                not_at_admission(why);
+            }
             known if CR_ROOTS.contains(&known) || self.plan.roots.contains(root) => {
                 self.path(path, moments);
             }

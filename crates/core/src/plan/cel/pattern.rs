@@ -34,15 +34,18 @@ pub(super) fn is_common(pattern: &str) -> bool {
                 Some(after) => (lazy(after), false),
                 None => return false,
             },
-            b'*' | b'+' | b'?' | b'{' | b'}' | b']' => return false,
             b'|' | b'^' | b'$' => (next, false),
-            b')' | b'.' => (next, true),
-            other if other.is_ascii_graphic() || *other == b' ' => (next, true),
+            other if is_literal(*other) => (next, true),
             _ => return false,
         };
         (rest, can_repeat) = (after, repeats);
     }
     true
+}
+
+/// True if a byte stands for itself, or is `.` or the end of a group.
+fn is_literal(byte: u8) -> bool {
+    (byte.is_ascii_graphic() && !b"*+?{}]".contains(&byte)) || byte == b' '
 }
 
 /// Skips the mark of a lazy repetition.
@@ -59,10 +62,9 @@ fn class(rest: &[u8]) -> Option<&[u8]> {
     let end = rest.iter().position(|byte| *byte == b']')?;
     let (inside, after) = rest.split_at(end);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.:/@,=+ ".contains(byte);
-    let inner = match inside {
-        [b'-', inner @ ..] | [inner @ .., b'-'] => inner,
-        inner => inner,
-    };
+    let inner = inside.strip_prefix(b"-");
+    let inner = inner.or_else(|| inside.strip_suffix(b"-"));
+    let inner = inner.unwrap_or(inside);
     if inner.is_empty() {
         return None;
     }

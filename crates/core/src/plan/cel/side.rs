@@ -1,5 +1,7 @@
 //! Values of the object in CEL.
 
+use std::fmt::Write as _;
+
 use super::{Said, Saying, field};
 use crate::{
     plan::{OLD, OPERATION},
@@ -111,7 +113,8 @@ impl Saying<'_> {
                 ));
             }
         }
-        let relative = Path::from_iter(path.steps().iter().skip(usize::from(is_old)).cloned());
+        let steps = path.steps().iter().skip(usize::from(is_old));
+        let relative: Path = steps.cloned().collect();
         if !is_old {
             self.check_unset(&relative)?;
         }
@@ -208,7 +211,8 @@ pub(crate) fn quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
-                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
+                // Writing to a String cannot fail.
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
             }
             c => quoted.push(c),
         }
