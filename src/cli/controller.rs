@@ -10,6 +10,7 @@ use super::{
     Failure,
     options::{Cluster, Election, Http, Process, parse_namespace},
     serve::{Service, serve},
+    webhooks::Webhooks,
 };
 use crate::meta::{Feed, Installation, Namespaces};
 
@@ -36,6 +37,8 @@ pub(super) struct Args {
     #[command(flatten)]
     election: Election,
     #[command(flatten)]
+    webhooks: Webhooks,
+    #[command(flatten)]
     cluster: Cluster,
 }
 
@@ -45,14 +48,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         name: alone(&args.namespaces).into(),
         lasting: true,
     };
-    let feed = Feed::Cluster(match args.namespaces {
-        none if none.is_empty() => Namespaces::All,
-        mut some => {
-            some.sort_unstable();
-            some.dedup();
-            Namespaces::Some(some)
-        }
-    });
+    let feed = Feed::Cluster(Namespaces::of(args.namespaces));
     serve(Service {
         process: &args.process,
         http: &args.http,
@@ -61,6 +57,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         patience: PATIENCE,
         election: args.election.elect.then_some(&args.election),
         feed,
+        webhooks: Some(&args.webhooks),
         installation,
     })
     .await

@@ -10,9 +10,11 @@ mod diff;
 mod e2e;
 mod explain;
 mod files;
+mod gateway;
 mod generate;
 mod init;
 mod man;
+mod migrate;
 mod notes;
 mod options;
 mod output;
@@ -26,6 +28,7 @@ mod simulate;
 mod usage;
 mod validate;
 mod version;
+mod webhooks;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -55,6 +58,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 enum Command {
     Controller(controller::Args),
+    Gateway(gateway::Args),
     Run(run::Args),
     Init(init::Args),
     Validate(validate::Args),
@@ -69,6 +73,7 @@ enum Command {
     Schema(schema::Args),
     Generate(generate::Args),
     Release(release::Args),
+    Migrate(migrate::Args),
     Push(registry::push::Args),
     Pull(registry::pull::Args),
     Inspect(registry::inspect::Args),
@@ -158,6 +163,7 @@ pub fn main() -> ExitCode {
 async fn execute(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Controller(args) => controller::execute(args).await,
+        Command::Gateway(args) => gateway::execute(args).await,
         Command::Run(args) => run::execute(args).await,
         Command::Init(args) => init::execute(args).await,
         Command::Validate(args) => validate::execute(args).await,
@@ -171,6 +177,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Schema(args) => schema::execute(&args),
         Command::Generate(args) => generate::execute(args).await,
         Command::Release(args) => release::execute(args).await,
+        Command::Migrate(args) => migrate::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,
         Command::Pull(args) => registry::pull::execute(args).await,
         Command::Inspect(args) => registry::inspect::execute(args).await,

@@ -65,6 +65,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         patience: PATIENCE,
         election: None,
         feed,
+        webhooks: None,
         installation,
     })
     .await;

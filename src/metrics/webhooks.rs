@@ -166,9 +166,7 @@ impl WebhookMetrics {
         window: Option<u32>,
     ) {
         let mut all = self.all();
-        let entry = all
-            .entry((katalog.clone(), entry.to_owned()))
-            .or_default();
+        let entry = all.entry((katalog.clone(), entry.to_owned())).or_default();
         if let Some(window) = window.and_then(|window| usize::try_from(window).ok()) {
             entry.window = window;
         }

@@ -178,10 +178,7 @@ fn load(certificate: &Path, key: &Path) -> Result<CertifiedKey, Error> {
             source,
         })
     };
-    certified(
-        (certificate, &read(certificate)?),
-        (key, &read(key)?),
-    )
+    certified((certificate, &read(certificate)?), (key, &read(key)?))
 }
 
 /// Reads a certificate with its chain, and its key, each with the path or name that errors name.

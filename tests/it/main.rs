@@ -34,6 +34,7 @@ mod flow;
 mod foreach;
 mod forged;
 mod generations;
+mod gateway;
 mod gitops;
 mod guarantees;
 mod hostile;

@@ -323,7 +323,8 @@ impl Katalog {
         let taken = take(&revision.document, &motif);
         let crds = self.crds_of(&kinds_named(&revision.document), &taken.asked);
         let schemas = schemas(&crds).trusting();
-        judge(&self.reference, &revision.document, &taken, &schemas).ok()
+        let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
+        Some(judged.with_admission(self.shared.context.admission))
     }
 
     /// Reports to the supervisor what this Katalog claims and runs.

@@ -93,7 +93,11 @@ pub(crate) async fn examine_motif(
 
 fn unread(why: &str) -> orkestra_core::diagnostics::Diagnostic {
     use orkestra_core::diagnostics::{Code, Diagnostic, FieldPath};
-    Diagnostic::error(Code::Unreadable, FieldPath::root(), format!("it cannot be read: {why}"))
+    Diagnostic::error(
+        Code::Unreadable,
+        FieldPath::root(),
+        format!("it cannot be read: {why}"),
+    )
 }
 
 /// Returns the problems of a Motif by itself; what it imports is not known here.
@@ -179,7 +183,9 @@ async fn all(
     };
     let (mut objects, mut next) = (Vec::new(), None::<String>);
     loop {
-        let page = wire.list_page(&served, &scope, PAGE, next.as_deref()).await?;
+        let page = wire
+            .list_page(&served, &scope, PAGE, next.as_deref())
+            .await?;
         objects.extend(page.items.iter().map(|item| {
             let mut object = item.to_json();
             object["apiVersion"] = served.api_version().into();

@@ -97,7 +97,10 @@ impl Katalog {
             return;
         }
         match judge(&self.reference, document, taken, schemas) {
-            Ok(judged) => self.note_good(judged),
+            Ok(judged) => {
+                let default = self.shared.context.admission;
+                self.note_good(judged.with_admission(default));
+            }
             Err(refusal) => {
                 tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");
                 self.candidate = None;

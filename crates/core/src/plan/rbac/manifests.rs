@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, claims, election,
-    install, permissions,
+    WEBHOOKS, install, permissions, webhooks,
 };
 use crate::{api::names, plan::Plan};
 
@@ -28,6 +28,7 @@ pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value>
     manifests.extend(grant(Some(NAMESPACE), &elects, &election()));
     manifests.extend(grant(Some(CLAIMS_NAMESPACE), CLAIMS_NAMESPACE, &claims()));
     manifests.extend(grants(SERVICE_ACCOUNT, &install(namespaces)));
+    manifests.extend(grants(WEBHOOKS, &webhooks()));
     for plan in plans {
         manifests.extend(grants(&role_name(plan), &permissions(plan)));
     }
