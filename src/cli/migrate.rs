@@ -59,18 +59,26 @@ pub(super) async fn execute(
     let mut last = args.from.clone();
     let progress = |progress: &migrate::Progress| {
         last.clone_from(&progress.last);
-        output::note(&format!("{name}: {} objects are stored in {version}", progress.done));
+        output::note(&format!(
+            "{name}: {} objects are stored in {version}",
+            progress.done
+        ));
     };
     let migrated = tokio::select! {
         migrated = migrate::migrate(&wire, &definition, args.from.as_deref(), progress) => migrated.map(Some),
         _ = tokio::signal::ctrl_c() => Ok(None),
     };
     if let Ok(Some(progress)) = &migrated {
-        let text = format!("migrated {name}: {} objects, storedVersions: [{version}]\n", progress.done);
+        let text = format!(
+            "migrated {name}: {} objects, storedVersions: [{version}]\n",
+            progress.done
+        );
         return Ok(output::print(&text)?);
     }
     if let Some(last) = last {
-        output::note(&format!("continue with `ork migrate storage {name} --from {last}`"));
+        output::note(&format!(
+            "continue with `ork migrate storage {name} --from {last}`"
+        ));
     }
     migrated?;
     Err(anyhow::anyhow!("the migration was interrupted").into())

@@ -197,7 +197,9 @@ async fn look_up(
     };
     let (scope, mut next) = (Scope::default(), None::<String>);
     for _ in 0..PAGES {
-        let listed = gateway.wire.list_page(&served, &scope, PAGE, next.as_deref());
+        let listed = gateway
+            .wire
+            .list_page(&served, &scope, PAGE, next.as_deref());
         let page = match listed.await {
             Ok(page) => page,
             Err(error) => return unavailable(error.to_string()),

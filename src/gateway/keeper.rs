@@ -383,7 +383,9 @@ pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<
             "apiVersion": served.api_version(), "kind": &*served.kind, "metadata": { "name": name },
         });
         let (key, body) = (key(name), Node::from(&body));
-        wire.apply(served, &key, MANAGER, true, &body).await.map(drop)
+        wire.apply(served, &key, MANAGER, true, &body)
+            .await
+            .map(drop)
     } else {
         let how = Deletion {
             propagation: Propagation::Background,

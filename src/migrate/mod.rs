@@ -29,7 +29,9 @@ const MANAGER: &str = "orkestra-migrate";
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No definition has that name.
-    #[error("no CustomResourceDefinition defines `{0}`: expected a kind, a plural, or `<plural>.<group>`")]
+    #[error(
+        "no CustomResourceDefinition defines `{0}`: expected a kind, a plural, or `<plural>.<group>`"
+    )]
     Unknown(String),
     /// Several definitions have that name.
     #[error("`{name}` is ambiguous: {}", candidates.join(", "))]
@@ -58,7 +60,13 @@ pub enum Error {
 impl Error {
     /// True if the API server did not answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Request { source: WireError::Unavailable(_), .. })
+        matches!(
+            self,
+            Self::Request {
+                source: WireError::Unavailable(_),
+                ..
+            }
+        )
     }
 }
 
@@ -83,11 +91,12 @@ impl Definition {
             at.as_str().map(str::to_owned)
         };
         let versions = crd.get("spec")?.get("versions")?.as_list()?;
-        let is_storage = |version: &&Node| {
-            version.get("storage").and_then(Node::as_bool) == Some(true)
-        };
+        let is_storage =
+            |version: &&Node| version.get("storage").and_then(Node::as_bool) == Some(true);
         let storage = text(versions.iter().find(is_storage)?, &["name"])?;
-        let stored = crd.get("status").and_then(|status| status.get("storedVersions"));
+        let stored = crd
+            .get("status")
+            .and_then(|status| status.get("storedVersions"));
         let stored = stored.and_then(Node::as_list).unwrap_or_default();
         Some(Self {
             name: text(crd, &["metadata", "name"])?,
@@ -98,7 +107,11 @@ impl Definition {
                 plural: text(crd, &["spec", "names", "plural"])?.as_str().into(),
                 namespaced: text(crd, &["spec", "scope"])? == "Namespaced",
             },
-            stored: stored.iter().filter_map(Node::as_str).map(str::to_owned).collect(),
+            stored: stored
+                .iter()
+                .filter_map(Node::as_str)
+                .map(str::to_owned)
+                .collect(),
         })
     }
 
@@ -178,11 +191,16 @@ pub async fn migrate(
             })?,
         };
         let keys: Vec<ObjectKey> = page.items.iter().filter_map(key).collect();
-        let fresh = keys.iter().filter(|key| is_after(key, progress.last.as_deref()));
+        let fresh = keys
+            .iter()
+            .filter(|key| is_after(key, progress.last.as_deref()));
         let fresh: Vec<ObjectKey> = fresh.cloned().collect();
         let written = rewrite(wire, served, &fresh).await?;
         progress.done += written;
-        if let Some(last) = keys.last().filter(|key| is_after(key, progress.last.as_deref())) {
+        if let Some(last) = keys
+            .last()
+            .filter(|key| is_after(key, progress.last.as_deref()))
+        {
             progress.last = Some(last.to_string());
         }
         report(&progress);
@@ -237,7 +255,9 @@ async fn prune(wire: &Wire, definition: &Definition) -> Result<(), Error> {
     if now.stored.iter().cloned().collect::<BTreeSet<_>>() == wanted {
         return Ok(());
     }
-    let version = crd.get("metadata").and_then(|one| one.get("resourceVersion"));
+    let version = crd
+        .get("metadata")
+        .and_then(|one| one.get("resourceVersion"));
     let patch = json!({
         "metadata": { "resourceVersion": version.and_then(Node::as_str) },
         "status": { "storedVersions": wanted },
@@ -248,7 +268,10 @@ async fn prune(wire: &Wire, definition: &Definition) -> Result<(), Error> {
     };
     let body = Node::from(&patch);
     let patched = wire.merge_patch(&crds, &key, Some("status"), MANAGER, &body);
-    patched.await.map(drop).map_err(failed("patch the status of"))
+    patched
+        .await
+        .map(drop)
+        .map_err(failed("patch the status of"))
 }
 
 fn key(object: &Node) -> Option<ObjectKey> {
@@ -282,7 +305,13 @@ mod tests {
         let definition = Definition::read(&Node::from(&crd)).unwrap();
         assert_eq!(&*definition.served.version, "v2");
         assert_eq!(definition.stored, ["v1", "v2"]);
-        for name in ["jobs.demo.example", "Job", "job", "jobs", "Job.demo.example"] {
+        for name in [
+            "jobs.demo.example",
+            "Job",
+            "job",
+            "jobs",
+            "Job.demo.example",
+        ] {
             assert!(definition.is_called(name), "{name}");
         }
         for name in ["jobs.other", "demo.example", ""] {

@@ -274,7 +274,8 @@ async fn katalog(
             operator,
             leads,
             &pages.metrics,
-        )).into_response()),
+        ))
+        .into_response()),
         Page::Health => Ok(health::health(katalog, operator, leads, pages.clock.now())),
         Page::Instances => {
             let Query(selection) =

@@ -19,6 +19,10 @@ pub(crate) struct Gate {
     pub(crate) port: u16,
 }
 
+fn printed_or_error(output: &std::process::Output) -> Result<()> {
+    printed(output, "kubectl").map(drop)
+}
+
 impl Gate {
     /// Starts the controller; its Katalogs are those of the scenario's namespace.
     pub(crate) async fn start(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
@@ -48,12 +52,17 @@ impl Gate {
         Ok(gate)
     }
 
+    /// The gateway's own namespace, whose objects are not reviewed.
+    pub(crate) fn home(&self) -> String {
+        format!("{}-gate", self.scenario.namespace)
+    }
+
     pub(crate) fn arguments(&self, more: &[&str]) -> Vec<String> {
         let (port, name) = (self.port, &self.scenario.namespace);
         let mut arguments = vec![
             format!("--webhooks-listen=127.0.0.1:{port}"),
             format!("--webhooks-url=https://127.0.0.1:{port}"),
-            format!("--webhooks-namespace={name}"),
+            format!("--webhooks-namespace={}", self.home()),
             format!("--webhooks-name={name}"),
         ];
         arguments.extend(more.iter().map(|one| (*one).to_owned()));
@@ -63,6 +72,9 @@ impl Gate {
     /// Grants what is printed for webhooks, under this scenario's names.
     fn grant_webhooks(&self) -> Result<()> {
         let scenario = &self.scenario;
+        let home =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": self.home() } });
+        scenario.apply(&home.to_string())?;
         let printed = scenario.ork(&["generate", "rbac"])?;
         for mut manifest in serde_saphyr::from_multiple::<Value>(&printed)? {
             let kind = manifest["kind"].as_str().unwrap_or_default().to_owned();
@@ -73,18 +85,28 @@ impl Gate {
             let name = format!("{}:webhooks", scenario.namespace);
             manifest["metadata"]["name"] = name.clone().into();
             if kind == "Role" {
-                manifest["metadata"]["namespace"] = scenario.namespace.clone().into();
+                manifest["metadata"]["namespace"] = self.home().into();
             }
             let text = manifest.to_string();
             let text = text.replace("orkestra-webhooks", &scenario.namespace);
-            let binding = json!({
+            let mut binding = json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"),
-                "metadata": { "name": name, "namespace": scenario.namespace },
+                "metadata": { "name": name },
                 "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
                 "subjects": [{ "kind": "User", "name": scenario.identity.user() }],
             });
-            scenario.apply(&text)?;
-            scenario.apply(&binding.to_string())?;
+            if kind == "Role" {
+                binding["metadata"]["namespace"] = self.home().into();
+            }
+            // Not by `apply`, which is for objects of the scenario's own namespace.
+            for object in [text, binding.to_string()] {
+                let admin = scenario.cluster.admin();
+                let output =
+                    scenario
+                        .cluster
+                        .kubectl(&admin, &["apply", "-f", "-"], Some(&object))?;
+                printed_or_error(&output)?;
+            }
         }
         Ok(())
     }
@@ -136,7 +158,11 @@ impl Gate {
     }
 
     /// The same as another user.
-    pub(crate) fn refused_as(&self, user: Option<&testbed::Identity>, text: &str) -> Result<String> {
+    pub(crate) fn refused_as(
+        &self,
+        user: Option<&testbed::Identity>,
+        text: &str,
+    ) -> Result<String> {
         let output = self.kubectl_as(user, &["apply", "-f", "-"], text)?;
         anyhow::ensure!(!output.status.success(), "it was accepted: {text}");
         Ok(String::from_utf8_lossy(&output.stderr).into_owned())

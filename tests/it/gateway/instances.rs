@@ -12,7 +12,10 @@ const CRDS: &[&str] = &["rules/crds.yaml"];
 
 /// The Katalog of that fixture, with the webhooks that `security` declares.
 fn with_security(katalog: &str, security: &str) -> Result<String> {
-    Ok(input(katalog)?.replace("spec:\n  crds:", &format!("spec:\n  security:\n{security}  crds:")))
+    Ok(input(katalog)?.replace(
+        "spec:\n  crds:",
+        &format!("spec:\n  security:\n{security}  crds:"),
+    ))
 }
 
 const ADMISSION: &str = "    webhooks: { admission: { enabled: true }, failurePolicy: Fail }\n";
@@ -45,7 +48,11 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
     let sites = gate.scenario.objects("sites");
     let mutated = eventually("the mutation is stored", LIMIT, async || {
         let text = site(&gate, "shop", &json!({ "image": "myorg/shop:1" }));
-        let output = gate.kubectl_as(None, &["create", "--dry-run=server", "-o", "json", "-f", "-"], &text)?;
+        let output = gate.kubectl_as(
+            None,
+            &["create", "--dry-run=server", "-o", "json", "-f", "-"],
+            &text,
+        )?;
         let shown: Value = serde_json::from_slice(&output.stdout)?;
         Ok((shown["spec"]["replicas"] == 2).then_some(shown))
     })
@@ -55,10 +62,17 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
     let said = gate.accepted(&site(&gate, "shop", &json!({ "image": "myorg/shop:1" })))?;
     ensure!(said.contains("shop has no tier"), "{said}");
     let stored = sites.fetch("shop").await?;
-    ensure!(stored["spec"] == json!({ "image": "myorg/shop:1", "replicas": 2, "port": 8080 }), "{stored}");
+    ensure!(
+        stored["spec"] == json!({ "image": "myorg/shop:1", "replicas": 2, "port": 8080 }),
+        "{stored}"
+    );
     sites.until_ready("shop").await?;
     // An update is judged, too; what is set stays.
-    let error = gate.refused(&site(&gate, "shop", &json!({ "image": "elsewhere:1", "replicas": 5 })))?;
+    let error = gate.refused(&site(
+        &gate,
+        "shop",
+        &json!({ "image": "elsewhere:1", "replicas": 5 }),
+    ))?;
     ensure!(error.contains(message), "{error}");
 
     // Rules that CEL can say hold while no replica runs, and mutation fails open.
@@ -66,12 +80,18 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
     let error = gate.refused(&site(&gate, "later", &json!({ "image": "nginx:1.29" })))?;
     ensure!(error.contains(message), "{error}");
     let namespaces = crate::scenario::Objects::at(&gate.scenario.client, "/api/v1/namespaces");
-    namespaces.patch(&gate.scenario.namespace, &json!({ "metadata": { "labels": { "a": "b" } } })).await?;
+    namespaces
+        .patch(
+            &gate.scenario.namespace,
+            &json!({ "metadata": { "labels": { "a": "b" } } }),
+        )
+        .await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rules_that_policies_cannot_say_are_judged_by_the_webhook_and_unique_by_the_records() -> Result<()> {
+async fn rules_that_policies_cannot_say_are_judged_by_the_webhook_and_unique_by_the_records()
+-> Result<()> {
     let katalog = "
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
@@ -84,7 +104,7 @@ spec:
       apiTypes: { group: GROUP, version: v1alpha1, kind: Site, plural: sites }
       validation:
         rules:
-          - { field: spec.image, unique: true, message: 'the image {{ .spec.image }} is taken' }
+          - { field: spec.image, operator: unique, message: 'the image {{ .spec.image }} is taken' }
           - { field: '{{ .spec.tier | upper }}', notEquals: LEAD, message: 'no lead' }
       operatorBox:
         onReconcile:
@@ -105,32 +125,48 @@ spec:
     sites.until_gone("one", LIMIT).await?;
     // The numbers of the operator's page.
     let page = gate.scenario.page("/katalog/site").await?;
-    ensure!(page["webhooks"]["validations"].as_u64() >= Some(4), "{page}");
+    ensure!(
+        page["webhooks"]["validations"].as_u64() >= Some(4),
+        "{page}"
+    );
     ensure!(page["webhooks"]["denials"].as_u64() >= Some(2), "{page}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn protected_resources_are_deleted_with_an_annotation_only_and_that_is_recorded() -> Result<()> {
+async fn protected_resources_are_deleted_with_an_annotation_only_and_that_is_recorded() -> Result<()>
+{
     let security = "    deletionProtection: { enabled: true }\n    namespaceProtection: { enabled: true, restrictedNamespaces: [NAMESPACE-closed] }\n";
     let katalog = with_security("rules/admission.yaml", security)?;
     let gate = Gate::start("gateprot", CRDS, &katalog).await?;
     let closed = format!("{}-closed", gate.scenario.namespace);
-    gate.scenario.apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": closed } }).to_string())?;
+    gate.scenario.apply(
+        &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": closed } })
+            .to_string(),
+    )?;
     gate.run(&katalog).await?;
     gate.accepted(&site(&gate, "shop", &json!({ "image": "myorg/shop:1" })))?;
     let sites = gate.scenario.objects("sites");
     sites.until_ready("shop").await?;
+    let kind = format!("sites.{}", gate.scenario.group);
     let error = eventually("the deletion is refused", LIMIT, async || {
-        let output = gate.kubectl_as(None, &["delete", "site", "shop", "--dry-run=server"], "")?;
+        let output = gate.kubectl_as(None, &["delete", &kind, "shop", "--dry-run=server"], "")?;
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok((!output.status.success()).then_some(error))
     })
     .await?;
-    ensure!(error.contains("orkestra.orkspace.io/break-glass"), "{error}");
+    ensure!(
+        error.contains("orkestra.orkspace.io/break-glass"),
+        "{error}"
+    );
     // The restricted namespace.
     let text = site(&gate, "there", &json!({ "image": "myorg/shop:1" }));
-    let elsewhere = crate::scenario::Objects::namespaced(&gate.scenario.client, &gate.scenario.group, &closed, "sites");
+    let elsewhere = crate::scenario::Objects::namespaced(
+        &gate.scenario.client,
+        &gate.scenario.group,
+        &closed,
+        "sites",
+    );
     let refused = eventually("the namespace is closed", LIMIT, async || {
         match elsewhere.create(&serde_json::from_str(&text)?).await {
             Ok(_) => {
@@ -149,11 +185,17 @@ async fn protected_resources_are_deleted_with_an_annotation_only_and_that_is_rec
     sites.until_gone("shop", LIMIT).await?;
     let events = crate::scenario::Objects::at(
         &gate.scenario.client,
-        &format!("/apis/events.k8s.io/v1/namespaces/{}/events", gate.scenario.namespace),
+        &format!(
+            "/apis/events.k8s.io/v1/namespaces/{}/events",
+            gate.scenario.namespace
+        ),
     );
     eventually("the deletion is recorded", LIMIT, async || {
         let found = events.list().await?;
-        Ok(found.iter().any(|event| event["reason"] == "DeletionProtectionOverridden").then_some(()))
+        Ok(found
+            .iter()
+            .any(|event| event["reason"] == "DeletionProtectionOverridden")
+            .then_some(()))
     })
     .await
 }

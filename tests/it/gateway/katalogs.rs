@@ -22,10 +22,9 @@ spec:
           custom:
             - apiVersion: rbac.authorization.k8s.io/v1
               kind: ClusterRoleBinding
-              name: '{{ .metadata.name }}'
-              manifest:
-                roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin }
-                subjects: [{ kind: User, name: eve, apiGroup: rbac.authorization.k8s.io }]
+              metadata: { name: '{{ .metadata.name }}' }
+              roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin }
+              subjects: [{ kind: User, name: eve, apiGroup: rbac.authorization.k8s.io }]
 ";
 
 const PLAIN: &str = "
@@ -72,7 +71,10 @@ async fn a_wrong_katalog_is_refused_with_the_lines_of_validate_and_our_own_write
     let error = gate.refused(&other)?;
     ensure!(error.contains("its kind cannot change"), "{error}");
     // A warning is told, and the Katalog accepted.
-    let odd = PLAIN.replace("metadata: { name: plain }", "metadata: { name: plain, labels: { x: y } }");
+    let odd = PLAIN.replace(
+        "metadata: { name: plain }",
+        "metadata: { name: plain, labels: { odd: one } }",
+    );
     gate.accepted(&odd)?;
     let motif = "
 apiVersion: orkestra.orkspace.io/v1
@@ -84,7 +86,10 @@ spec: { resourcez: {} }
     ensure!(error.contains("resourcez"), "{error}");
     // A Katalog can be deleted.
     gate.scenario.objects("katalogs").delete("plain").await?;
-    gate.scenario.objects("katalogs").until_gone("plain", LIMIT).await
+    gate.scenario
+        .objects("katalogs")
+        .until_gone("plain", LIMIT)
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,8 +113,11 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
         scenario.apply(&role.to_string())?;
         scenario.apply(&binding.to_string())
     };
-    let all = json!(["get", "list", "watch", "create", "update", "patch", "delete"]);
-    let katalogs = json!([{ "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": all }]);
+    let all = json!([
+        "get", "list", "watch", "create", "update", "patch", "delete"
+    ]);
+    let katalogs =
+        json!([{ "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": all }]);
     bind("author", &katalogs)?;
     let apply = |text: &str| gate.kubectl_as(Some(&author), &["apply", "-f", "-"], text);
     // RBAC takes a moment; the first thing that the author may do is to be refused by the webhook.
@@ -121,7 +129,10 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
     })
     .await?;
     ensure!(error.contains("cannot grant permissions"), "{error}");
-    let named = ["bind clusterroles.rbac.authorization.k8s.io", "clusterrolebindings"];
+    let named = [
+        "bind clusterroles.rbac.authorization.k8s.io",
+        "clusterrolebindings",
+    ];
     ensure!(named.iter().any(|rule| error.contains(rule)), "{error}");
     // The administrator may.
     gate.kubectl_as(None, &["apply", "--dry-run=server", "-f", "-"], BINDER)?;
@@ -143,31 +154,48 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
     .await?;
     // A status or metadata of the same Katalog is anybody's who may write it.
     let label = gate.kubectl_as(Some(&author), &["label", "katalog", "plain", "a=b"], "")?;
-    ensure!(label.status.success(), "{}", String::from_utf8_lossy(&label.stderr));
+    ensure!(
+        label.status.success(),
+        "{}",
+        String::from_utf8_lossy(&label.stderr)
+    );
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_strips_a_configuration_gets_it_back_and_a_quiet_gateway_writes_nothing() -> Result<()> {
+async fn who_strips_a_configuration_gets_it_back_and_a_quiet_gateway_writes_nothing() -> Result<()>
+{
     let gate = Gate::start("gatekeep", CRDS, PLAIN).await?;
     let name = &gate.scenario.namespace;
     let configurations = gate.registrations("validatingwebhookconfigurations");
     let bundle = "/webhooks/0/clientConfig/caBundle";
     let before = configurations.fetch(name).await?;
     let authority = before.pointer(bundle).cloned().unwrap_or_default();
-    ensure!(authority.as_str().is_some_and(|text| !text.is_empty()), "{before}");
+    ensure!(
+        authority.as_str().is_some_and(|text| !text.is_empty()),
+        "{before}"
+    );
     let mut stripped = before["webhooks"].clone();
     stripped[0]["clientConfig"]["caBundle"] = Value::Null;
-    configurations.patch(name, &json!({ "webhooks": stripped })).await?;
-    configurations.until_equal(name, bundle, authority.clone(), LIMIT).await?;
+    configurations
+        .patch(name, &json!({ "webhooks": stripped }))
+        .await?;
+    configurations
+        .until_equal(name, bundle, authority.clone(), LIMIT)
+        .await?;
     configurations.delete(name).await?;
-    configurations.until_equal(name, bundle, authority, LIMIT).await?;
+    configurations
+        .until_equal(name, bundle, authority, LIMIT)
+        .await?;
     let quiet = configurations.fetch(name).await?["metadata"]["resourceVersion"].clone();
     let mark = gate.scenario.cluster.mark()?;
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let user = gate.scenario.identity.user();
     let requests = gate.scenario.cluster.audit_since(mark)?;
-    let own: Vec<_> = requests.iter().filter(|event| event.user == user && event.verb != "watch").collect();
+    let own: Vec<_> = requests
+        .iter()
+        .filter(|event| event.user == user && event.verb != "watch")
+        .collect();
     ensure!(own.is_empty(), "{own:?}");
     ensure!(configurations.fetch(name).await?["metadata"]["resourceVersion"] == quiet);
     Ok(())

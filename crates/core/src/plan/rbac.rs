@@ -290,7 +290,10 @@ fn guarded(rights: &mut Rights, plan: &Plan) {
     let asks = security.admission != Some(false)
         || security.deletion.is_some()
         || security.namespaces.is_some();
-    let rules = plan.operators.iter().any(|one| !one.rules.validation.is_empty());
+    let rules = plan
+        .operators
+        .iter()
+        .any(|one| !one.rules.validation.is_empty());
     if (asks && rules) || security.deletion.is_some() || security.namespaces.is_some() {
         // Policies are named by a hash of what they protect.
         for resource in POLICIES {

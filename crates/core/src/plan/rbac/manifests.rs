@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, claims, election,
-    WEBHOOKS, install, permissions, webhooks,
+    CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, WEBHOOKS, claims,
+    election, install, permissions, webhooks,
 };
 use crate::{api::names, plan::Plan};
 
