@@ -7,6 +7,8 @@
 //!  server (probes, /katalog)              metrics          events
 //! ```
 //!
+//! `gateway` answers the API server's webhooks, in each of them and alone.
+//!
 //! Of several such processes one is active; `lead` elects it, and keeps the others from writing.
 //!
 //! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
@@ -23,6 +25,7 @@ pub mod e2e;
 pub mod events;
 pub mod external;
 pub mod files;
+pub mod gateway;
 pub mod gitops;
 pub mod init;
 pub mod install;
@@ -30,6 +33,7 @@ mod junit;
 pub mod lead;
 pub mod meta;
 pub mod metrics;
+pub mod migrate;
 pub mod publish;
 pub mod render;
 pub mod runtime;

@@ -12,6 +12,7 @@ use super::{
     Failure,
     options::{Cluster, Election, Http, Process, parse_namespace},
     serve::{Service, serve},
+    webhooks::Webhooks,
 };
 use crate::meta::{Feed, Installation, Namespaces};
 
@@ -45,6 +46,8 @@ pub(super) struct Args {
     #[command(flatten)]
     election: Election,
     #[command(flatten)]
+    webhooks: Webhooks,
+    #[command(flatten)]
     cluster: Cluster,
 }
 
@@ -54,14 +57,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         name: alone(&args.namespaces).into(),
         lasting: true,
     };
-    let feed = Feed::Cluster(match args.namespaces {
-        none if none.is_empty() => Namespaces::All,
-        mut some => {
-            some.sort_unstable();
-            some.dedup();
-            Namespaces::Some(some)
-        }
-    });
+    let feed = Feed::Cluster(Namespaces::of(args.namespaces));
     serve(Service {
         process: &args.process,
         http: &args.http,
@@ -71,6 +67,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         election: args.election.elect.then_some(&args.election),
         feed,
         children: args.sensitive_children,
+        webhooks: Some(&args.webhooks),
         installation,
     })
     .await

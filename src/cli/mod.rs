@@ -11,11 +11,13 @@ mod diff;
 mod e2e;
 mod explain;
 mod files;
+mod gateway;
 mod generate;
 mod init;
 mod install;
 mod lock;
 mod man;
+mod migrate;
 mod notes;
 mod options;
 mod output;
@@ -32,6 +34,7 @@ mod uninstall;
 mod usage;
 mod validate;
 mod version;
+mod webhooks;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -61,6 +64,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 enum Command {
     Controller(controller::Args),
+    Gateway(gateway::Args),
     Run(run::Args),
     Init(init::Args),
     Validate(validate::Args),
@@ -79,6 +83,7 @@ enum Command {
     Install(install::Args),
     Uninstall(uninstall::Args),
     SupportBundle(support_bundle::Args),
+    Migrate(migrate::Args),
     Push(registry::push::Args),
     Pull(registry::pull::Args),
     Inspect(registry::inspect::Args),
@@ -168,6 +173,7 @@ pub fn main() -> ExitCode {
 async fn execute(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Controller(args) => controller::execute(args).await,
+        Command::Gateway(args) => gateway::execute(args).await,
         Command::Run(args) => run::execute(args).await,
         Command::Init(args) => init::execute(args).await,
         Command::Validate(args) => validate::execute(args).await,
@@ -185,6 +191,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Install(args) => install::execute(args).await,
         Command::Uninstall(args) => uninstall::execute(args).await,
         Command::SupportBundle(args) => support_bundle::execute(args).await,
+        Command::Migrate(args) => migrate::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,
         Command::Pull(args) => registry::pull::execute(args).await,
         Command::Inspect(args) => registry::inspect::execute(args).await,

@@ -345,7 +345,7 @@ impl<T: FromStr> FromStr for Several<T> {
     }
 }
 
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let whole = if text.starts_with(':') {
         format!("0.0.0.0{text}")
     } else {

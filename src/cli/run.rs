@@ -73,6 +73,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         election: None,
         feed,
         children: ChildPolicy::All,
+        webhooks: None,
         installation,
     })
     .await;

@@ -24,10 +24,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Failure,
     options::{Election, Http, Process, is_loopback},
+    webhooks::Webhooks,
 };
 use crate::{
     lead::{self, Candidacy, Elector},
-    meta::{Feed, FileError, Installation, Runtime},
+    meta::{Feed, FileError, Installation, Namespaces, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
     server::{
@@ -58,6 +59,8 @@ pub(super) struct Service<'a> {
     pub(super) feed: Feed,
     /// The sensitive children that Katalogs in the cluster may declare.
     pub(super) children: ChildPolicy,
+    /// The flags of the webhooks; `None` for a process without.
+    pub(super) webhooks: Option<&'a Webhooks>,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
 }
@@ -88,10 +91,15 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         election,
         feed,
         children,
+        webhooks,
         mut installation,
     } = service;
     let shutdown = stop_on_signals()?;
     let ports = Ports::bind(http, listen).await?;
+    let bound = match webhooks {
+        Some(webhooks) => webhooks.bind(false).await?,
+        None => None,
+    };
     let candidate = match election {
         Some(election) => Some(stand(election, cluster).await?),
         None => None,
@@ -104,6 +112,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     context.home = home(cluster, &connection.client);
     context.children = children;
     context.logs_writes = matches!(feed, Feed::Files(_));
+    context.admission = webhooks.is_some_and(|webhooks| webhooks.enable_admission);
     context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {
         context.leadership = candidate.candidacy.leadership.clone();
@@ -131,6 +140,19 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());
     let server = tasks::named(Task::HttpServer, listen).start_needed(&server_stop, answering);
+    let gateway = match webhooks.zip(bound) {
+        None => None,
+        Some((webhooks, bound)) => {
+            let katalogs = match &feed {
+                Feed::Cluster(namespaces) => namespaces.clone(),
+                Feed::Files(_) => Namespaces::All,
+            };
+            let known = (runtime.directory(), runtime.synced(), katalogs);
+            let around = (&context, cluster, candidate.is_some());
+            let ends = (&shutdown, &server_stop);
+            Some(webhooks.start(bound, around, known, ends).await?)
+        }
+    };
     let engine = Engine {
         runtime,
         feed,
@@ -146,6 +168,9 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     )
     .await;
     server_stop.cancel();
+    if let Some(gateway) = gateway {
+        gateway.await.context("the webhooks failed")?;
+    }
     server.await.context("the HTTP server failed")?;
     ended?;
     let ending = tasks::ending().borrow().clone();
@@ -153,14 +178,14 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
 }
 
 /// The ports of a process.
-struct Ports {
+pub(super) struct Ports {
     pages: Port,
     probes: Option<Port>,
 }
 
 impl Ports {
     /// Binds the ports.
-    async fn bind(http: &Http, pages: SocketAddr) -> Result<Self, Failure> {
+    pub(super) async fn bind(http: &Http, pages: SocketAddr) -> Result<Self, Failure> {
         let tls = http.tls().map_err(anyhow::Error::new)?;
         let probes = match http.probes_beside(pages) {
             None => None,
@@ -183,7 +208,7 @@ impl Ports {
     }
 
     /// The access control of the pages. Logs it if authentication is off, or if tokens are sent unencrypted.
-    fn access(&self, http: &Http, client: &kube::Client) -> Result<Access, Failure> {
+    pub(super) fn access(&self, http: &Http, client: &kube::Client) -> Result<Access, Failure> {
         let unknown = "cannot determine the bound address";
         let address = self.pages.listener.local_addr().context(unknown)?;
         let probes = self.probes.as_ref();
@@ -204,7 +229,7 @@ impl Ports {
     }
 
     /// Answers requests until `stop`.
-    async fn serve(self, pages: Pages, stop: CancellationToken) {
+    pub(super) async fn serve(self, pages: Pages, stop: CancellationToken) {
         let Self {
             pages: main,
             probes,
@@ -326,7 +351,7 @@ async fn run(
 }
 
 /// Retries until the cluster answers or `patience` has passed.
-async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failure> {
+pub(super) async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failure> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(500);
     loop {

@@ -103,7 +103,9 @@ impl Catalogue {
 
     /// True if the operator is the one that this index holds for its resource.
     pub(super) fn holds(&self, operator: &Arc<OperatorPlan>) -> bool {
-        self.operators.values().any(|held| Arc::ptr_eq(held, operator))
+        self.operators
+            .values()
+            .any(|held| Arc::ptr_eq(held, operator))
     }
 
     /// Returns the conversion of that kind.

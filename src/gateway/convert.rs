@@ -39,7 +39,9 @@ async fn objects(gateway: &Gateway, request: &review::Conversion) -> Result<Vec<
     let (group, kind) = kind(&objects).ok_or("an object has no `apiVersion` and `kind`")?;
     let catalogue = gateway.catalogue.load_full();
     let Some(found) = catalogue.conversion(&group, &kind).cloned() else {
-        return Err(format!("no Katalog declares a conversion of {kind}.{group}"));
+        return Err(format!(
+            "no Katalog declares a conversion of {kind}.{group}"
+        ));
     };
     let start = Instant::now();
     let (count, plan) = (objects.len(), found.plan.clone());
@@ -68,5 +70,7 @@ fn note(gateway: &Gateway, found: &Conversion, (count, done): (usize, bool), sta
     };
     let about = (&found.katalog, found.entry.as_str());
     let window = Some(found.security.conversion_window);
-    gateway.metrics.note(about, reviewed, start.elapsed(), window);
+    gateway
+        .metrics
+        .note(about, reviewed, start.elapsed(), window);
 }

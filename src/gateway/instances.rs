@@ -103,9 +103,8 @@ async fn judge(
         let (plan_of_task, review_of_task) = (plan.clone(), review.clone());
         let known = answers.clone();
         let named = tasks::named(Task::Review, plan.full_name());
-        let admitted = named.start_blocking(move || {
-            admission::admit(&plan_of_task, &review_of_task, now, &known)
-        });
+        let admitted = named
+            .start_blocking(move || admission::admit(&plan_of_task, &review_of_task, now, &known));
         let reads = match admitted.await {
             Ok(Admitted::Done(verdict)) => return Ok(verdict),
             Ok(Admitted::Need(reads)) => reads,
@@ -196,11 +195,11 @@ async fn look_up(
     let Some(served) = served else {
         return unavailable(format!("{kind} is not served"));
     };
-    let mut next = None::<String>;
+    let (scope, mut next) = (Scope::default(), None::<String>);
     for _ in 0..PAGES {
         let listed = gateway
             .wire
-            .list_page(&served, &Scope::default(), PAGE, next.as_deref());
+            .list_page(&served, &scope, PAGE, next.as_deref());
         let page = match listed.await {
             Ok(page) => page,
             Err(error) => return unavailable(error.to_string()),
@@ -221,7 +220,11 @@ async fn look_up(
 
 fn key_of(object: &Node) -> ObjectKey {
     let metadata = object.get("metadata");
-    let text = |field: &str| metadata.and_then(|data| data.get(field)).and_then(Node::as_str);
+    let text = |field: &str| {
+        metadata
+            .and_then(|data| data.get(field))
+            .and_then(Node::as_str)
+    };
     ObjectKey {
         namespace: text("namespace").map(Key::from),
         name: Key::from(text("name").unwrap_or_default()),

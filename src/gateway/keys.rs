@@ -264,7 +264,11 @@ mod tests {
         let keys = Keys::first(pair(0)).with_next(pair(10), at(10)).promoted();
         let secret = Node::from(&json!({ "data": keys.data() }));
         assert_eq!(Keys::read(&secret), Some(keys));
-        for strange in [json!({}), json!({ "data": { STATE: "!" } }), json!({ "data": { STATE: "e30=" } })] {
+        for strange in [
+            json!({}),
+            json!({ "data": { STATE: "!" } }),
+            json!({ "data": { STATE: "e30=" } }),
+        ] {
             assert_eq!(Keys::read(&Node::from(&strange)), None);
         }
     }

@@ -10,7 +10,6 @@ use orkestra_core::{
     value::Node,
 };
 
-
 use super::{
     Gateway,
     author::{self, AuthorCheck},
@@ -75,7 +74,10 @@ async fn verdict(gateway: &Gateway, user: &User, examined: &Examined) -> Answer 
     let message = match gateway.authors.missing(user, needed).await {
         Ok(missing) if missing.is_empty() => return answer,
         Ok(missing) => author::message(user, &missing),
-        Err(why) => format!("cannot check the permissions of user `{}`: {why}", user.username),
+        Err(why) => format!(
+            "cannot check the permissions of user `{}`: {why}",
+            user.username
+        ),
     };
     if gateway.options.author_check == AuthorCheck::Enforce {
         return Answer::denied(message);

@@ -20,7 +20,10 @@ pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
     }
     let text = |field: &str| {
         let metadata = old.get("metadata")?;
-        metadata.get(field).and_then(Node::as_str).map(str::to_owned)
+        metadata
+            .get(field)
+            .and_then(Node::as_str)
+            .map(str::to_owned)
     };
     let api_version = if request.kind.group.is_empty() {
         request.kind.version.clone()
@@ -39,7 +42,9 @@ pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
         },
         severity: Severity::Warning,
         reason: OVERRIDDEN,
-        note: format!("user `{user}` deletes it in spite of its protection: its annotation permits that"),
+        note: format!(
+            "user `{user}` deletes it in spite of its protection: its annotation permits that"
+        ),
     });
     Answer::default()
 }

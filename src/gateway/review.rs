@@ -183,7 +183,10 @@ impl Conversion {
     /// # Errors
     /// [`Malformed::Field`], for values that are nested too deeply.
     pub(super) fn objects(&self) -> Result<Vec<Node>, Malformed> {
-        self.objects.iter().map(|raw| node("objects", raw)).collect()
+        self.objects
+            .iter()
+            .map(|raw| node("objects", raw))
+            .collect()
     }
 }
 
@@ -281,13 +284,22 @@ mod tests {
     fn a_request_is_read_and_its_parts_may_be_unreadable() {
         let request = Admission::parse(review(r#"{"spec":{"a":1}}"#).as_bytes()).unwrap();
         assert_eq!(request.operation(), Some(Operation::Create));
-        assert_eq!(request.object().unwrap().to_json(), json!({ "spec": { "a": 1 } }));
+        assert_eq!(
+            request.object().unwrap().to_json(),
+            json!({ "spec": { "a": 1 } })
+        );
         assert_eq!(request.old_object().unwrap(), Node::Null);
         assert!(!request.is_dry_run());
 
         let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
         let request = Admission::parse(review(&deep).as_bytes()).unwrap();
-        assert!(matches!(request.object(), Err(Malformed::Field { field: "object", .. })));
+        assert!(matches!(
+            request.object(),
+            Err(Malformed::Field {
+                field: "object",
+                ..
+            })
+        ));
 
         for other in ["", "[]", "{}", r#"{"kind":"Pod","request":{}}"#, "\u{0}"] {
             assert!(Admission::parse(other.as_bytes()).is_err(), "{other}");

@@ -106,7 +106,11 @@ async fn deletion_protection(State(gateway): State<Gateway>, body: Body) -> Resp
 async fn convert_objects(State(gateway): State<Gateway>, body: Body) -> Response {
     let work = async {
         let request = parse(body, Conversion::parse).await?;
-        let _turn = turn(&gateway, &format!("convert {}", request.desired_api_version)).await?;
+        let _turn = turn(
+            &gateway,
+            &format!("convert {}", request.desired_api_version),
+        )
+        .await?;
         let review = convert::review(&gateway, &request);
         match timeout(CONVERSION, review).await {
             Ok((bytes, done)) => {
@@ -165,7 +169,10 @@ fn answered(request: &Admission, answer: Answer) -> (Response, WebhookResult) {
         WebhookResult::Denied
     };
     let review = answer.review(&request.uid);
-    (json(serde_json::to_vec(&review).unwrap_or_default()), result)
+    (
+        json(serde_json::to_vec(&review).unwrap_or_default()),
+        result,
+    )
 }
 
 fn json(bytes: Vec<u8>) -> Response {

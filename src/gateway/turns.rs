@@ -153,7 +153,10 @@ mod tests {
     #[tokio::test]
     async fn requests_that_are_given_up_leave_no_place_taken() {
         let turns = Turns::new(2);
-        let held = [turns.turn("a").await.unwrap(), turns.turn("b").await.unwrap()];
+        let held = [
+            turns.turn("a").await.unwrap(),
+            turns.turn("b").await.unwrap(),
+        ];
         let mut given_up = Box::pin(turns.turn("a"));
         assert!(given_up.as_mut().now_or_never().is_none());
         drop(given_up);

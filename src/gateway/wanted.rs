@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_cluster::wire::Served;
 use orkestra_core::{
-    admission::{self, ProtectionOptions, Where},
+    admission::{self, PolicyOptions, Where},
     api::{FailurePolicy, Operation, names},
     plan::{OperatorPlan, Plan},
     value::Node,
@@ -39,8 +39,14 @@ pub(super) struct Wanted {
 /// The kinds of the objects.
 pub(super) fn kinds() -> [Served; 4] {
     [
-        registration("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
-        registration("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+        registration(
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+        ),
+        registration(
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+        ),
         registration("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
         registration(
             "ValidatingAdmissionPolicyBinding",
@@ -120,10 +126,34 @@ pub(super) fn hosts(options: &Options, catalogue: &Catalogue) -> Vec<String> {
 
 /// Returns all objects that should exist.
 pub(super) fn wanted(options: &Options, catalogue: &Catalogue, authorities: &str) -> Vec<Wanted> {
-    let [validating, mutating, policy, binding] = kinds();
-    let mut webhooks = own_kinds(options, authorities);
+    objects(options, catalogue, authorities, false)
+}
+
+/// Returns the objects that remain when the gateway stops: `cleanupOnShutdown` removes the others. If it removes the webhooks of
+/// any Katalog, it removes that of Katalogs, too.
+pub(super) fn remaining(
+    options: &Options,
+    catalogue: &Catalogue,
+    authorities: &str,
+) -> Vec<Wanted> {
+    objects(options, catalogue, authorities, true)
+}
+
+fn objects(
+    options: &Options,
+    catalogue: &Catalogue,
+    authorities: &str,
+    stops: bool,
+) -> Vec<Wanted> {
+    let [validating, mutating, _, _] = kinds();
+    let plans = || catalogue.katalogs.iter().map(|(_, plan)| plan);
+    let mut webhooks = if stops && plans().any(|plan| plan.security.cleanup) {
+        Vec::new()
+    } else {
+        own_kinds(options, authorities)
+    };
     let mut mutations = Vec::new();
-    for (_, plan) in &catalogue.katalogs {
+    for plan in plans().filter(|plan| !(stops && plan.security.cleanup)) {
         let rows = admission::explain(plan);
         for operator in plan.operators.iter().filter(|one| catalogue.holds(one)) {
             let needs = |blocks: &[&str]| {
@@ -143,33 +173,75 @@ pub(super) fn wanted(options: &Options, catalogue: &Catalogue, authorities: &str
         }
         webhooks.extend(overridden(options, plan, authorities));
     }
-    let mut all = vec![object(&validating, options, &json!({ "webhooks": webhooks }), true)];
-    if !mutations.is_empty() {
-        all.push(object(&mutating, options, &json!({ "webhooks": mutations }), true));
+    let mut all = Vec::new();
+    for (served, webhooks) in [(&validating, webhooks), (&mutating, mutations)] {
+        if !webhooks.is_empty() {
+            all.push(object(served, options, &json!({ "webhooks": webhooks })));
+        }
     }
-    let protection = ProtectionOptions {
+    all.extend(policies(options, catalogue, stops));
+    all
+}
+
+/// Returns the policies with their bindings, sorted by kind and name.
+fn policies(options: &Options, catalogue: &Catalogue, stops: bool) -> Vec<Wanted> {
+    let [_, _, policy, binding] = kinds();
+    let exempt = PolicyOptions {
         users: vec![options.user.clone()],
         namespace: Some(options.namespace.clone()),
     };
     let mut policies = BTreeMap::new();
     for (_, plan) in &catalogue.katalogs {
-        let nodes = admission::policies(plan).into_iter();
-        for node in nodes.chain(admission::protection(plan, &protection)) {
-            let served = if is_kind(&node, &binding) { &binding } else { &policy };
-            if let Some(wanted) = labelled(served, options, node) {
+        let mut nodes = Vec::new();
+        if !(stops && plan.security.cleanup) {
+            nodes.extend(admission::policies(plan, &exempt));
+        }
+        nodes.extend(
+            admission::protection(plan, &exempt)
+                .into_iter()
+                .filter(|node| {
+                    let deletion = plan.security.deletion.is_some_and(|one| one.cleanup);
+                    let namespaces = plan
+                        .security
+                        .namespaces
+                        .as_ref()
+                        .is_some_and(|one| one.cleanup);
+                    let goes = if is_of_namespaces(node) {
+                        namespaces
+                    } else {
+                        deletion
+                    };
+                    !(stops && goes)
+                }),
+        );
+        for node in nodes {
+            let served = if is_kind(&node, &binding) {
+                &binding
+            } else {
+                &policy
+            };
+            if let Some(wanted) = labelled(served, options, &node) {
                 policies.insert((served.kind.clone(), wanted.name.clone()), wanted);
             }
         }
     }
-    all.extend(policies.into_values());
-    all
+    policies.into_values().collect()
+}
+
+/// True for the policies, and their bindings, that protect namespaces.
+fn is_of_namespaces(node: &Node) -> bool {
+    let name = node
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"));
+    name.and_then(Node::as_str)
+        .is_some_and(|name| name.starts_with("namespace-protection."))
 }
 
 fn is_kind(node: &Node, served: &Served) -> bool {
     node.get("kind").and_then(Node::as_str) == Some(&*served.kind)
 }
 
-fn labelled(served: &Served, options: &Options, node: Node) -> Option<Wanted> {
+fn labelled(served: &Served, options: &Options, node: &Node) -> Option<Wanted> {
     let mut body = node.to_json();
     let name = body["metadata"]["name"].as_str()?.to_owned();
     body["metadata"]["labels"][LABEL] = options.name.clone().into();
@@ -181,7 +253,7 @@ fn labelled(served: &Served, options: &Options, node: Node) -> Option<Wanted> {
     })
 }
 
-fn object(served: &Served, options: &Options, fields: &Value, calls: bool) -> Wanted {
+fn object(served: &Served, options: &Options, fields: &Value) -> Wanted {
     let mut body = json!({
         "apiVersion": served.api_version(), "kind": &*served.kind,
         "metadata": { "name": options.name, "labels": { LABEL: options.name } },
@@ -193,7 +265,7 @@ fn object(served: &Served, options: &Options, fields: &Value, calls: bool) -> Wa
         served: served.clone(),
         name: options.name.clone(),
         body: Node::from(&body),
-        calls,
+        calls: true,
     }
 }
 
@@ -320,10 +392,10 @@ fn mutation(
 
 /// The webhook that records deletions in spite of a protection.
 fn overridden(options: &Options, plan: &Plan, authorities: &str) -> Vec<Value> {
-    let Some(annotation) = admission::break_glass(plan) else {
-        return Vec::new();
-    };
-    let resources = plan.operators.iter().filter(|one| one.admission.protection.resources);
+    let resources = plan
+        .operators
+        .iter()
+        .filter(|one| one.admission.protection.resources);
     let rules: Vec<Value> = resources
         .filter_map(|operator| {
             let resource = &operator.resource;
@@ -336,6 +408,7 @@ fn overridden(options: &Options, plan: &Plan, authorities: &str) -> Vec<Value> {
     if rules.is_empty() {
         return Vec::new();
     }
+    let annotation = names::ANNOTATION_BREAK_GLASS;
     let expression = format!(
         "has(oldObject.metadata.annotations) && '{annotation}' in oldObject.metadata.annotations"
     );

@@ -32,6 +32,16 @@ pub enum Namespaces {
 }
 
 impl Namespaces {
+    /// The Katalogs of these namespaces; of all, if there are none.
+    pub fn of(mut namespaces: Vec<String>) -> Self {
+        if namespaces.is_empty() {
+            return Self::All;
+        }
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        Self::Some(namespaces)
+    }
+
     /// Returns one scope for each namespace, or one for all.
     pub(crate) fn scopes(&self) -> Vec<Scope> {
         match self {

@@ -26,7 +26,7 @@ use super::{
     katalog::{Judged, KatalogObject, judge, kinds_named, known, taken, whole_schemas},
     motifs::Motif,
     revisions::Revisions,
-    watched::{Watches, own_kind, reference},
+    watched::{Watches, own_kind},
 };
 use crate::runtime::{OperatorStatus, context::Context};
 
@@ -149,6 +149,8 @@ async fn compile_all(
                     last_accepted(context, &reference, &object).await
                 }
             };
+            let judged = judged
+                .map(|(judged, revision)| (judged.with_admission(context.admission), revision));
             if let Some((Judged { plan, .. }, revision)) = judged {
                 compiled.insert(
                     reference,

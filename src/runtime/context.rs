@@ -50,6 +50,8 @@ pub struct Context {
     pub children: ChildPolicy,
     /// The namespace of the Pod that this process runs in; none outside of a cluster.
     pub home: Option<Arc<str>>,
+    /// Whether rules apply at admission where a Katalog does not say so.
+    pub admission: bool,
     /// Whether every write of a child is logged at info level, for a person who watches; at debug level otherwise.
     pub logs_writes: bool,
     /// Fault points for tests.
@@ -82,6 +84,7 @@ impl Context {
             passes: Semaphore::new(cores()),
             children: ChildPolicy::All,
             home: None,
+            admission: false,
             logs_writes: false,
             faults: Faults::default(),
             wire,

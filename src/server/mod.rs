@@ -269,7 +269,13 @@ async fn katalog(
         ));
     }
     match page {
-        Page::Operator => Ok(Json(operators::operator(katalog, operator, leads)).into_response()),
+        Page::Operator => Ok(Json(operators::operator(
+            katalog,
+            operator,
+            leads,
+            &pages.metrics,
+        ))
+        .into_response()),
         Page::Health => Ok(health::health(katalog, operator, leads, pages.clock.now())),
         Page::Instances => {
             let Query(selection) =

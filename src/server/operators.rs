@@ -13,13 +13,14 @@ use super::{
     address::long_path,
     answers::{
         ApiServer, Autoscaler, Capacity, Endpoints, Gvk, Gvr, Katalog, Operator, OperatorRow,
-        Problem, Queue, Rates, StateWord, Summary, Workers,
+        Problem, Queue, Rates, StateWord, Summary, Webhooks, Workers,
     },
     instances::cut,
 };
 use crate::{
     lead::Leadership,
     meta::{About, KatalogView, OperatorView},
+    metrics::{Metrics, WebhookMetrics},
     runtime::{OperatorStatus, health::State},
 };
 
@@ -242,7 +243,12 @@ fn revisions(operator: &OperatorView, status: &OperatorStatus) -> (Option<String
 }
 
 /// `/katalog/{…}/{entry}`.
-pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView, leads: bool) -> Operator {
+pub(super) fn operator(
+    katalog: &KatalogView,
+    operator: &OperatorView,
+    leads: bool,
+    metrics: &Metrics,
+) -> Operator {
     let status = operator.status.borrow();
     let state = state_of(operator, &status);
     let plan = operator.plan(&status);
@@ -296,7 +302,23 @@ pub(super) fn operator(katalog: &KatalogView, operator: &OperatorView, leads: bo
             error_rate: leads.then_some(rate),
             success_rate: leads.then_some(success),
         },
+        webhooks: webhooks(metrics, katalog, &plan.name),
     }
+}
+
+/// Returns the figures of the operator's webhooks, if they were called.
+fn webhooks(metrics: &Metrics, katalog: &KatalogView, entry: &str) -> Option<Webhooks> {
+    let figures = WebhookMetrics::new(metrics).figures(&katalog.reference, entry)?;
+    let milliseconds = |took: std::time::Duration| took.as_secs_f64() * 1000.0;
+    Some(Webhooks {
+        validations: figures.validations,
+        denials: figures.denials,
+        mutations: figures.mutations,
+        conversions: figures.conversions,
+        conversion_failures: figures.conversion_failures,
+        average_milliseconds: milliseconds(figures.average),
+        p95_milliseconds: milliseconds(figures.p95),
+    })
 }
 
 fn all_workers(plan: &OperatorPlan, current: usize, autoscaled: bool) -> Workers {

@@ -36,6 +36,7 @@ mod film;
 mod flow;
 mod foreach;
 mod forged;
+mod gateway;
 mod generations;
 mod gitops;
 mod gitops_folder;

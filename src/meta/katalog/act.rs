@@ -344,7 +344,8 @@ impl Katalog {
         let crds = self.crds_of(&kinds, &taken.asked);
         let schemas = schemas(&crds).trusting();
         let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
-        permitted(&self.shared.context.children, judged).ok()
+        let judged = permitted(&self.shared.context.children, judged).ok()?;
+        Some(judged.with_admission(self.shared.context.admission))
     }
 
     /// Reports to the supervisor what this Katalog claims and runs.

@@ -126,7 +126,10 @@ impl Katalog {
         });
         let judged = judged.and_then(|judged| permitted(&self.shared.context.children, judged));
         match judged.map_err(|refusal| self.explain(refusal)) {
-            Ok(judged) => self.note_good(judged),
+            Ok(judged) => {
+                let default = self.shared.context.admission;
+                self.note_good(judged.with_admission(default));
+            }
             Err(refusal) if refusal.reason == KatalogReason::Fetching => {
                 self.candidate = None;
                 self.verdict = Verdict::refused(refusal);

@@ -236,6 +236,8 @@ pub(super) struct Operator {
     pub(super) problems: Vec<Problem>,
     /// Counts and rates.
     pub(super) metrics: Rates,
+    /// Requests to its webhooks since the start of this process; null if there were none.
+    pub(super) webhooks: Option<Webhooks>,
     /// Other pages.
     pub(super) endpoints: Endpoints,
 }
@@ -312,6 +314,26 @@ pub(super) struct Rates {
     pub(super) error_rate: Option<f64>,
     /// Successful passes since the start as a fraction of all, from 0 to 1; null if another process leads.
     pub(super) success_rate: Option<f64>,
+}
+
+/// Requests to the webhooks of an operator, in this process.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Webhooks {
+    /// Requests that rules were applied to.
+    pub(super) validations: u64,
+    /// Requests that were refused.
+    pub(super) denials: u64,
+    /// Requests that were changed.
+    pub(super) mutations: u64,
+    /// Converted objects.
+    pub(super) conversions: u64,
+    /// Objects that could not be converted.
+    pub(super) conversion_failures: u64,
+    /// Average duration of the latest requests, in milliseconds.
+    pub(super) average_milliseconds: f64,
+    /// The duration, in milliseconds, that 95 of 100 of the latest requests do not exceed.
+    pub(super) p95_milliseconds: f64,
 }
 
 /// Other pages of an operator.

@@ -77,6 +77,15 @@ impl Crds {
             .max_by_key(|record| (record.names_accepted, record.established))
     }
 
+    /// True if there is a CRD of that name.
+    pub fn has(&self, name: &str) -> bool {
+        let key = ObjectKey {
+            namespace: None,
+            name: name.into(),
+        };
+        self.handle.store().get(&key).is_some()
+    }
+
     /// What defines the kind of an operator: its CRD, or for a built-in kind, which has none, what stands in for one.
     pub fn definition(&self, resource: &ResourceType) -> Option<Arc<CrdRecord>> {
         match CrdRecord::built_in(resource) {

@@ -5,6 +5,7 @@
 //!                 └► Roles of that name                          the same, where the Katalog fixes the namespaces
 //!          install ► ClusterRole `orkestra`                      permissions of the runtime without any Katalog
 //!         election ► Role `orkestra-leader-election`             the Lease, in the runtime's own namespace
+//!        webhooks ► ClusterRole, Role `orkestra-webhooks`       webhook configurations, and the Secret with their certificate
 //!         claims  ─► Role `orkestra-claims`                      the Leases by which installations claim kinds
 //! ```
 //!
@@ -52,6 +53,7 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
 /// cluster-scoped, which covers both.
 pub fn permissions(plan: &Plan) -> Permissions {
     let mut rights = Rights::default();
+    guarded(&mut rights, plan);
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
         for call in &operator.calls {
@@ -264,6 +266,71 @@ pub fn election() -> Vec<PolicyRule> {
         rule(&["create"], &[]),
         rule(&["get", "update", "watch"], &[LEASE]),
     ]
+}
+
+/// Default name of the webhook configurations, and of the Secret with their certificate.
+pub const WEBHOOKS: &str = "orkestra-webhooks";
+/// Default name of the Secret with the certificate of the webhooks.
+pub const WEBHOOKS_SECRET: &str = "orkestra-tls";
+
+/// Returns the rules for webhooks without any Katalog: their configurations, and in the runtime's own namespace the Secret with
+/// their certificate. Lists are by label, which a rule cannot name.
+pub fn webhooks() -> Permissions {
+    const GROUP: &str = "admissionregistration.k8s.io";
+    let mut rights = Rights::default();
+    let configurations = [
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+    ];
+    for resource in configurations {
+        rights.add(GROUP, resource, &["list", "watch"]);
+        let names = [WEBHOOKS.to_owned()];
+        let verbs = ["create", "delete", "patch"];
+        rights.add_named(&Places::All, GROUP, resource, &names, verbs);
+    }
+    for resource in POLICIES {
+        rights.add(GROUP, resource, &["list", "watch"]);
+    }
+    let own = Places::Only([NAMESPACE.into()].into());
+    rights.add_in(&own, "", "secrets", &["create"]);
+    let names = [WEBHOOKS_SECRET.to_owned()];
+    let verbs = ["get", "list", "watch", "patch"];
+    rights.add_named(&own, "", "secrets", &names, verbs);
+    rights.into_permissions()
+}
+
+/// Policies and their bindings.
+const POLICIES: [&str; 2] = [
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+];
+
+/// Adds the permissions that admission, protection and conversion of a Katalog need.
+fn guarded(rights: &mut Rights, plan: &Plan) {
+    const GROUP: &str = "admissionregistration.k8s.io";
+    let security = &plan.security;
+    let asks = security.admission != Some(false)
+        || security.deletion.is_some()
+        || security.namespaces.is_some();
+    let rules = plan
+        .operators
+        .iter()
+        .any(|one| !one.rules.validation.is_empty());
+    if (asks && rules) || security.deletion.is_some() || security.namespaces.is_some() {
+        // Policies are named by a hash of what they protect.
+        for resource in POLICIES {
+            rights.add(GROUP, resource, &["create", "delete", "patch"]);
+        }
+    }
+    if security.conversion == Some(false) {
+        return;
+    }
+    let written = plan.conversions.iter().filter(|one| one.update_crd);
+    let names: Vec<String> = written.map(|one| one.definition()).collect();
+    if !names.is_empty() {
+        let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+        rights.add_named(&Places::All, group, plural, &names, ["patch"]);
+    }
 }
 
 /// Returns the rules for claims on kinds, in [`CLAIMS_NAMESPACE`]. The Leases are named after kinds, which are unknown when

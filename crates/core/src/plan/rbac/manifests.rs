@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, claims, election,
-    install, permissions, sources,
+    CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, WEBHOOKS, claims,
+    election, install, permissions, sources, webhooks,
 };
 use crate::{
     api::names,
@@ -31,6 +31,7 @@ pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value>
     manifests.extend(grant(Some(NAMESPACE), &elects, &election()));
     manifests.extend(grant(Some(CLAIMS_NAMESPACE), CLAIMS_NAMESPACE, &claims()));
     manifests.extend(grants(SERVICE_ACCOUNT, &install(namespaces)));
+    manifests.extend(grants(WEBHOOKS, &webhooks()));
     for plan in plans {
         manifests.extend(grants(&role_name(plan), &permissions(plan)));
     }

@@ -1,0 +1,282 @@
+//! The flags of the gateway, and its start.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use clap::{ValueEnum, builder::BoolishValueParser};
+use orkestra_cluster::{
+    client::{self, ClusterOptions},
+    wire::Wire,
+};
+use orkestra_core::api::duration;
+use orkestra_ground::tasks::{self, Task};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Failure,
+    options::{parse_listen, parse_namespace},
+};
+use crate::{
+    gateway::{self, AuthorCheck, Options, Reach},
+    meta::{Directory, Namespaces},
+    runtime::context::Context,
+    server::{listen, tls::Tls},
+};
+
+/// All interfaces: the API server connects from another machine.
+const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8443));
+/// The default Service.
+const SERVICE: &str = "orkestra";
+
+/// The webhooks of a process.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Webhooks")]
+pub(super) struct Webhooks {
+    /// Serve webhooks [default: on in a Pod, and with --webhooks-listen or --webhooks-url]
+    #[arg(
+        long,
+        value_name = "ON|OFF",
+        env = "ORK_WEBHOOKS",
+        hide_env_values = true,
+        value_enum
+    )]
+    webhooks: Option<Switch>,
+    /// Address of the webhooks [default: :8443]
+    #[arg(long, value_name = "ADDR", env = "ORK_WEBHOOKS_LISTEN", hide_env_values = true, value_parser = parse_listen)]
+    webhooks_listen: Option<SocketAddr>,
+    /// URL at which the API server reaches the webhooks, such as https://127.0.0.1:8443 [default: the Service]
+    #[arg(long, value_name = "URL", env = "ORK_WEBHOOKS_URL", hide_env_values = true, value_parser = parse_url)]
+    webhooks_url: Option<String>,
+    /// Service at which the API server reaches the webhooks, at port 443
+    #[arg(long, value_name = "NAME", env = "ORK_SERVICE_NAME", hide_env_values = true, default_value = SERVICE, value_parser = parse_namespace)]
+    webhooks_service: String,
+    /// Namespace of the Service and of the Secret with the certificate [default: the namespace of the Pod, else of the
+    /// kubeconfig's context]
+    #[arg(long, value_name = "NS", env = "ORK_WEBHOOKS_NAMESPACE", hide_env_values = true, value_parser = parse_namespace)]
+    webhooks_namespace: Option<String>,
+    /// Name of the webhook configurations; installations in one cluster need different names
+    #[arg(long, value_name = "NAME", env = "ORK_WEBHOOKS_NAME", hide_env_values = true, default_value = gateway::NAME, value_parser = parse_namespace)]
+    webhooks_name: String,
+    /// Secret with the certificate that the webhooks issue for themselves
+    #[arg(long, value_name = "NAME", env = "ORK_WEBHOOKS_SECRET", hide_env_values = true, default_value = gateway::SECRET, value_parser = parse_namespace)]
+    webhooks_secret: String,
+    /// Validity of that certificate; it is replaced after two thirds of it
+    #[arg(long, value_name = "DURATION", env = "ORK_WEBHOOKS_CERT_LIFE", hide_env_values = true, default_value = "2160h", value_parser = parse_life)]
+    webhooks_cert_life: Duration,
+    /// Certificate chain in PEM, instead of one that the webhooks issue; reloaded when it changes
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TLS_CERT",
+        hide_env_values = true,
+        requires_all = ["webhooks_key_file", "webhooks_ca_file"]
+    )]
+    webhooks_cert_file: Option<PathBuf>,
+    /// Private key of the certificate, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TLS_KEY",
+        hide_env_values = true,
+        requires = "webhooks_cert_file"
+    )]
+    webhooks_key_file: Option<PathBuf>,
+    /// Certificates of the authorities that the API server trusts for it, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "TLS_CA",
+        hide_env_values = true,
+        requires = "webhooks_cert_file"
+    )]
+    webhooks_ca_file: Option<PathBuf>,
+    /// Check that authors of Katalogs have the permissions that operators get by them
+    #[arg(
+        long,
+        value_name = "MODE",
+        env = "ORK_ADMISSION_AUTHOR_CHECK",
+        hide_env_values = true,
+        value_enum,
+        default_value_t
+    )]
+    admission_author_check: AuthorCheck,
+    /// Apply rules at admission where `security.webhooks.admission` does not say so
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "ENABLE_ADMISSION_WEBHOOK",
+        hide_env_values = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = BoolishValueParser::new(),
+        action = clap::ArgAction::Set
+    )]
+    pub(super) enable_admission: bool,
+    /// Serve conversions where `security.conversion` does not say so
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "ENABLE_CONVERSION",
+        hide_env_values = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = BoolishValueParser::new(),
+        action = clap::ArgAction::Set
+    )]
+    enable_conversion: bool,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    /// Serve webhooks
+    On,
+    /// Serve none
+    Off,
+}
+
+/// A bound port of the webhooks.
+pub(super) struct Bound {
+    listener: TcpListener,
+    files: Option<gateway::Files>,
+}
+
+impl Webhooks {
+    /// Binds the port; `None` if there are no webhooks. `always` is for a process that does nothing else.
+    pub(super) async fn bind(&self, always: bool) -> Result<Option<Bound>, Failure> {
+        let is_asked = self.webhooks_listen.is_some() || self.webhooks_url.is_some();
+        let is_on = match self.webhooks {
+            Some(switch) => switch == Switch::On,
+            None => always || is_asked || is_in_pod(),
+        };
+        if !is_on {
+            return Ok(None);
+        }
+        let files = (self.webhooks_cert_file.as_ref())
+            .zip(self.webhooks_key_file.as_ref())
+            .zip(self.webhooks_ca_file.as_ref());
+        let files = match files {
+            None => None,
+            Some(((certificate, key), authorities)) => Some(gateway::Files {
+                tls: Tls::read(certificate, key).map_err(anyhow::Error::new)?,
+                authorities: authorities.clone(),
+            }),
+        };
+        let address = self.webhooks_listen.unwrap_or(LISTEN);
+        let listener = listen::bind(address, "--webhooks-listen").await;
+        let listener = listener.map_err(anyhow::Error::new)?;
+        Ok(Some(Bound { listener, files }))
+    }
+
+    fn options(&self, namespace: &str, katalogs: Namespaces) -> Options {
+        let reach = match &self.webhooks_url {
+            Some(url) => Reach::Url(url.clone()),
+            None => Reach::Service {
+                name: self.webhooks_service.clone(),
+            },
+        };
+        let namespace = self.webhooks_namespace.as_deref().unwrap_or(namespace);
+        Options {
+            name: self.webhooks_name.clone(),
+            namespace: namespace.to_owned(),
+            secret: self.webhooks_secret.clone(),
+            reach,
+            conversion: self.enable_conversion,
+            author_check: self.admission_author_check,
+            life: self.webhooks_cert_life,
+            files: None,
+            katalogs,
+            user: String::new(),
+        }
+    }
+
+    /// Starts the gateway. Its requests do not depend on leader election.
+    pub(super) async fn start(
+        &self,
+        bound: Bound,
+        (context, cluster, elects): (&Arc<Context>, &ClusterOptions, bool),
+        (directory, listed, katalogs): (Directory, watch::Receiver<bool>, Namespaces),
+        (shutdown, stop): (&CancellationToken, &CancellationToken),
+    ) -> Result<JoinHandle<()>, Failure> {
+        let wire = if elects {
+            let connection = client::connect(cluster).await?;
+            Wire::new(connection.client).in_turn(connection.flow)
+        } else {
+            context.wire.clone()
+        };
+        let address = bound.listener.local_addr();
+        let address = address.context("cannot determine the bound address")?;
+        tracing::info!(%address, "webhooks listen");
+        let options = Options {
+            files: bound.files,
+            ..self.options(context.wire.client().default_namespace(), katalogs)
+        };
+        let ends = (bound.listener, shutdown.clone(), stop.clone());
+        let running = gateway::run(options, context.clone(), wire, (directory, listed), ends);
+        Ok(tasks::named(Task::Webhooks, address).start_needed(stop, running))
+    }
+}
+
+/// Whether this process runs in a Pod.
+///
+/// Source: Kubernetes, "Accessing the API from a Pod".
+fn is_in_pod() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+fn parse_url(text: &str) -> Result<String, String> {
+    let uri: http::Uri = text.parse().map_err(|_| format!("`{text}` is not a URL"))?;
+    let is_plain = uri.query().is_none() && uri.path().trim_end_matches('/').is_empty();
+    if uri.scheme_str() != Some("https") || uri.host().is_none() || !is_plain {
+        return Err(
+            "expected an https URL without path and query, such as https://127.0.0.1:8443"
+                .to_owned(),
+        );
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+fn parse_life(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_secs(15);
+    let life = duration::parse(text).map_err(|error| error.to_string())?;
+    if life < SHORTEST {
+        return Err(format!("expected at least {} s", SHORTEST.as_secs()));
+    }
+    Ok(life)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_of_webhooks_is_an_https_origin() {
+        for good in [
+            "https://127.0.0.1:8443",
+            "https://gate.example.org/",
+            "https://[::1]:1",
+        ] {
+            assert!(parse_url(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://127.0.0.1",
+            "https://h/path",
+            "https://h?x=1",
+            "127.0.0.1:8443",
+            "",
+        ] {
+            assert!(parse_url(bad).is_err(), "{bad}");
+        }
+        assert!(parse_life("1s").is_err() && parse_life("15s").is_ok());
+    }
+}

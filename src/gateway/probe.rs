@@ -1,0 +1,155 @@
+//! Checks that a webhook answers at the address and with the authorities that the API server is about to get.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::Full;
+use hyper_util::rt::TokioIo;
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// How long a check may take.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// Why a webhook does not answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The configuration has no usable address.
+    #[error("{0} is not an address of a webhook")]
+    Address(String),
+    /// No connection, or no TLS with these authorities.
+    #[error("cannot connect to {address}: {why}")]
+    Connect {
+        /// Host and port.
+        address: String,
+        /// The cause.
+        why: String,
+    },
+    /// The response is not that of a webhook.
+    #[error("{address} answers with {why}")]
+    Answer {
+        /// Host and port.
+        address: String,
+        /// The response.
+        why: String,
+    },
+}
+
+/// Host and port in a `clientConfig`.
+fn address(config: &Value) -> Option<(String, u16)> {
+    if let Some(service) = config.get("service") {
+        let text = |field: &str| service.get(field).and_then(Value::as_str);
+        return Some((format!("{}.{}.svc", text("name")?, text("namespace")?), 443));
+    }
+    let uri: http::Uri = config.get("url")?.as_str()?.parse().ok()?;
+    let host = uri.host()?.trim_matches(['[', ']']).to_owned();
+    Some((host, uri.port_u16().unwrap_or(443)))
+}
+
+/// Sends an empty review to the webhook of a `clientConfig`, as the API server would.
+///
+/// # Errors
+/// [`Error`].
+pub(super) async fn probe(config: &Value) -> Result<(), Error> {
+    let no_address = || Error::Address(config.to_string());
+    let (host, port) = address(config).ok_or_else(no_address)?;
+    let at = format!("{host}:{port}");
+    let bundle = config.get("caBundle").and_then(Value::as_str);
+    let bundle = STANDARD
+        .decode(bundle.unwrap_or_default())
+        .unwrap_or_default();
+    match tokio::time::timeout(WITHIN, ask((&host, port), &bundle)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Error::Connect {
+            address: at,
+            why: format!("no answer within {} s", WITHIN.as_secs()),
+        }),
+    }
+}
+
+async fn ask((host, port): (&str, u16), bundle: &[u8]) -> Result<(), Error> {
+    let address = format!("{host}:{port}");
+    let unconnected = |why: String| Error::Connect {
+        address: address.clone(),
+        why,
+    };
+    let mut roots = RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(bundle).flatten() {
+        // An authority that cannot be used is not trusted.
+        let _ = roots.add(authority);
+    }
+    let config = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned());
+    let name = name.map_err(|error| unconnected(error.to_string()))?;
+    let stream = TcpStream::connect((host, port)).await;
+    let stream = stream.map_err(|error| unconnected(error.to_string()))?;
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await;
+    let stream = stream.map_err(|error| unconnected(error.to_string()))?;
+    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = handshake.map_err(|error| unconnected(error.to_string()))?;
+    let review = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": { "uid": "probe", "desiredAPIVersion": "v1", "objects": [] },
+    });
+    let request = Request::post("/convert")
+        .header(header::HOST, host)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(review.to_string())))
+        .map_err(|error| unconnected(error.to_string()))?;
+    let response = tokio::select! {
+        response = sender.send_request(request) => response,
+        ended = connection => {
+            let why = ended.err().map_or_else(|| "it closed the connection".to_owned(), |error| error.to_string());
+            return Err(unconnected(why));
+        }
+    };
+    let response = response.map_err(|error| unconnected(error.to_string()))?;
+    if response.status().is_success() {
+        return Ok(());
+    }
+    Err(Error::Answer {
+        address,
+        why: response.status().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_services_and_urls() {
+        let cases = [
+            (
+                json!({ "url": "https://127.0.0.1:8443/validate" }),
+                ("127.0.0.1", 8443),
+            ),
+            (json!({ "url": "https://[::1]:1/x" }), ("::1", 1)),
+            (
+                json!({ "url": "https://gate.example.org" }),
+                ("gate.example.org", 443),
+            ),
+            (
+                json!({ "service": { "name": "orkestra", "namespace": "system", "path": "/x" } }),
+                ("orkestra.system.svc", 443),
+            ),
+        ];
+        for (config, (host, port)) in cases {
+            assert_eq!(address(&config), Some((host.to_owned(), port)), "{config}");
+        }
+        for none in [json!({}), json!({ "url": "" }), json!({ "url": 7 })] {
+            assert_eq!(address(&none), None, "{none}");
+        }
+    }
+}

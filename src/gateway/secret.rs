@@ -1,0 +1,251 @@
+//! The Secret with the certificates, which replicas share: whoever is first writes, and the others read.
+//!
+//! Each write names the resourceVersion that it is based on, so that of two writers one starts again with the other's result.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use orkestra_cluster::{
+    watch::{Handle, Presence, Watched},
+    wire::{Scope, Served, Wire, WireError},
+};
+use orkestra_core::{plan::ObjectKey, value::Node};
+use orkestra_ground::Backoff;
+use rustls::sign::CertifiedKey;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::{
+    Gateway, MANAGER,
+    keys::{self, Keys, Step},
+    wanted,
+};
+use crate::server::tls;
+
+/// The delays after a failed request.
+const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
+/// The longest time between two looks at the Secret's state.
+const LOOK_AGAIN: Duration = Duration::from_mins(10);
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The Secret cannot be read or written.
+    #[error("cannot {verb} Secret {name}: {source}")]
+    Request {
+        /// The verb.
+        verb: &'static str,
+        /// Namespace and name.
+        name: String,
+        /// The cause.
+        source: WireError,
+    },
+    /// A certificate cannot be issued for the hosts of the webhooks.
+    #[error("cannot issue a certificate: {0}")]
+    Issue(#[from] rcgen::Error),
+    /// The Secret's certificate cannot be used.
+    #[error(transparent)]
+    Use(#[from] tls::Error),
+}
+
+/// The Secret of an installation.
+pub(super) struct Store {
+    wire: Wire,
+    served: Served,
+    key: ObjectKey,
+}
+
+impl Store {
+    pub(super) fn new(gateway: &Gateway) -> Self {
+        let options = &gateway.options;
+        Self {
+            wire: gateway.wire.clone(),
+            served: secrets(),
+            key: ObjectKey {
+                namespace: Some(options.namespace.as_str().into()),
+                name: options.secret.as_str().into(),
+            },
+        }
+    }
+
+    fn error(&self, verb: &'static str) -> impl FnOnce(WireError) -> Error {
+        let name = self.key.to_string();
+        move |source| Error::Request { verb, name, source }
+    }
+
+    /// Returns the certificates and the resourceVersion; none if there is no Secret. Of a Secret with another content, only the
+    /// version.
+    async fn read(&self) -> Result<Option<(Option<Keys>, String)>, Error> {
+        let secret = match self.wire.get(&self.served, &self.key).await {
+            Ok(secret) => secret,
+            Err(WireError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(self.error("get")(error)),
+        };
+        let metadata = secret.get("metadata");
+        let version = metadata.and_then(|metadata| metadata.get("resourceVersion"));
+        let version = version.and_then(Node::as_str).unwrap_or_default();
+        Ok(Some((Keys::read(&secret), version.to_owned())))
+    }
+
+    /// Writes certificates in place of those of that resourceVersion, or as a new Secret. False if another replica was first.
+    async fn write(&self, keys: &Keys, version: Option<&str>, label: &str) -> Result<bool, Error> {
+        let mut body = json!({
+            "metadata": { "labels": { wanted::LABEL: label } },
+            "data": keys.data(),
+        });
+        let written = match version {
+            Some(version) => {
+                body["metadata"]["resourceVersion"] = version.into();
+                let body = Node::from(&body);
+                self.wire
+                    .merge_patch(&self.served, &self.key, None, MANAGER, &body)
+                    .await
+            }
+            None => {
+                body["apiVersion"] = "v1".into();
+                body["kind"] = "Secret".into();
+                body["type"] = "kubernetes.io/tls".into();
+                body["metadata"]["name"] = Value::from(&*self.key.name);
+                body["metadata"]["namespace"] = Value::from(self.key.namespace.as_deref());
+                let body = Node::from(&body);
+                self.wire
+                    .create(&self.served, &self.key, MANAGER, &body)
+                    .await
+            }
+        };
+        match written {
+            Ok(_) => Ok(true),
+            Err(
+                WireError::Conflict { .. } | WireError::AlreadyExists(_) | WireError::NotFound(_),
+            ) => Ok(false),
+            Err(error) => Err(self.error("write")(error)),
+        }
+    }
+}
+
+pub(super) fn secrets() -> Served {
+    Served {
+        group: "".into(),
+        version: "v1".into(),
+        kind: "Secret".into(),
+        plural: "secrets".into(),
+        namespaced: true,
+    }
+}
+
+/// Returns the certificates, which are issued if there are none, or if theirs has expired.
+pub(super) async fn obtain(gateway: &Gateway) -> Result<Keys, Error> {
+    let store = Store::new(gateway);
+    loop {
+        if let Some(keys) = advance(gateway, &store).await? {
+            return Ok(keys);
+        }
+    }
+}
+
+/// Does what is due; returns the certificates, or none if another replica was first.
+async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error> {
+    let options = &gateway.options;
+    let hosts = wanted::hosts(options, &gateway.catalogue.load());
+    let now = gateway.context.clock.now();
+    let (keys, version) = match store.read().await? {
+        None => (None, None),
+        Some((keys, version)) => (keys, Some(version)),
+    };
+    let issue = || keys::issue(&hosts, now, options.life);
+    let next = match keys {
+        None => Keys::first(issue()?),
+        Some(keys) => {
+            let authorities = keys.authorities();
+            let trusted = gateway.trusted.borrow().clone();
+            let since = trusted.filter(|trusted| trusted.authorities == authorities);
+            match keys.step(&hosts, now, since.map(|trusted| trusted.since)) {
+                Step::Wait(_) => return Ok(Some(keys)),
+                Step::Prepare => keys.with_next(issue()?, now),
+                Step::Promote => keys.promoted(),
+                Step::Replace => Keys::first(issue()?),
+            }
+        }
+    };
+    let written = store.write(&next, version.as_deref(), &options.name);
+    if !written.await? {
+        return Ok(None);
+    }
+    let what = if next.next.is_some() {
+        "prepared"
+    } else {
+        "serving"
+    };
+    tracing::info!(secret = %store.key, what, "wrote the certificate of the webhooks");
+    Ok(Some(next))
+}
+
+/// Returns the certificate that serves, for handshakes.
+pub(super) fn certified(keys: &Keys) -> Result<CertifiedKey, tls::Error> {
+    let pair = &keys.serving;
+    tls::certified(
+        (Path::new("tls.crt"), pair.certificate.as_bytes()),
+        (Path::new("tls.key"), pair.key.as_bytes()),
+    )
+}
+
+/// Watches the Secret, and renews the certificate when it is time; never returns.
+pub(super) async fn keep(gateway: &Gateway) {
+    let store = Store::new(gateway);
+    let changed = Arc::new(Notify::new());
+    let _watch = watch(gateway, &store, &changed);
+    let mut trusted = gateway.trusted.subscribe();
+    let mut catalogue = gateway.changed.subscribe();
+    let mut failures = 0;
+    loop {
+        let pause = match advance(gateway, &store).await {
+            Ok(None) => continue,
+            Ok(Some(keys)) => {
+                failures = 0;
+                gateway.use_keys(&keys);
+                due(gateway, &keys)
+            }
+            Err(error) => {
+                failures += 1;
+                tracing::warn!(
+                    error = orkestra_ground::chain(&error),
+                    "cannot keep the certificate of the webhooks"
+                );
+                RETRY.after(failures - 1)
+            }
+        };
+        tokio::select! {
+            () = changed.notified() => {}
+            Ok(()) = trusted.changed() => {}
+            Ok(()) = catalogue.changed() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Returns how long nothing is due.
+fn due(gateway: &Gateway, keys: &Keys) -> Duration {
+    let clock = &gateway.context.clock;
+    let hosts = wanted::hosts(&gateway.options, &gateway.catalogue.load());
+    let trusted = gateway.trusted.borrow().clone();
+    let since = trusted.filter(|trusted| trusted.authorities == keys.authorities());
+    let since = since.map(|trusted| trusted.since);
+    match keys.step(&hosts, clock.now(), since) {
+        // Half a second later than the moment: never an instant before it.
+        Step::Wait(at) => (clock.until(at) + Duration::from_millis(500)).min(LOOK_AGAIN),
+        _ => Duration::from_millis(100),
+    }
+}
+
+fn watch(gateway: &Gateway, store: &Store, changed: &Arc<Notify>) -> Handle<Presence> {
+    let watched = Watched {
+        served: store.served.clone(),
+        scope: Scope {
+            namespace: store.key.namespace.as_deref().map(str::to_owned),
+            fields: Some(format!("metadata.name={}", store.key.name)),
+            selector: None,
+        },
+    };
+    let changed = Arc::clone(changed);
+    let subscriber = Arc::new(move |_: &_| changed.notify_one());
+    gateway.context.informers.presence(watched, subscriber)
+}

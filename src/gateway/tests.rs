@@ -1,0 +1,72 @@
+//! What points the API server at the webhooks.
+
+use super::{wanted::client_config, *};
+
+fn options(reach: Reach) -> Options {
+    Options {
+        name: NAME.to_owned(),
+        namespace: "system".to_owned(),
+        secret: SECRET.to_owned(),
+        reach,
+        conversion: false,
+        author_check: AuthorCheck::Enforce,
+        life: Duration::from_secs(3600),
+        files: None,
+        katalogs: Namespaces::All,
+        user: "system:serviceaccount:system:it's".to_owned(),
+    }
+}
+
+fn service() -> Options {
+    options(Reach::Service {
+        name: "orkestra".to_owned(),
+    })
+}
+
+#[test]
+fn without_katalogs_only_our_own_kinds_are_reviewed_and_never_in_system_namespaces() {
+    let all = wanted::wanted(&service(), &Catalogue::default(), "PEM");
+    assert_eq!(all.len(), 1);
+    let body = all[0].body.to_json();
+    assert_eq!(body["kind"], "ValidatingWebhookConfiguration");
+    let webhook = &body["webhooks"][0];
+    assert_eq!(webhook["sideEffects"], "None");
+    assert!(webhook["timeoutSeconds"].as_u64().unwrap() <= 3);
+    assert_eq!(
+        webhook["namespaceSelector"]["matchExpressions"][0]["values"],
+        serde_json::json!(["kube-system", "system"])
+    );
+    let conditions = webhook["matchConditions"].as_array().unwrap();
+    assert!(
+        conditions[1]["expression"]
+            .as_str()
+            .unwrap()
+            .contains(r"it\'s")
+    );
+}
+
+#[test]
+fn a_url_of_the_process_wins_over_services_and_the_certificate_names_every_host() {
+    let reached = |options: &Options, endpoint| {
+        let config = client_config(options, Some("other"), endpoint, "/x", "PEM");
+        (config["url"].clone(), config["service"]["name"].clone())
+    };
+    let url = options(Reach::Url("https://127.0.0.1:9443/".to_owned()));
+    let (at, none) = reached(&url, Some("https://gate.example.org"));
+    assert_eq!(
+        (at, none),
+        ("https://127.0.0.1:9443/x".into(), serde_json::Value::Null)
+    );
+    let (at, _) = reached(&service(), Some("https://gate.example.org"));
+    assert_eq!(at, "https://gate.example.org/x");
+    assert_eq!(reached(&service(), None).1, "other");
+
+    let none = Catalogue::default();
+    assert_eq!(wanted::hosts(&url, &none), ["127.0.0.1"]);
+    assert_eq!(
+        wanted::hosts(&service(), &none),
+        ["orkestra.system.svc", "orkestra.system.svc.cluster.local"]
+    );
+    let v6 = options(Reach::Url("https://[::1]:1".to_owned()));
+    assert_eq!(wanted::hosts(&v6, &none), ["::1"]);
+}

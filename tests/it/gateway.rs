@@ -1,0 +1,193 @@
+//! Webhooks: Katalogs that are refused when they are written, rules at admission, conversion, and what points the API server at
+//! them. The API server reaches them by URL on loopback.
+
+mod conversion;
+mod instances;
+mod katalogs;
+mod requests;
+mod rotation;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use testbed::{eventually, free_port};
+
+use crate::scenario::{LIMIT, Objects, Scenario, input, printed};
+
+/// A scenario whose controller serves webhooks. `katalog` is granted, not applied.
+pub(crate) struct Gate {
+    pub(crate) scenario: Scenario,
+    pub(crate) port: u16,
+}
+
+fn printed_or_error(output: &std::process::Output) -> Result<()> {
+    printed(output, "kubectl").map(drop)
+}
+
+impl Gate {
+    /// Starts the controller; its Katalogs are those of the scenario's namespace.
+    pub(crate) async fn start(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
+        Self::start_with(prefix, crds, katalog, &[]).await
+    }
+
+    /// The same with further arguments.
+    pub(crate) async fn start_with(
+        prefix: &str,
+        crds: &[&str],
+        katalog: &str,
+        arguments: &[&str],
+    ) -> Result<Self> {
+        let mut scenario = Scenario::new(prefix).await?;
+        for crd in crds {
+            scenario.install(&input(crd)?).await?;
+        }
+        scenario.grant(katalog).await?;
+        let mut gate = Self {
+            port: free_port()?,
+            scenario,
+        };
+        gate.grant_webhooks()?;
+        gate.scenario.arguments = gate.arguments(arguments);
+        gate.scenario.start().await?;
+        gate.until_configured().await?;
+        Ok(gate)
+    }
+
+    /// The gateway's own namespace, whose objects are not reviewed.
+    pub(crate) fn home(&self) -> String {
+        format!("{}-gate", self.scenario.namespace)
+    }
+
+    pub(crate) fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let (port, name) = (self.port, &self.scenario.namespace);
+        let mut arguments = vec![
+            format!("--webhooks-listen=127.0.0.1:{port}"),
+            format!("--webhooks-url=https://127.0.0.1:{port}"),
+            format!("--webhooks-namespace={}", self.home()),
+            format!("--webhooks-name={name}"),
+        ];
+        arguments.extend(more.iter().map(|one| (*one).to_owned()));
+        arguments
+    }
+
+    /// Grants what is printed for webhooks, under this scenario's names.
+    fn grant_webhooks(&self) -> Result<()> {
+        let scenario = &self.scenario;
+        let home =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": self.home() } });
+        scenario.apply(&home.to_string())?;
+        let printed = scenario.ork(&["generate", "rbac"])?;
+        for mut manifest in serde_saphyr::from_multiple::<Value>(&printed)? {
+            let kind = manifest["kind"].as_str().unwrap_or_default().to_owned();
+            let is_role = kind == "ClusterRole" || kind == "Role";
+            if !is_role || manifest["metadata"]["name"] != "orkestra-webhooks" {
+                continue;
+            }
+            let name = format!("{}:webhooks", scenario.namespace);
+            manifest["metadata"]["name"] = name.clone().into();
+            if kind == "Role" {
+                manifest["metadata"]["namespace"] = self.home().into();
+            }
+            let text = manifest.to_string();
+            let text = text.replace("orkestra-webhooks", &scenario.namespace);
+            let mut binding = json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"),
+                "metadata": { "name": name },
+                "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
+                "subjects": [{ "kind": "User", "name": scenario.identity.user() }],
+            });
+            if kind == "Role" {
+                binding["metadata"]["namespace"] = self.home().into();
+            }
+            // Not by `apply`, which is for objects of the scenario's own namespace.
+            for object in [text, binding.to_string()] {
+                let admin = scenario.cluster.admin();
+                let output =
+                    scenario
+                        .cluster
+                        .kubectl(&admin, &["apply", "-f", "-"], Some(&object))?;
+                printed_or_error(&output)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The validating webhook configuration.
+    pub(crate) async fn configuration(&self) -> Result<Option<Value>> {
+        self.registrations("validatingwebhookconfigurations")
+            .get(&self.scenario.namespace)
+            .await
+    }
+
+    pub(crate) fn registrations(&self, plural: &str) -> Objects {
+        Objects::at(
+            &self.scenario.client,
+            &format!("/apis/admissionregistration.k8s.io/v1/{plural}"),
+        )
+    }
+
+    /// Waits until Katalogs are reviewed.
+    pub(crate) async fn until_configured(&mut self) -> Result<()> {
+        eventually("the webhooks are configured", LIMIT, async || {
+            self.scenario.check_running()?;
+            Ok(self.configuration().await?.map(drop))
+        })
+        .await?;
+        // The API server takes over a new configuration a moment later.
+        eventually("Katalogs are reviewed", LIMIT, async || {
+            let wrong = "{ apiVersion: orkestra.orkspace.io/v1, kind: Katalog, metadata: { name: probe }, spec: { crdz: {} } }";
+            match self.scenario.kubectl_with(&["create", "--dry-run=server", "-f", "-"], Some(wrong)) {
+                Err(_) => Ok(Some(())),
+                Ok(_) => Ok(None),
+            }
+        })
+        .await
+    }
+
+    /// Applies a Katalog and waits until it runs.
+    pub(crate) async fn run(&self, katalog: &str) -> Result<()> {
+        self.scenario.apply(katalog)?;
+        let applied: Value = serde_saphyr::from_str(katalog)?;
+        let name = applied["metadata"]["name"].as_str().context("no name")?;
+        self.scenario.katalog_is(name, "True", "Running").await?;
+        Ok(())
+    }
+
+    /// The error of `kubectl apply`, which must be refused.
+    pub(crate) fn refused(&self, text: &str) -> Result<String> {
+        self.refused_as(None, text)
+    }
+
+    /// The same as another user.
+    pub(crate) fn refused_as(
+        &self,
+        user: Option<&testbed::Identity>,
+        text: &str,
+    ) -> Result<String> {
+        let output = self.kubectl_as(user, &["apply", "-f", "-"], text)?;
+        anyhow::ensure!(!output.status.success(), "it was accepted: {text}");
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// `kubectl` in the scenario's namespace; the administrator by default.
+    pub(crate) fn kubectl_as(
+        &self,
+        user: Option<&testbed::Identity>,
+        args: &[&str],
+        text: &str,
+    ) -> Result<std::process::Output> {
+        let scenario = &self.scenario;
+        let admin = scenario.cluster.admin();
+        let args = [&["--namespace", &scenario.namespace], args].concat();
+        let text = scenario.text(text);
+        scenario
+            .cluster
+            .kubectl(user.unwrap_or(&admin), &args, Some(&text))
+    }
+
+    /// Both outputs of `kubectl apply`, which must be accepted.
+    pub(crate) fn accepted(&self, text: &str) -> Result<String> {
+        let output = self.kubectl_as(None, &["apply", "-f", "-"], text)?;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(printed(&output, "kubectl")? + &stderr)
+    }
+}

@@ -1,0 +1,202 @@
+//! Katalogs and Motifs when they are written.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use super::Gate;
+use crate::scenario::LIMIT;
+
+const CRDS: &[&str] = &["rules/crds.yaml"];
+
+const BINDER: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: binder }
+spec:
+  crds:
+    site:
+      apiTypes: { group: GROUP, version: v1alpha1, kind: Site, plural: sites }
+      operatorBox:
+        onReconcile:
+          custom:
+            - apiVersion: rbac.authorization.k8s.io/v1
+              kind: ClusterRoleBinding
+              metadata: { name: '{{ .metadata.name }}' }
+              roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin }
+              subjects: [{ kind: User, name: eve, apiGroup: rbac.authorization.k8s.io }]
+";
+
+const PLAIN: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: plain }
+spec:
+  crds:
+    site:
+      apiTypes: { group: GROUP, version: v1alpha1, kind: Site, plural: sites }
+      operatorBox:
+        onReconcile:
+          configMaps:
+            - name: '{{ .metadata.name }}'
+              data: { image: '{{ .spec.image }}' }
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_katalog_is_refused_with_the_lines_of_validate_and_our_own_writes_are_not_reviewed()
+-> Result<()> {
+    let gate = Gate::start("gatekat", CRDS, PLAIN).await?;
+    let wrong = PLAIN
+        .replace("apiTypes:", "apiTypez:")
+        .replace("configMaps:", "configMapz:");
+    let error = gate.refused(&wrong)?;
+    ensure!(
+        error.contains("katalogs.orkestra.orkspace.io") && error.contains("denied the request"),
+        "{error}"
+    );
+    for at in ["spec.crds.site.apiTypez", "onReconcile.configMapz"] {
+        ensure!(error.contains(at), "{error}");
+    }
+    // Seven errors: five are named.
+    let keys: String = (0..7).map(|key| format!("      wrong{key}: 1\n")).collect();
+    let many = PLAIN.replace("      operatorBox:", &format!("{keys}      operatorBox:"));
+    let error = gate.refused(&many)?;
+    ensure!(error.contains("and 2 more errors"), "{error}");
+
+    // Nothing was stored; a right one runs: finalizer and status are written through the same webhook configuration.
+    ensure!(gate.scenario.objects("katalogs").list().await?.is_empty());
+    gate.run(PLAIN).await?;
+    // An entry keeps its kind.
+    let other = PLAIN.replace("kind: Site, plural: sites", "kind: Lake, plural: lakes");
+    let error = gate.refused(&other)?;
+    ensure!(error.contains("its kind cannot change"), "{error}");
+    // A warning is told, and the Katalog accepted.
+    let odd = PLAIN.replace(
+        "metadata: { name: plain }",
+        "metadata: { name: plain, labels: { odd: one } }",
+    );
+    gate.accepted(&odd)?;
+    let motif = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Motif
+metadata: { name: m }
+spec: { resourcez: {} }
+";
+    let error = gate.refused(motif)?;
+    ensure!(error.contains("resourcez"), "{error}");
+    // A Katalog can be deleted.
+    gate.scenario.objects("katalogs").delete("plain").await?;
+    gate.scenario
+        .objects("katalogs")
+        .until_gone("plain", LIMIT)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<()> {
+    let gate = Gate::start("gateauth", CRDS, PLAIN).await?;
+    let scenario = &gate.scenario;
+    let user = format!("author-{}", scenario.namespace);
+    let author = scenario.cluster.identity(&user, &[])?;
+    let bind = |role: &str, rules: &Value| {
+        let name = format!("{}:{role}", scenario.namespace);
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": { "name": name }, "rules": rules,
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": { "name": name },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+            "subjects": [{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }],
+        });
+        scenario.apply(&role.to_string())?;
+        scenario.apply(&binding.to_string())
+    };
+    let all = json!([
+        "get", "list", "watch", "create", "update", "patch", "delete"
+    ]);
+    let katalogs =
+        json!([{ "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": all }]);
+    bind("author", &katalogs)?;
+    let apply = |text: &str| gate.kubectl_as(Some(&author), &["apply", "-f", "-"], text);
+    // RBAC takes a moment; the first thing that the author may do is to be refused by the webhook.
+    let error = eventually("the author may write Katalogs", LIMIT, async || {
+        let output = apply(BINDER)?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(!output.status.success(), "it was accepted");
+        Ok((!error.contains("cannot get resource")).then_some(error))
+    })
+    .await?;
+    ensure!(error.contains("cannot grant permissions"), "{error}");
+    let named = [
+        "bind clusterroles.rbac.authorization.k8s.io",
+        "clusterrolebindings",
+    ];
+    ensure!(named.iter().any(|rule| error.contains(rule)), "{error}");
+    // The administrator may.
+    gate.kubectl_as(None, &["apply", "--dry-run=server", "-f", "-"], BINDER)?;
+
+    let error = String::from_utf8_lossy(&apply(PLAIN)?.stderr).into_owned();
+    ensure!(error.contains("configmaps"), "{error}");
+    let group = scenario.group.clone();
+    let rights = json!([
+        { "apiGroups": [""], "resources": ["configmaps"], "verbs": all },
+        { "apiGroups": [group], "resources": ["*"], "verbs": all },
+    ]);
+    bind("children", &rights)?;
+    eventually("the author has the permissions", LIMIT, async || {
+        let output = apply(PLAIN)?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "{error}");
+        Ok(Some(()))
+    })
+    .await?;
+    // A status or metadata of the same Katalog is anybody's who may write it.
+    let label = gate.kubectl_as(Some(&author), &["label", "katalog", "plain", "a=b"], "")?;
+    ensure!(
+        label.status.success(),
+        "{}",
+        String::from_utf8_lossy(&label.stderr)
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_strips_a_configuration_gets_it_back_and_a_quiet_gateway_writes_nothing() -> Result<()>
+{
+    let gate = Gate::start("gatekeep", CRDS, PLAIN).await?;
+    let name = &gate.scenario.namespace;
+    let configurations = gate.registrations("validatingwebhookconfigurations");
+    let bundle = "/webhooks/0/clientConfig/caBundle";
+    let before = configurations.fetch(name).await?;
+    let authority = before.pointer(bundle).cloned().unwrap_or_default();
+    ensure!(
+        authority.as_str().is_some_and(|text| !text.is_empty()),
+        "{before}"
+    );
+    let mut stripped = before["webhooks"].clone();
+    stripped[0]["clientConfig"]["caBundle"] = Value::Null;
+    configurations
+        .patch(name, &json!({ "webhooks": stripped }))
+        .await?;
+    configurations
+        .until_equal(name, bundle, authority.clone(), LIMIT)
+        .await?;
+    configurations.delete(name).await?;
+    configurations
+        .until_equal(name, bundle, authority, LIMIT)
+        .await?;
+    let quiet = configurations.fetch(name).await?["metadata"]["resourceVersion"].clone();
+    let mark = gate.scenario.cluster.mark()?;
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    let user = gate.scenario.identity.user();
+    let requests = gate.scenario.cluster.audit_since(mark)?;
+    let own: Vec<_> = requests
+        .iter()
+        .filter(|event| event.user == user && event.verb != "watch")
+        .collect();
+    ensure!(own.is_empty(), "{own:?}");
+    ensure!(configurations.fetch(name).await?["metadata"]["resourceVersion"] == quiet);
+    Ok(())
+}

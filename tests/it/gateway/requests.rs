@@ -1,0 +1,221 @@
+//! Requests of others to the webhooks: hostile ones change nothing for the API server's own.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::Gate;
+
+const KATALOG: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: sites }
+spec:
+  security: { webhooks: { admission: { enabled: true } } }
+  crds:
+    site:
+      apiTypes: { group: GROUP, version: v1alpha1, kind: Site, plural: sites }
+      validation:
+        rules: [{ field: '{{ .spec.tier | upper }}', notEquals: LEAD, message: 'no lead' }]
+      operatorBox:
+        onReconcile:
+          configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
+";
+
+/// A client that trusts nobody and accepts every certificate: what is asked is what matters.
+async fn connect(port: u16) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
+    let config = rustls::ClientConfig::builder()
+        .dangerous()
+        .with_custom_certificate_verifier(std::sync::Arc::new(anyone::Anyone))
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    Ok(connector.connect("127.0.0.1".try_into()?, stream).await?)
+}
+
+mod anyone {
+    use rustls::{
+        DigitallySignedStruct, Error, SignatureScheme,
+        client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        pki_types::{CertificateDer, ServerName, UnixTime},
+    };
+
+    #[derive(Debug)]
+    pub(super) struct Anyone;
+
+    impl ServerCertVerifier for Anyone {
+        fn verify_server_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: &ServerName<'_>,
+            _: &[u8],
+            _: UnixTime,
+        ) -> Result<ServerCertVerified, Error> {
+            Ok(ServerCertVerified::assertion())
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            rustls::crypto::ring::default_provider()
+                .signature_verification_algorithms
+                .supported_schemes()
+        }
+    }
+}
+
+/// Status and body of the answer to a POST.
+async fn post(port: u16, path: &str, body: &[u8]) -> Result<(u16, String)> {
+    let mut stream = connect(port).await?;
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    // A server that refuses does not read to the end.
+    let _ = stream.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    let status = text.split(' ').nth(1).context("no status")?.parse()?;
+    let (_, body) = text.split_once("\r\n\r\n").context("no body")?;
+    Ok((status, body.to_owned()))
+}
+
+fn review(group: &str, object: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"u",
+        "kind":{{"group":"{group}","version":"v1alpha1","kind":"Site"}},
+        "resource":{{"group":"{group}","version":"v1alpha1","resource":"sites"}},
+        "name":"n","namespace":"x","operation":"CREATE","userInfo":{{"username":"me"}},"object":{object}}}}}"#
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Result<()> {
+    let gate = Gate::start("gatehost", &["rules/crds.yaml"], KATALOG).await?;
+    gate.run(KATALOG).await?;
+    let (port, group) = (gate.port, gate.scenario.group.clone());
+    let good = |tier: &str| {
+        let object = json!({
+            "apiVersion": format!("{group}/v1alpha1"), "kind": "Site",
+            "metadata": { "name": "n", "namespace": gate.scenario.namespace }, "spec": { "tier": tier },
+        });
+        review(&group, &object.to_string()).replace(
+            "\"namespace\":\"x\"",
+            &format!("\"namespace\":\"{}\"", gate.scenario.namespace),
+        )
+    };
+    let verdict = async |text: &str| -> Result<Value> {
+        let (status, body) = post(port, "/validate", text.as_bytes()).await?;
+        ensure!(status == 200, "{status} {body}");
+        Ok(serde_json::from_str::<Value>(&body)?["response"].clone())
+    };
+    // As the API server asks.
+    ensure!(verdict(&good("x")).await?["allowed"] == true);
+    let denied = verdict(&good("lead")).await?;
+    ensure!(
+        denied["allowed"] == false && denied["uid"] == "u",
+        "{denied}"
+    );
+
+    // Too large, no review, another document, a path that does not exist, another method.
+    let large = vec![b' '; 4 * 1024 * 1024];
+    ensure!(post(port, "/validate", &large).await?.0 == 413);
+    for junk in ["", "[]", "{", "{\"kind\":\"Pod\"}", "\u{1}"] {
+        for path in [
+            "/validate",
+            "/mutate",
+            "/convert",
+            "/katalogs",
+            "/deletion-protection",
+        ] {
+            ensure!(
+                post(port, path, junk.as_bytes()).await?.0 == 400,
+                "{path} {junk:?}"
+            );
+        }
+    }
+    ensure!(post(port, "/metrics", b"{}").await?.0 == 404);
+    // Nested as deeply as the API server lets it be: refused, with the reason.
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let refused = verdict(&review(&group, &format!("{{\"spec\":{deep}}}"))).await?;
+    ensure!(refused["allowed"] == false, "{refused}");
+    ensure!(
+        refused["status"]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("cannot be decoded"),
+        "{refused}"
+    );
+    // A kind without rules.
+    ensure!(verdict(&review("other.example.org", "{}")).await?["allowed"] == true);
+    // A conversion of a kind that nobody declares.
+    let conversion = json!({ "kind": "ConversionReview", "request": {
+        "uid": "c", "desiredAPIVersion": "x/v2", "objects": [{ "apiVersion": "x/v1", "kind": "Y" }],
+    } });
+    let (status, body) = post(port, "/convert", conversion.to_string().as_bytes()).await?;
+    ensure!(
+        status == 200 && body.contains("no Katalog declares a conversion"),
+        "{status} {body}"
+    );
+
+    // Connections that send nothing, or half a request, keep nobody out.
+    let mut open = Vec::new();
+    for serial in 0..200 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        if serial % 2 == 0 {
+            stream.write_all(b"\x16\x03\x01").await?;
+        }
+        open.push(stream);
+    }
+    let half = async {
+        let mut stream = connect(port).await?;
+        stream
+            .write_all(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            .await?;
+        Ok::<_, anyhow::Error>(stream)
+    };
+    let _half = half.await?;
+    let start = std::time::Instant::now();
+    ensure!(verdict(&good("x")).await?["allowed"] == true);
+    ensure!(
+        start.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        start.elapsed()
+    );
+    drop(open);
+
+    // A flood: each is answered, or told that it is too much.
+    let text = good("x");
+    let flood = (0..150).map(|_| post(port, "/validate", text.as_bytes()));
+    let answers = futures::future::join_all(flood).await;
+    for answer in answers {
+        let (status, body) = answer?;
+        ensure!(status == 200 || status == 429, "{status} {body}");
+    }
+    ensure!(verdict(&good("lead")).await?["allowed"] == false);
+    Ok(())
+}
