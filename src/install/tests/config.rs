@@ -62,6 +62,13 @@ fn the_base_is_the_chart_with_its_default_values() {
         assert_document(&format!("config/base/{name}"), text);
     }
     assert_document("config/base/kustomization.yaml", &list);
+    // A name that `kubectl apply -f crds/` does not read.
+    let crds = crate::install::definitions().into_iter();
+    let crds: Vec<String> = crds
+        .map(|crd| format!("{}.yaml", crd.name.split('.').next().unwrap_or_default()))
+        .collect();
+    let list = kustomization(&json!({ "resources": crds }));
+    assert_document("crds/Kustomization", &list);
 }
 
 #[test]
