@@ -1,4 +1,4 @@
-//! Settings of Argo CD: the ConfigMap `argocd-cm` with health checks and fields to ignore.
+//! Settings of Argo CD: the `ConfigMap` `argocd-cm` with health checks and fields to ignore.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum Keys {
     Groups,
 }
 
-/// Returns the ConfigMap `argocd-cm` of that namespace with the settings for our own kinds and for those of `plans`.
+/// Returns the `ConfigMap` `argocd-cm` of that namespace with the settings for our own kinds and for those of `plans`.
 ///
 /// It is meant to be merged with the existing one: it has no other settings, and only labels by which Argo CD finds it.
 pub fn config_map(plans: &[&Plan], keys: Keys, namespace: &str) -> Value {

@@ -1,8 +1,8 @@
-//! Settings of GitOps tools: health checks, and fields to ignore, of our own kinds and of the kinds that Katalogs operate.
+//! Settings of `GitOps` tools: health checks, and fields to ignore, of our own kinds and of the kinds that Katalogs operate.
 //!
 //! ```text
-//!  Plans ──► kinds ──┬─► argocd: a ConfigMap `argocd-cm` with health.lua for each kind
-//!                    └─► flux: Kustomizations with healthCheckExprs for each kind
+//!  Plans ──► kinds ──┬─► argocd: a `ConfigMap` `argocd-cm` with health.lua for each kind
+//!                    └─► flux: Kustomizations with `healthCheckExprs` for each kind
 //! ```
 //!
 //! Both decide as kstatus does, except that a custom resource without conditions is in progress: kstatus takes it for current, so
@@ -18,7 +18,7 @@ use orkestra_core::{
     plan::{GroupKind, OperatorPlan, Plan, built_in},
 };
 
-/// A kind that a GitOps tool applies.
+/// A kind that a `GitOps` tool applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// API group.

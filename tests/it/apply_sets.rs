@@ -1,4 +1,4 @@
-//! Custom resources as parents of ApplySets (KEP-3659): labels and annotations, without a write of their own, and kubectl refuses to
+//! Custom resources as parents of `ApplySets` (KEP-3659): labels and annotations, without a write of their own, and kubectl refuses to
 //! change the set (G28).
 
 use std::process::Command;

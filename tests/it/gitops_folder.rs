@@ -31,7 +31,7 @@ impl Folder {
     pub(crate) fn read() -> Result<Self> {
         let file = |path| {
             let text = example(path)?;
-            let text = text.replace("demo.orkestra.io", "GROUP");
+            let text = text.replace("gitops.example.org", "GROUP");
             anyhow::Ok(text.replace("namespace: websites", "namespace: NAMESPACE"))
         };
         Ok(Self {

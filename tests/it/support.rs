@@ -18,7 +18,7 @@ const KATALOG: &str = r#"{
         "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
         "operatorBox": { "onReconcile": {
             "configMaps": [{ "name": "{{ .metadata.name }}", "data": { "depth": "{{ .spec.depth }}" } }],
-            "secrets": [{ "name": "{{ .metadata.name }}-key", "stringData": { "password": "hunter2-marker" } }]
+            "secrets": [{ "name": "{{ .metadata.name }}-key", "data": { "password": "hunter2-marker" } }]
         } }
     } } }
 }"#;

@@ -157,7 +157,8 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     let served = Source::serve().await?;
     served.publish(&scenario, &git, "one").await?;
     let mut flux = start(&scenario, &tools)?;
-    let printed = example("flux/kustomizations.yaml")?.replace("demo.orkestra.io", &scenario.group);
+    let printed =
+        example("flux/kustomizations.yaml")?.replace("gitops.example.org", &scenario.group);
     kubectl(&scenario, &["apply", "-f", "-"], Some(&printed))?;
 
     // Without a controller the Katalog is in progress, and nothing that depends on it is applied.

@@ -1,4 +1,4 @@
-//! Genuine parts of GitOps tools on the genuine control plane: Argo CD's sync engine and Flux's kustomize-controller.
+//! Genuine parts of `GitOps` tools on the genuine control plane: Argo CD's sync engine and Flux's kustomize-controller.
 //!
 //! They take minutes to build: `make gitops` builds them and runs these tests, which are ignored otherwise.
 

@@ -226,7 +226,7 @@ pub struct CrdEntry {
     /// Whether other entries, and other Katalogs, may read the resources through `cross`. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_access: Option<bool>,
-    /// `true` makes each resource the parent of an ApplySet (KEP-3659) of its children, with labels and annotations of
+    /// `true` makes each resource the parent of an `ApplySet` (KEP-3659) of its children, with labels and annotations of
     /// `applyset.kubernetes.io`. The definition needs the label `applyset.kubernetes.io/is-parent-type: "true"`. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apply_set: Option<bool>,

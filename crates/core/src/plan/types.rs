@@ -204,7 +204,7 @@ impl OperatorPlan {
         }
     }
 
-    /// True if its custom resources are parents of ApplySets.
+    /// True if its custom resources are parents of `ApplySets`.
     pub fn is_apply_set(&self) -> bool {
         let mut keys = self.labels.iter().map(|(key, _)| key.key());
         keys.any(|key| key == apply_set::LABEL_ID)

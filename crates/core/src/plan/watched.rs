@@ -214,7 +214,7 @@ pub(super) fn metadata(at: &At<'_>, entry: &CrdEntry) -> Vec<(MetadataKey, Leaf)
     all
 }
 
-/// Returns the label and the annotations of a parent of an ApplySet, if the entry asks for them. The value of the label is computed
+/// Returns the label and the annotations of a parent of an `ApplySet`, if the entry asks for them. The value of the label is computed
 /// in each pass, since it depends on the resource's name.
 pub(super) fn apply_set(
     at: &At<'_>,

@@ -62,7 +62,7 @@ pub(super) fn labels(
     (labels, failures)
 }
 
-/// Returns the identifier of the ApplySet whose parent is the custom resource.
+/// Returns the identifier of the `ApplySet` whose parent is the custom resource.
 pub(super) fn set_of(plan: &OperatorPlan, cr: &CrRecord) -> String {
     let (key, resource) = (&cr.id.key, &plan.resource);
     let namespace = key.namespace.as_deref();

@@ -45,7 +45,7 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
 pub(super) struct Marks<'a> {
     owner: &'a ObjectKey,
     labels: [(Key, Node); 3],
-    /// The label of members of an ApplySet: of owned children in the resource's own namespace, where a set ends.
+    /// The label of members of an `ApplySet`: of owned children in the resource's own namespace, where a set ends.
     member: Option<(Key, Node)>,
     reference: Node,
     /// Replaces the reference where it is illegal or unwanted.
