@@ -15,7 +15,7 @@ use super::{
     author::{self, AuthorCheck},
     review::{Admission, Answer, User},
 };
-use crate::meta::{Examined, examine_katalog, examine_motif};
+use crate::meta::{Examined, examine_katalog, examine_komposer, examine_motif};
 
 /// The message for an error of the compiler itself.
 const PANICKED: &str = "internal error: the compiler failed; please report it";
@@ -42,6 +42,7 @@ pub(super) async fn review(gateway: &Gateway, request: &Admission) -> Answer {
     let context = &gateway.context;
     let examined = match request.kind.kind.as_str() {
         "Katalog" => examine_katalog(context, object).await,
+        "Komposer" => Ok(examine_komposer(&object)),
         "Motif" => examine_motif(context, &object).await,
         // Other kinds of the group are judged by their own controllers.
         _ => return Answer::default(),

@@ -41,7 +41,7 @@ pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
             ..ObjectReference::default()
         },
         severity: Severity::Warning,
-        reason: OVERRIDDEN,
+        reason: OVERRIDDEN.into(),
         note: format!(
             "user `{user}` deletes it in spite of its protection: its annotation permits that"
         ),

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use orkestra_cluster::watch::Crds;
 use orkestra_core::{
     api::names,
     plan::{Declaring, GroupKind, KatalogRef},
@@ -82,7 +83,7 @@ async fn watch_all(followed: &mut Followed) {
     let mut states = Vec::new();
     loop {
         let komposers = Declaring::Komposer;
-        if !kinds.contains(&komposers) && followed.is_served(komposers) {
+        if !kinds.contains(&komposers) && is_served(&followed.shared.context.crds, komposers) {
             followed.watch(komposers, &mut watches, &mut kinds);
         }
         if states.len() < kinds.len() {
@@ -131,6 +132,16 @@ async fn watch_all(followed: &mut Followed) {
 /// A namespace; none means all.
 pub(crate) type Scope = Option<String>;
 
+/// True if the CRD of one of our kinds is there and serves our version.
+pub(crate) fn is_served(crds: &Crds, kind: Declaring) -> bool {
+    let kind = GroupKind {
+        group: names::GROUP.into(),
+        kind: kind.kind().into(),
+    };
+    crds.get(&kind)
+        .is_some_and(|crd| crd.serves(names::VERSION))
+}
+
 /// The followed Katalogs.
 struct Followed {
     shared: Arc<Shared>,
@@ -159,16 +170,6 @@ impl Followed {
             watches.add(informers, &declaring(kind), scope, None);
             kinds.push(kind);
         }
-    }
-
-    /// True if the CRD of a kind is there and serves our version.
-    fn is_served(&self, kind: Declaring) -> bool {
-        let kind = GroupKind {
-            group: names::GROUP.into(),
-            kind: kind.kind().into(),
-        };
-        let crd = self.shared.context.crds.get(&kind);
-        crd.is_some_and(|crd| crd.serves(names::VERSION))
     }
 
     /// Applies the current state of a Katalog or Komposer.

@@ -49,7 +49,7 @@ pub use self::{
 pub(crate) use self::{
     calls::Resource,
     files::{apply_manifest, manifests, wait_for},
-    katalog::{Examined, examine_katalog, examine_motif},
+    katalog::{Examined, examine_katalog, examine_komposer, examine_motif},
     plans::follow_plans,
 };
 use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};

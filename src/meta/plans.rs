@@ -1,4 +1,4 @@
-//! The plans of a cluster's Katalogs, for a process that runs no operators: compiled from the same watches.
+//! The plans of a cluster's Katalogs and Komposers, for a process that runs no operators: compiled from the same watches.
 //!
 //! ```text
 //!  Katalogs, Motifs ── watched ──► compiled: the newest that compiles, else the last accepted revision ──► Directory
@@ -12,9 +12,11 @@ use std::{
     time::Duration,
 };
 
+use orkestra_cluster::watch::Informers;
 use orkestra_core::{
     api::KatalogStatus,
-    plan::{GroupKind, KatalogRef, Plan, Revised},
+    compose::Artifacts,
+    plan::{Declaring, GroupKind, KatalogRef, Plan, Revised},
 };
 use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::sync::watch;
@@ -22,11 +24,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     directory::{KatalogView, OperatorView, Publisher, Readiness},
-    feed::Namespaces,
-    katalog::{Judged, KatalogObject, judge, kinds_named, known, taken, whole_schemas},
+    feed::{Namespaces, is_served},
+    katalog::{
+        Judged, KatalogObject, artifacts, judge, kinds_named, known,
+        taken::{self, Composed},
+        whole_schemas,
+    },
     motifs::Motif,
     revisions::Revisions,
-    watched::{Watches, own_kind},
+    watched::{Watches, declaring, own_kind},
 };
 use crate::runtime::{OperatorStatus, context::Context};
 
@@ -66,18 +72,21 @@ async fn follow(
     shutdown: &CancellationToken,
 ) {
     let informers = &context.informers;
-    let mut katalogs: Watches<KatalogObject> = Watches::start(
-        informers,
-        &own_kind("Katalog", "katalogs"),
-        namespaces.scopes(),
-    );
+    let mut katalogs: Watches<KatalogObject> = Watches::none();
+    watch_all(Declaring::Katalog, informers, namespaces, &mut katalogs);
     let mut motifs: Watches<Motif> =
         Watches::start(informers, &own_kind("Motif", "motifs"), namespaces.scopes());
     let mut states = katalogs.states();
     let mut others = motifs.states();
     let mut crds = context.crds.changed();
     let mut published = BTreeSet::new();
+    let mut has_komposers = false;
     loop {
+        if !has_komposers && is_served(&context.crds, Declaring::Komposer) {
+            watch_all(Declaring::Komposer, informers, namespaces, &mut katalogs);
+            states = katalogs.states();
+            has_komposers = true;
+        }
         tokio::select! {
             () = shutdown.cancelled() => return,
             Some(_) = katalogs.told.recv() => {}
@@ -110,6 +119,18 @@ async fn follow(
     }
 }
 
+/// Watches the Katalogs, or the Komposers, of the namespaces.
+fn watch_all(
+    kind: Declaring,
+    informers: &Informers,
+    namespaces: &Namespaces,
+    watches: &mut Watches<KatalogObject>,
+) {
+    for scope in namespaces.scopes() {
+        watches.add(informers, &declaring(kind), scope, None);
+    }
+}
+
 async fn compile_all(
     context: &Context,
     katalogs: &Watches<KatalogObject>,
@@ -134,7 +155,7 @@ async fn compile_all(
                 found.ok_or_else(|| format!("there is no Motif `{name}`"))
             };
             let document = object.document.tree();
-            let taken = taken::take(&document, &motif);
+            let taken = taken::take(&document, &Artifacts::new(), &motif);
             let mut kinds = kinds_named(&document);
             let asked = taken.asked.iter().filter_map(|(_, motif)| motif.as_deref());
             kinds.extend(asked.flat_map(kinds_named));
@@ -186,8 +207,11 @@ async fn last_accepted(
             let motif = revision.motifs.get(name).cloned();
             motif.map(Arc::new).ok_or_else(String::new)
         };
-        let taken = taken::take(&revision.document, &motif);
-        let kinds = kinds_named(&revision.document);
+        let taken = taken::take(&revision.document, &artifacts(&revision.sources), &motif);
+        let mut kinds = kinds_named(&revision.document);
+        if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
+            kinds.extend(kinds_named(&resolved.to_json()));
+        }
         let schemas = whole_schemas(&context.wire, &known(&context.crds, &kinds)).await;
         if let Ok(judged) = judge(katalog, &revision.document, &taken, &schemas.trusting()) {
             return Some((judged, revision.name));

@@ -221,6 +221,7 @@ async fn push_image(
         limits: Limits::default(),
         // The registry is the caller's own.
         closed: |_| None,
+        dial: None,
     });
     let documents = [
         Document {

@@ -130,6 +130,7 @@ async fn an_image_is_pushed_with_its_documents_and_a_signature() {
             keychain: Keychain::default(),
             limits: Limits::default(),
             closed: |_| None,
+            dial: None,
         });
         let image = Image::build(&Source {
             binary: vec![7; 100_000],

@@ -35,7 +35,7 @@ enum What {
 
 /// Print the settings of Argo CD for Katalogs and their custom resources
 ///
-/// The output is a ConfigMap `argocd-cm` to merge with the existing one, with `kubectl apply --server-side --filename -`: health
+/// The output is a `ConfigMap` `argocd-cm` to merge with the existing one, with `kubectl apply --server-side --filename -`: health
 /// checks, and the fields to ignore in comparisons, for Orkestra's own kinds and the kinds of the Katalogs.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -55,7 +55,7 @@ struct Argocd {
 
 /// Print Flux Kustomizations for Katalogs and their custom resources
 ///
-/// The output has two Kustomizations that wait for their objects: `katalogs` for the directory katalogs/ of the GitRepository
+/// The output has two Kustomizations that wait for their objects: `katalogs` for the directory katalogs/ of the `GitRepository`
 /// flux-system, and `resources`, which depends on it, for resources/. Their `healthCheckExprs` are for Orkestra's own kinds and the
 /// kinds of the Katalogs.
 #[derive(Debug, clap::Args)]

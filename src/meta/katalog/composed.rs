@@ -227,7 +227,7 @@ pub(super) fn stored(artifacts: Option<&Artifacts>) -> Map<String, Value> {
 }
 
 /// Reads stored artifacts; one that cannot be read is missing.
-pub(super) fn read(stored: &Map<String, Value>) -> Artifacts {
+pub(crate) fn read(stored: &Map<String, Value>) -> Artifacts {
     let artifacts = stored.iter().filter_map(|(id, artifact)| {
         let artifact: Artifact = serde_json::from_value(artifact.clone()).ok()?;
         Some((id.clone(), Arc::new(artifact)))

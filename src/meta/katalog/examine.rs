@@ -8,8 +8,9 @@ use std::{
 use kube::api::DynamicObject;
 use orkestra_cluster::wire::{Scope, Wire, WireError};
 use orkestra_core::{
+    compose::{Artifacts, Base, Composition, merge},
     diagnostics::Diagnostics,
-    document::{Source, read_motif},
+    document::{Source, read_komposer, read_motif},
     plan::{self, KatalogRef, Library, Plan},
 };
 use serde_json::Value;
@@ -56,6 +57,20 @@ pub(crate) async fn examine_katalog(
     }
     let motifs = all(&context.wire, "Motif", "motifs", &reference.namespace).await?;
     Ok(compile(context, &reference, &document, &motifs).await)
+}
+
+/// Checks a Komposer's object by itself. The operators of its sources are known once these are fetched: what they need beyond the
+/// approved revision waits for approval then.
+pub(crate) fn examine_komposer(object: &DynamicObject) -> Examined {
+    let document = serde_json::to_value(object).unwrap_or_default();
+    let namespace = object.metadata.namespace.clone().unwrap_or_default();
+    caught(|| {
+        let source = Source::from_object(&document)?;
+        let (komposer, warnings) = read_komposer(&source)?;
+        let composition = Composition::of_komposer(&komposer, Base::Cluster { namespace });
+        merge(&composition, &Artifacts::new())?;
+        Ok(Diagnostics(warnings))
+    })
 }
 
 /// Checks a Motif's object, and compiles the Katalogs of its namespace that use it, as they would be with it.
@@ -113,6 +128,11 @@ fn check_motif(document: &Value) -> Examined {
         problems.extend(warnings);
         Ok::<_, Diagnostics>(problems)
     };
+    caught(check)
+}
+
+/// Returns the problems that a check finds.
+fn caught(check: impl FnOnce() -> Result<Diagnostics, Diagnostics>) -> Examined {
     match catch_unwind(AssertUnwindSafe(check)) {
         Ok(Ok(problems) | Err(problems)) => Examined {
             problems,
@@ -127,7 +147,7 @@ fn check_motif(document: &Value) -> Examined {
 
 /// True if a Katalog uses the Motif of that name, directly or not.
 fn uses(document: &Value, motifs: &[Arc<Value>], name: &str) -> bool {
-    let taken = take(document, &|wanted| motif(motifs, wanted));
+    let taken = take(document, &Artifacts::new(), &|wanted| motif(motifs, wanted));
     taken.asked.iter().any(|(asked, _)| asked == name)
 }
 
@@ -146,7 +166,7 @@ async fn compile(
     document: &Value,
     motifs: &[Arc<Value>],
 ) -> Examined {
-    let taken: Taken = take(document, &|name| motif(motifs, name));
+    let taken: Taken = take(document, &Artifacts::new(), &|name| motif(motifs, name));
     let mut kinds = kinds_named(document);
     let asked = taken.asked.iter().filter_map(|(_, motif)| motif.as_deref());
     kinds.extend(asked.flat_map(kinds_named));

@@ -44,20 +44,11 @@ impl Judged {
     /// The same, with `default` where the Katalog does not say whether its rules apply at admission.
     #[must_use]
     pub(crate) fn with_admission(self, default: bool) -> Self {
-        let Self {
-            plan,
-            disabled,
-            hash,
-        } = self;
-        let plan = match Arc::try_unwrap(plan) {
+        let plan = match Arc::try_unwrap(self.plan) {
             Ok(plan) => Arc::new(plan.with_admission(default)),
             Err(shared) => shared,
         };
-        Self {
-            plan,
-            disabled,
-            hash,
-        }
+        Self { plan, ..self }
     }
 }
 

@@ -58,7 +58,8 @@ use super::{
 use crate::runtime::context::Context;
 
 pub(crate) use self::{
-    examine::{Examined, examine_katalog, examine_motif},
+    composed::read as artifacts,
+    examine::{Examined, examine_katalog, examine_komposer, examine_motif},
     judge::{Judged, Refusal, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
