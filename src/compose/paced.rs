@@ -47,7 +47,8 @@ impl Paced {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.get(&request.id)?.clone();
         let is_same = |last: &Request| {
-            (&last.kind, &last.auth, &last.verify) == (&request.kind, &request.auth, &request.verify)
+            (&last.kind, &last.auth, &last.verify)
+                == (&request.kind, &request.auth, &request.verify)
         };
         Some(last).filter(|last| is_same(&last.request))
     }

@@ -50,10 +50,16 @@ async fn files_are_found_beside_the_komposer() {
 
 #[tokio::test]
 async fn each_missing_file_is_reported_at_its_source() {
-    let composition = komposer("komposer.yaml", "  files:\n    - ./no.yaml\n    - neither.yaml");
+    let composition = komposer(
+        "komposer.yaml",
+        "  files:\n    - ./no.yaml\n    - neither.yaml",
+    );
     let problems = resolve(&composition, &DiskFiles).await.unwrap_err();
     let told: Vec<_> = problems.iter().map(|one| (one.line, one.code)).collect();
-    assert_eq!(told, [(Some(6), Code::Unreadable), (Some(7), Code::Unreadable)]);
+    assert_eq!(
+        told,
+        [(Some(6), Code::Unreadable), (Some(7), Code::Unreadable)]
+    );
     assert_eq!(problems.0[0].file.as_deref(), Some("komposer.yaml"));
 }
 
@@ -118,4 +124,31 @@ async fn a_source_that_never_answered_is_an_error_and_is_tried_again() {
     tokio::time::advance(Duration::from_secs(11)).await;
     inner.fails.store(false, Ordering::SeqCst);
     assert!(paced.fetch(&request).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_page_about_composing_shows_an_example_and_its_output() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = root.join("docs/composing.md");
+    let file = root.join("examples/34-composed-platform/komposer.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let stream = parse_stream("komposer.yaml", &text);
+    let (document, _) = read_komposer(&stream.sources[0]).unwrap();
+    let base = Base::File(file.display().to_string());
+    let composition = Composition::of_komposer(&document, base);
+    let (resolved, _) = resolve(&composition, &DiskFiles).await.unwrap();
+    let folder = format!("{}/", file.parent().unwrap().display());
+    let shown = resolved.to_yaml(true).replace(&folder, "");
+    let mut current = fs::read_to_string(&page).unwrap();
+    if std::env::var_os("UPDATE").is_some() {
+        for (mark, shown) in [("\n```yaml\n", &text), ("line:\n\n```yaml\n", &shown)] {
+            let (before, rest) = current.split_once(mark).unwrap();
+            let (_, after) = rest.split_once("```").unwrap();
+            current = format!("{before}{mark}{shown}```{after}");
+        }
+        fs::write(&page, &current).unwrap();
+    }
+    for part in [text, shown] {
+        assert!(current.contains(&format!("```yaml\n{part}```")), "{part}");
+    }
 }

@@ -261,7 +261,9 @@ fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
         composed,
         ..
     } = picked.katalog;
-    let composed = composed.as_ref().and_then(|composed| composed.place(&failure.at));
+    let composed = composed
+        .as_ref()
+        .and_then(|composed| composed.place(&failure.at));
     let (file, path, tree) = match composed.or_else(|| library.place(&failure.at)) {
         Some((file, path, tree)) => (Some(file), path, tree),
         None => (

@@ -9,8 +9,8 @@ use std::{
 use kube::Client;
 use orkestra_core::{
     api::{ApiTypes, SetupFile, SetupWait},
-    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     compose::Resolved,
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
     plan::{GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
     value::{self, Node},
@@ -134,14 +134,19 @@ pub(super) async fn contents_hash(contents: &[Content], fetch: &dyn Fetch) -> St
                     Err(_) => continue,
                 },
             };
-            let composed = composed.as_ref().and_then(|resolved| resolved.as_ref().ok());
+            let composed = composed
+                .as_ref()
+                .and_then(|resolved| resolved.as_ref().ok());
             let missing = |library: &Library| library.missing(&named.spec);
             let fill = |library: &mut Library, missing| match composed {
                 Some(resolved) => resolved.fill(library, missing),
                 None => missing,
             };
             all.push_str(&files::take_with(path, missing, fill, &given).await.digest);
-            for file in entries(path, &named, composed).iter().flat_map(Entry::files) {
+            for file in entries(path, &named, composed)
+                .iter()
+                .flat_map(Entry::files)
+            {
                 all.push_str(&value::hash_text(&file.read().await.unwrap_or_default()));
             }
         }
@@ -275,11 +280,7 @@ impl Loaded {
 }
 
 /// Returns the files to apply for the enabled entries, in the order of their names.
-fn entries(
-    katalog: &Path,
-    document: &KatalogDocument,
-    composed: Option<&Resolved>,
-) -> Vec<Entry> {
+fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolved>) -> Vec<Entry> {
     let crds = FieldPath::root().field("spec").field("crds");
     let enabled = document.spec.crds.iter();
     let enabled = enabled.filter(|(_, entry)| entry.is_enabled());

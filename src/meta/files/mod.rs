@@ -219,10 +219,7 @@ impl Files {
             return Ok(());
         }
         let parsed = load::parse(&contents);
-        let crds = known(
-            &shared.context.crds,
-            &load::kinds_in(&parsed, fetch).await,
-        );
+        let crds = known(&shared.context.crds, &load::kinds_in(&parsed, fetch).await);
         let schemas = whole_schemas(&shared.context.wire, &crds).await;
         let (loaded, warnings) = load::compile(parsed, &schemas, fetch).await?;
         if !warnings.is_empty() {

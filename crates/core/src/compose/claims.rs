@@ -34,7 +34,10 @@ pub struct Claims(BTreeSet<Claim>);
 impl Claims {
     /// Returns the permissions that the operators of a plan need whose name `is_of` the source.
     pub fn of(plan: &Plan, is_of: impl Fn(&str) -> bool) -> Self {
-        let operators = plan.operators.iter().filter(|operator| is_of(&operator.name));
+        let operators = plan
+            .operators
+            .iter()
+            .filter(|operator| is_of(&operator.name));
         let own = Plan {
             katalog: plan.katalog.clone(),
             operators: operators.cloned().collect(),
@@ -113,9 +116,12 @@ impl fmt::Display for Claims {
 impl From<&Permissions> for Claims {
     fn from(permissions: &Permissions) -> Self {
         let cluster = permissions.cluster.iter().map(|rule| (None, rule));
-        let namespaces = permissions.namespaces.iter().flat_map(|(namespace, rules)| {
-            rules.iter().map(|rule| (Some(namespace.to_string()), rule))
-        });
+        let namespaces = permissions
+            .namespaces
+            .iter()
+            .flat_map(|(namespace, rules)| {
+                rules.iter().map(|rule| (Some(namespace.to_string()), rule))
+            });
         let mut claims = BTreeSet::new();
         for (namespace, rule) in cluster.chain(namespaces) {
             claims.extend(smallest(namespace.as_deref(), rule));
@@ -176,9 +182,17 @@ mod tests {
 
     #[test]
     fn fewer_permissions_add_nothing_and_more_are_listed() {
-        let small = claims(vec![rule("apps", &["deployments"], &["get", "list"], &[])], vec![]);
+        let small = claims(
+            vec![rule("apps", &["deployments"], &["get", "list"], &[])],
+            vec![],
+        );
         let large = claims(
-            vec![rule("apps", &["deployments"], &["get", "list", "patch"], &[])],
+            vec![rule(
+                "apps",
+                &["deployments"],
+                &["get", "list", "patch"],
+                &[],
+            )],
             vec![rule("", &["secrets"], &["create", "delete"], &["key"])],
         );
         assert!(small.added(&large).is_empty());
@@ -207,7 +221,10 @@ mod tests {
 
     #[test]
     fn claims_are_stored_and_read_again() {
-        let stored = claims(vec![rule("apps", &["deployments"], &["get"], &["web"])], vec![]);
+        let stored = claims(
+            vec![rule("apps", &["deployments"], &["get"], &["web"])],
+            vec![],
+        );
         let text = serde_json::to_string(&stored).unwrap();
         assert_eq!(serde_json::from_str::<Claims>(&text).unwrap(), stored);
     }

@@ -91,7 +91,9 @@ impl Lock {
         };
         let sources = digests.iter();
         Self {
-            sources: sources.map(|(id, digest)| (id.clone(), locked(digest))).collect(),
+            sources: sources
+                .map(|(id, digest)| (id.clone(), locked(digest)))
+                .collect(),
         }
     }
 
@@ -118,7 +120,10 @@ impl Lock {
                     digest,
                 });
             }
-            if sources.insert(source.clone(), Locked { revision, digest }).is_some() {
+            if sources
+                .insert(source.clone(), Locked { revision, digest })
+                .is_some()
+            {
                 return Err(BadLock::Syntax(format!("`{source}` is locked twice")));
             }
         }
@@ -148,7 +153,12 @@ impl Lock {
 
     /// Returns the error of a source that differs from the lock: another digest or, if `required`, none. `None` if it may be
     /// used.
-    pub fn check(&self, request: &Request, artifact: &Artifact, required: bool) -> Option<Diagnostic> {
+    pub fn check(
+        &self,
+        request: &Request,
+        artifact: &Artifact,
+        required: bool,
+    ) -> Option<Diagnostic> {
         match self.sources.get(&request.id) {
             Some(locked) if locked.digest == artifact.digest => None,
             Some(locked) => {
@@ -227,7 +237,10 @@ mod tests {
             digest("0a")
         );
         for text in [&*twice, "", "- a", "version: 1\nother: 2\n"] {
-            assert!(matches!(Lock::read(text), Err(BadLock::Syntax(_))), "{text}");
+            assert!(
+                matches!(Lock::read(text), Err(BadLock::Syntax(_))),
+                "{text}"
+            );
         }
     }
 }

@@ -16,8 +16,8 @@ mod composition;
 mod includes;
 mod lock;
 mod merge;
-mod reference;
 mod print;
+mod reference;
 mod request;
 mod resolved;
 #[cfg(test)]
