@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::reference::OciReference;
+use super::OciReference;
 use crate::api::duration::Span;
 use crate::api::sources::{
     ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSelector, KatalogSource,

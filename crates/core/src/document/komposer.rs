@@ -4,7 +4,7 @@ use crate::api::sources::{
     ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSource, RegistrySource,
     SourceCredentials, Sources, UrlSource, Verify,
 };
-use crate::api::{KomposerSpec, names};
+use crate::api::{KomposerSpec, names, oci};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Segment};
 use crate::tree::Tree;
 
@@ -53,7 +53,7 @@ pub(super) fn check(spec: &KomposerSpec, found: &mut Diagnostics) {
 
 /// Reports a text that is not the digest of an artifact.
 fn check_digest(digest: &str, path: &FieldPath, found: &mut Diagnostics) {
-    if !crate::compose::is_digest(digest) {
+    if !oci::is_digest(digest) {
         let message = format!("`{digest}` is not a digest");
         let error = Diagnostic::error(Code::WrongShape, path.clone(), message);
         found.push(error.hint("write `sha256:` and 64 hexadecimal digits"));
@@ -166,7 +166,7 @@ impl Check<'_> {
             );
         }
         if !is_git && !url.contains('$') {
-            if let Err(why) = crate::compose::OciReference::parse(url) {
+            if let Err(why) = oci::OciReference::parse(url) {
                 self.error(
                     Code::WrongShape,
                     &path.field("url"),
