@@ -35,8 +35,14 @@ pub(super) struct Args {
     #[command(flatten)]
     files: Files,
     /// Custom resources; may be repeated
-    #[arg(short, long = "cr", value_name = "FILE", num_args = 1.., required = true)]
+    #[arg(short, long = "cr", value_name = "FILE", num_args = 1.., required_unless_present = "resolved")]
     crs: Vec<PathBuf>,
+    /// Print the Katalogs of a Komposer instead, one for each source, with the overrides applied. No custom resource is needed
+    #[arg(long, conflicts_with_all = ["crs", "status", "children", "cross", "external", "with_status"])]
+    resolved: bool,
+    /// With `--resolved`: also print the file and line of each value, as a comment
+    #[arg(long, requires = "resolved")]
+    origins: bool,
     /// Status of the custom resource, instead of the status in its file
     #[arg(long, value_name = "FILE")]
     status: Option<PathBuf>,
@@ -87,6 +93,9 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    if args.resolved {
+        return print_resolved(&args).await;
+    }
     let katalogs = args.files.or_default()?;
     let fetch = args.sources.fetch(&katalogs)?;
     let request = Request {
@@ -121,6 +130,46 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     };
     print(&rendered, show, args.output)?;
     let counts = Counts::of(&rendered.problems);
+    if counts.errors > 0 {
+        output::note(&counts.to_string());
+        return Err(Failure::Reported);
+    }
+    Ok(())
+}
+
+/// Prints the Katalogs that compositions are merged to.
+async fn print_resolved(args: &Args) -> Result<(), Failure> {
+    let (paths, fetch) = (args.files.clone().or_default()?, super::files::fetch());
+    let validating = crate::files::validate_with(&paths, &*fetch);
+    let found = output::progress("merging", validating).await;
+    output::snippets(&found.problems.0, &found.texts);
+    let composed = found
+        .katalogs
+        .iter()
+        .filter_map(|katalog| katalog.composed.as_ref());
+    let texts: Vec<String> = composed
+        .map(|composed| composed.to_yaml(args.origins))
+        .collect();
+    if texts.is_empty() && !found.problems.has_errors() {
+        return Err(
+            anyhow::anyhow!("the files have no Komposer, and no Katalog with `sources`").into(),
+        );
+    }
+    let text = texts.concat();
+    match args.output {
+        Format::Yaml => output::print(&text)?,
+        Format::Json => {
+            let documents = orkestra_core::document::parse_stream("resolved", &text).sources;
+            let items: Vec<_> = documents
+                .iter()
+                .map(|source| source.tree.to_json())
+                .collect();
+            let list = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items });
+            let text = serde_json::to_string_pretty(&list).map_err(anyhow::Error::new)?;
+            output::print(&(text + "\n"))?;
+        }
+    }
+    let counts = Counts::of(&found.problems);
     if counts.errors > 0 {
         output::note(&counts.to_string());
         return Err(Failure::Reported);

@@ -125,3 +125,30 @@ async fn a_source_that_never_answered_is_an_error_and_is_tried_again() {
     inner.fails.store(false, Ordering::SeqCst);
     assert!(paced.fetch(&request).await.is_ok());
 }
+
+#[tokio::test]
+async fn the_page_about_composing_shows_an_example_and_its_output() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = root.join("docs/composing.md");
+    let file = root.join("examples/34-composed-platform/komposer.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let stream = parse_stream("komposer.yaml", &text);
+    let (document, _) = read_komposer(&stream.sources[0]).unwrap();
+    let base = Base::File(file.display().to_string());
+    let composition = Composition::of_komposer(&document, base);
+    let (resolved, _) = resolve(&composition, &DiskFiles).await.unwrap();
+    let folder = format!("{}/", file.parent().unwrap().display());
+    let shown = resolved.to_yaml(true).replace(&folder, "");
+    let mut current = fs::read_to_string(&page).unwrap();
+    if std::env::var_os("UPDATE").is_some() {
+        for (mark, shown) in [("\n```yaml\n", &text), ("line:\n\n```yaml\n", &shown)] {
+            let (before, rest) = current.split_once(mark).unwrap();
+            let (_, after) = rest.split_once("```").unwrap();
+            current = format!("{before}{mark}{shown}```{after}");
+        }
+        fs::write(&page, &current).unwrap();
+    }
+    for part in [text, shown] {
+        assert!(current.contains(&format!("```yaml\n{part}```")), "{part}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -87,6 +88,7 @@ pub async fn validate_with(paths: &[PathBuf], fetch: &dyn Fetch) -> Validated {
     let useless = useless.into_iter();
     let missing = useless.map(|(path, _)| without_katalog(&path.display().to_string()));
     validated.problems.extend(missing);
+    validated.without_sources();
     validated
 }
 
@@ -124,6 +126,23 @@ fn parse(file: TextFile, given: &Path, texts: &mut BTreeMap<String, String>) -> 
 }
 
 impl Validated {
+    /// Removes the Katalogs and Komposers that are sources of another one among the files: they run as a part of it.
+    fn without_sources(&mut self) {
+        let composed = self
+            .katalogs
+            .iter()
+            .filter_map(|katalog| katalog.composed.as_ref());
+        let sources = composed.flat_map(|composed| &composed.sources);
+        let used: BTreeSet<PathBuf> = sources
+            .filter_map(|source| fs::canonicalize(&source.url).ok())
+            .collect();
+        self.katalogs.retain(|katalog| {
+            let file = katalog.document.file.as_ref();
+            let file = file.and_then(|file| fs::canonicalize(file).ok());
+            file.is_none_or(|file| !used.contains(&file))
+        });
+    }
+
     /// Checks one file; false if it contains nothing to check.
     ///
     /// `given` is the path that it was found at; `known` are the definitions and the Motifs of all files.

@@ -349,7 +349,7 @@ fn versions_completions_and_pages_are_printed() {
 }
 
 #[test]
-fn without_a_path_the_file_of_the_folder_is_taken_and_a_komposer_is_not_supported_yet() {
+fn without_a_path_the_file_of_the_folder_is_taken_a_komposer_too() {
     let folder = TempDir::new().unwrap();
     let run_in = |args: &[&str]| {
         let out = ork().args(args).current_dir(&folder).output().unwrap();
@@ -362,12 +362,12 @@ fn without_a_path_the_file_of_the_folder_is_taken_and_a_komposer_is_not_supporte
     let (code, said) = run_in(&["diff"]);
     assert_eq!(code, Some(2), "1 means differences: {said}");
     assert!(said.contains("specify a Katalog with `--file`"), "{said}");
-    let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: { name: k }\nspec: { sources: {} }\n";
+    let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: { name: k }\nsources: { files: [no.yaml] }\n";
     fs::write(folder.path().join("komposer.yaml"), komposer).unwrap();
     let (code, said) = run_in(&["run"]);
     assert_eq!(code, Some(1));
     assert!(
-        said.contains("komposer.yaml") && said.contains("not supported yet"),
+        said.contains("komposer.yaml:4:") && said.contains("cannot read no.yaml"),
         "{said}"
     );
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/01-hello-website");

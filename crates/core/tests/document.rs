@@ -48,6 +48,7 @@ fn outcome(file: &str, text: &str) -> String {
             }
             out.extend(documents.katalogs.iter().map(show));
             out.extend(documents.motifs.iter().map(show));
+            out.extend(documents.komposers.iter().map(show));
         }
     }
     out

@@ -16,7 +16,9 @@ use orkestra_core::diagnostics::{Code, Diagnostics, Severity};
 use orkestra_core::document::{DocumentKind, parse_stream, read_stream};
 use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
 use orkestra_core::reasons;
-use orkestra_core::reference::{BLOCKS, Block, explain, json_schema, katalog_page, motif_page};
+use orkestra_core::reference::{
+    BLOCKS, Block, explain, json_schema, katalog_page, komposer_page, motif_page,
+};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -38,12 +40,13 @@ fn assert_current(path: &str, expected: &str) {
 fn the_committed_pages_are_current() {
     assert_current("docs/katalog.md", &katalog_page());
     assert_current("docs/motif.md", &motif_page());
+    assert_current("docs/komposer.md", &komposer_page());
     assert_current("docs/reasons.md", &reasons::page());
 }
 
 #[test]
 fn every_link_of_the_pages_leads_somewhere() {
-    let (katalog, motif) = (katalog_page(), motif_page());
+    let (katalog, motif, komposer) = (katalog_page(), motif_page(), komposer_page());
     let slugs = |page: &str| -> Vec<String> {
         let titles = page.lines().filter_map(|line| line.strip_prefix("##"));
         let slug = |title: &str| {
@@ -56,7 +59,12 @@ fn every_link_of_the_pages_leads_somewhere() {
         titles.map(slug).collect()
     };
     let (of_katalog, of_motif) = (slugs(&katalog), slugs(&motif));
-    for (page, own) in [(&katalog, &of_katalog), (&motif, &of_motif)] {
+    let of_komposer = slugs(&komposer);
+    for (page, own) in [
+        (&katalog, &of_katalog),
+        (&motif, &of_motif),
+        (&komposer, &of_komposer),
+    ] {
         let targets: Vec<&str> = page
             .split("](")
             .skip(1)
@@ -68,6 +76,8 @@ fn every_link_of_the_pages_leads_somewhere() {
             let known = match file {
                 "" => own.iter().any(|slug| slug == anchor),
                 "katalog.md" => anchor.is_empty() || of_katalog.iter().any(|slug| slug == anchor),
+                "composing.md" => root().join("docs/composing.md").is_file(),
+                "komposer.md" => of_komposer.iter().any(|slug| slug == anchor),
                 "motif.md" => of_motif.iter().any(|slug| slug == anchor),
                 _ => false,
             };
@@ -83,7 +93,10 @@ fn problems(block: &Block) -> Diagnostics {
         Err(problems) => return problems,
     };
     let mut all = Diagnostics(warnings);
-    for document in documents.katalogs {
+    // Sources are merged before a Katalog is compiled.
+    let katalogs = documents.katalogs.into_iter();
+    let katalogs = katalogs.filter(|document| document.spec.sources.is_none());
+    for document in katalogs {
         let reference = KatalogRef::new("default".to_owned(), document.name.clone());
         match compile(
             &reference,
@@ -121,10 +134,10 @@ fn every_sample_does_what_its_block_says() {
 }
 
 fn block_is_later(block: &Block) -> bool {
-    let page = if block.path.starts_with("motif") {
-        motif_page()
-    } else {
-        katalog_page()
+    let page = match block.path.split('.').next() {
+        Some("motif") => motif_page(),
+        Some("komposer") => komposer_page(),
+        _ => katalog_page(),
     };
     let section = page
         .split(&format!("\n## {}\n", block.title))

@@ -28,6 +28,7 @@ pub mod motif;
 pub mod names;
 pub mod notes;
 pub mod observe;
+pub mod oci;
 mod on_delete;
 pub mod operator_box;
 pub(crate) mod planned;

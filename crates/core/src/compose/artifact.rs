@@ -100,13 +100,3 @@ impl Artifact {
         Some(&file.text)
     }
 }
-
-/// True for `sha256:` and 64 hexadecimal digits in lower case.
-pub fn is_digest(text: &str) -> bool {
-    text.strip_prefix("sha256:").is_some_and(|hex| {
-        hex.len() == 64
-            && hex
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    })
-}

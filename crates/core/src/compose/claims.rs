@@ -1,7 +1,7 @@
 //! Permission claims: the permissions that a new revision of a source needs beyond those that are approved.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
@@ -104,10 +104,12 @@ impl Claims {
                 line.push_str(&claim.group);
             }
             if let Some(name) = &claim.name {
-                line.push_str(&format!(" `{name}`"));
+                let _ = write!(line, " `{name}`");
             }
             match &claim.namespace {
-                Some(namespace) => line.push_str(&format!(" in namespace {namespace}")),
+                Some(namespace) => {
+                    let _ = write!(line, " in namespace {namespace}");
+                }
                 None => line.push_str(" in all namespaces"),
             }
             line

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::assemble::Part;
+use super::lock::Lock;
 use super::merge::{map, plain};
 use super::request::{Base, Declaring, Request, requests};
 use crate::api::duration::Span;
-use crate::api::{Sources, names};
+use crate::api::{LockMode, Sources, names};
 use crate::diagnostics::FieldPath;
 use crate::document::{KatalogDocument, KomposerDocument};
 use crate::plan::beside;
@@ -29,6 +30,10 @@ pub struct Composition {
     pub tree: Tree,
     /// The document that relative paths start from.
     pub base: Base,
+    /// The digests that its sources must have: those of `spec.locked`; a caller adds those of `komposer.lock`.
+    pub lock: Lock,
+    /// True if every source must be locked.
+    pub requires_lock: bool,
     sources: Sources,
     interval: Option<Span>,
     pub(super) is_katalog: bool,
@@ -45,6 +50,8 @@ impl Composition {
             file: document.file.clone(),
             tree: document.tree.clone(),
             base,
+            lock: Lock::of_digests(&document.spec.locked),
+            requires_lock: document.spec.lock == Some(LockMode::Required),
             sources: document.spec.sources.clone().unwrap_or_default(),
             interval: document.spec.interval,
             is_katalog: false,
@@ -63,6 +70,8 @@ impl Composition {
             file: document.file.clone(),
             tree: document.tree.clone(),
             base,
+            lock: Lock::default(),
+            requires_lock: false,
             sources,
             interval: None,
             is_katalog: true,

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::artifact::{Artifact, Artifacts, is_digest};
+use super::artifact::{Artifact, Artifacts};
+use super::is_digest;
 use super::request::Request;
 use crate::diagnostics::{Code, Diagnostic};
 

@@ -13,6 +13,7 @@ use super::artifact::{Artifact, Artifacts};
 use super::assemble::{self, Part};
 use super::blocks::Blocks;
 use super::composition::Composition;
+use super::lock::Lock;
 use super::request::{Base, Request, RequestKind};
 use super::resolved::{Resolved, SourceRecord};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, did_you_mean};
@@ -45,6 +46,7 @@ pub enum Merged {
 pub fn merge(composition: &Composition, artifacts: &Artifacts) -> Result<Merged, Diagnostics> {
     let mut merger = Merger {
         artifacts,
+        lock: (&composition.lock, composition.requires_lock),
         found: Diagnostics::default(),
         needs: Vec::new(),
         parts: Vec::new(),
@@ -84,6 +86,8 @@ pub fn merge(composition: &Composition, artifacts: &Artifacts) -> Result<Merged,
 
 struct Merger<'a> {
     artifacts: &'a Artifacts,
+    /// The lock of the outermost composition, which holds for nested ones too, and whether all sources must be in it.
+    lock: (&'a Lock, bool),
     found: Diagnostics,
     needs: Vec<Request>,
     parts: Vec<Part>,
@@ -156,6 +160,11 @@ impl Merger<'_> {
             return;
         };
         if only.is_none() {
+            let (lock, required) = self.lock;
+            if let Some(problem) = lock.check(request, &artifact, required) {
+                self.found.push(problem);
+                return;
+            }
             self.stable
                 .entry(id.clone())
                 .or_insert_with(|| request.stable());
@@ -330,10 +339,11 @@ impl Merger<'_> {
             let part = self.operators.get(&key.name).filter(|part| **part >= start);
             match part {
                 Some(_) if entry.is_null() => {}
-                Some(part) => layers
-                    .entry(*part)
-                    .or_default()
-                    .push((key.clone(), entry.clone())),
+                Some(part) => {
+                    let entry = conformed(entry, &self.parts[*part], &key.name);
+                    let layer = layers.entry(*part).or_default();
+                    layer.push((key.clone(), entry));
+                }
                 None => {
                     if self.is_own(composition, key, entry, start) {
                         own.push((key.clone(), entry.clone()));
@@ -387,6 +397,54 @@ impl Merger<'_> {
         self.found.push(problem);
         is_complete
     }
+}
+
+/// Fields of an entry that have two places. If both are declared, the second one takes precedence.
+const TWO_PLACES: &[[&[&str]; 2]] = &[
+    [&["workers"], &["operatorBox", "reconciler", "workers"]],
+    [&["finalizers"], &["operatorBox", "finalizers"]],
+];
+
+/// Returns an override with fields that have two places at the place where the part declares them.
+fn conformed(entry: &Tree, part: &Part, name: &str) -> Tree {
+    let mut entry = entry.clone();
+    let declares = |tree: &Tree, place: &[&str]| {
+        let entry = tree.below(&["spec", "crds", name]);
+        entry.and_then(|entry| entry.below(place)).is_some()
+    };
+    let all = || {
+        part.over
+            .iter()
+            .map(|layer| &layer.tree)
+            .chain([&part.tree])
+    };
+    for [one, other] in TWO_PLACES {
+        for (from, to) in [(one, other), (other, one)] {
+            let is_there = all().any(|tree| declares(tree, to));
+            if is_there
+                && !all().any(|tree| declares(tree, from))
+                && entry.below(to).is_none()
+                && let Some((key, value)) = entry.take(from)
+            {
+                entry.override_with(&nested(to, &key, value));
+            }
+        }
+    }
+    entry
+}
+
+/// Returns a map that has only a value at a path of keys.
+fn nested(place: &[&str], key: &Key, value: Tree) -> Tree {
+    let Some((name, above)) = place.split_last() else {
+        return value;
+    };
+    let last = Key {
+        name: (*name).to_owned(),
+        span: key.span,
+    };
+    let inner = map(vec![(last, value)]);
+    let wrap = |inner, name: &&str| map(vec![(plain(name), inner)]);
+    above.iter().rev().fold(inner, wrap)
 }
 
 /// Returns the keys of `spec.crds`.

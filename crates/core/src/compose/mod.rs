@@ -23,10 +23,10 @@ mod resolved;
 #[cfg(test)]
 mod tests;
 
-pub use artifact::{Artifact, Artifacts, Fetched, Verified, is_digest};
+pub use crate::api::oci::{BadReference, OciReference, is_digest};
+pub use artifact::{Artifact, Artifacts, Fetched, Verified};
 pub use composition::Composition;
 pub use lock::{BadLock, LOCK_FILE, Lock, Locked};
 pub use merge::{Merged, merge};
-pub use reference::{BadReference, OciReference};
 pub use request::{Base, Place, Request, RequestKind};
 pub use resolved::{Resolved, SourceRecord};

@@ -38,7 +38,7 @@ impl Resolved {
         };
         for (key, value) in shared.unwrap_or_default() {
             // Author and version are those of the source.
-            if key.name != "info" {
+            if !["crds", "info"].contains(&key.name.as_str()) {
                 spec.take(&[&key.name]);
                 if let Some(fields) = spec.as_map_mut() {
                     fields.push((plain(&key.name), value.clone()));

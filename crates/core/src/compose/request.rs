@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::reference::OciReference;
+use super::OciReference;
 use crate::api::duration::Span;
 use crate::api::sources::{
     ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSelector, KatalogSource,
@@ -202,12 +202,14 @@ impl Request {
         match &self.kind {
             RequestKind::Registry { use_komposer, .. } => {
                 let wanted = if *use_komposer { KOMPOSER } else { KATALOG };
-                name == wanted || (!use_komposer && !names.any(|name| name == KATALOG))
+                let mut has_none = || !names.any(|name| name == KATALOG);
+                name == wanted || (!use_komposer && is_yaml(name) && has_none())
             }
             RequestKind::Git { path, .. } => {
                 let path = path.trim_start_matches("./").trim_end_matches('/');
                 let below = name.strip_prefix(path);
-                path == "." || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                let is_below = path == "." || below.is_some_and(|rest| rest.starts_with('/'));
+                name == path || (is_below && is_yaml(name))
             }
             _ => true,
         }
@@ -218,6 +220,12 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.id)
     }
+}
+
+fn is_yaml(name: &str) -> bool {
+    [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|end| name.ends_with(end))
 }
 
 /// Replaces `$NAME` and `${NAME}`.

@@ -4,7 +4,7 @@ use crate::api::sources::{
     ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSource, RegistrySource,
     SourceCredentials, Sources, UrlSource, Verify,
 };
-use crate::api::{KomposerSpec, names};
+use crate::api::{KomposerSpec, names, oci};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Segment};
 use crate::tree::Tree;
 
@@ -16,13 +16,17 @@ pub(super) fn check_tree(tree: &Tree, found: &mut Diagnostics) {
     super::rules::check_operator_names(tree, found);
     found
         .0
-        .retain(|problem| problem.code != Code::Missing || !is_override(&problem.path));
+        .retain(|problem| problem.code != Code::Missing || !is_optional(&problem.path));
 }
 
-/// True for a path below an entry of `spec.crds`.
-fn is_override(path: &FieldPath) -> bool {
+/// True for `spec`, whose missing sources are reported by [`check`], and below an entry of `spec.crds`.
+fn is_optional(path: &FieldPath) -> bool {
     let field = |segment: &Segment, name: &str| matches!(segment, Segment::Field(field) if **field == *name);
-    matches!(path.segments(), [spec, crds, _, ..] if field(spec, "spec") && field(crds, "crds"))
+    match path.segments() {
+        [spec] => field(spec, "spec"),
+        [spec, crds, _, ..] => field(spec, "spec") && field(crds, "crds"),
+        _ => false,
+    }
 }
 
 /// Checks what the document declares.
@@ -49,7 +53,7 @@ pub(super) fn check(spec: &KomposerSpec, found: &mut Diagnostics) {
 
 /// Reports a text that is not the digest of an artifact.
 fn check_digest(digest: &str, path: &FieldPath, found: &mut Diagnostics) {
-    if !crate::compose::is_digest(digest) {
+    if !oci::is_digest(digest) {
         let message = format!("`{digest}` is not a digest");
         let error = Diagnostic::error(Code::WrongShape, path.clone(), message);
         found.push(error.hint("write `sha256:` and 64 hexadecimal digits"));
@@ -162,7 +166,7 @@ impl Check<'_> {
             );
         }
         if !is_git && !url.contains('$') {
-            if let Err(why) = crate::compose::OciReference::parse(url) {
+            if let Err(why) = oci::OciReference::parse(url) {
                 self.error(
                     Code::WrongShape,
                     &path.field("url"),

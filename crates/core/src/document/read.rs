@@ -56,7 +56,7 @@ pub fn read_katalog(source: &Source) -> Result<(KatalogDocument, Vec<Diagnostic>
     read_whole(source)
 }
 
-/// Reads a Komposer, with warnings. Overrides may be incomplete: [`crate::compose::merge`] checks what they result in.
+/// Reads a Komposer, with warnings. Overrides may be incomplete: the merge checks the result.
 ///
 /// # Errors
 /// The errors of [`read_katalog`].

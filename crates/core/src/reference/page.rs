@@ -35,7 +35,7 @@ macro_rules! blocks {
     };
 }
 
-/// The blocks of a Katalog, then those of a Motif, in the order of the pages.
+/// The blocks of a Katalog, a Motif and a Komposer, in the order of the pages.
 pub const BLOCKS: &[Block] = blocks! {
     "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it needs no cluster; as an object it is what `ork controller` runs. The blocks that stand beside `spec` may stand inside it just as well.";
     "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. Its key is the operator's name.";
@@ -105,6 +105,14 @@ pub const BLOCKS: &[Block] = blocks! {
     "motif/resources", "Resources", "motif.resources", "Children, as in the box of an operator: under `onCreate` those that are created once, beside it those that are kept as declared.";
     "motif/status", "Status fields", "motif.status", "What is written to the status of the importing operator's custom resources.";
     "motif/admission", "Rules", "motif.admission", "Rules for the importing operator's custom resources.";
+    "komposer/komposer", "The Komposer", "komposer", "A Komposer runs the operators of Katalogs from other places. `spec.crds` overrides their fields. The blocks that stand beside `spec` may stand inside it, too.";
+    "komposer/sources", "Sources of a Komposer", "komposer.spec.sources", "Where the Katalogs come from. Each source gives the Katalogs that it has.";
+    "komposer/registry", "Registries", "komposer.spec.sources.registry", "An artifact of an OCI registry, as `ork push` writes it. Its `katalog.yaml` is used.";
+    "komposer/files", "Files", "komposer.spec.sources.files", "Files on disk are for `ork run` and other commands that read files; a controller reads HTTPS URLs only.";
+    "komposer/git", "Git repositories", "komposer.spec.sources.git", "A file or a folder of a repository. Katalogs may name other files of the repository.";
+    "komposer/helm", "Charts", "komposer.spec.sources.helm", "A chart is rendered, and its Katalogs and Komposers are used.";
+    "komposer/cluster", "ConfigMaps", "komposer.spec.sources.configMaps", "A ConfigMap of the Komposer's namespace.";
+    "komposer/cluster", "Katalogs of the cluster", "komposer.spec.sources.katalogs", "Suspended Katalogs of the Komposer's namespace.";
 };
 
 /// `docs/katalog.md`.
@@ -131,6 +139,26 @@ pub fn motif_page() -> String {
     page.text
 }
 
+/// `docs/komposer.md`.
+pub fn komposer_page() -> String {
+    let mut page = Page::new("komposer.", "katalog.md");
+    page.text.push_str(
+        "# Komposer\n\nThe fields of a Komposer and of `sources`. The fields of an operator, which `spec.crds` overrides, are in \
+         [katalog.md](katalog.md). How sources are merged is in [composing.md](composing.md).\n",
+    );
+    page.blocks();
+    page.text
+}
+
+/// Returns the page of a block.
+fn page_of(block: &Block) -> &'static str {
+    match block.path.split('.').next() {
+        Some("motif") => "motif.md",
+        Some("komposer") => "komposer.md",
+        _ => "katalog.md",
+    }
+}
+
 /// The start of every page.
 const HEAD: &str = "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test -p orkestra-core --test reference -->\n";
 
@@ -150,7 +178,7 @@ impl Page {
         let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
         let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
         for block in BLOCKS {
-            let page = if is_here(block) { "" } else { other };
+            let page = if is_here(block) { "" } else { page_of(block) };
             for name in roots(block) {
                 if !is_here(block) {
                     done.insert(name.clone());
@@ -309,16 +337,8 @@ impl Page {
             (word.of, written(word.from), written(word.to), word.warns)
         });
         for (of, from, to, warns) in keys.chain(words) {
-            // Types that only a Motif has are on its own page.
-            let page = if of == "MotifSpecDocument" {
-                "motif.md"
-            } else {
-                ""
-            };
-            let of = self
-                .anchors
-                .get(of)
-                .map_or_else(String::new, |anchor| format!("[{of}]({page}{anchor})"));
+            let anchor = self.anchors.get(of);
+            let of = anchor.map_or_else(String::new, |anchor| format!("[{of}]({anchor})"));
             let note = if warns { "warns" } else { "" };
             let _ = writeln!(self.text, "| {of} | `{from}` | `{to}` | {note} |");
         }
@@ -363,15 +383,19 @@ fn roots(block: &Block) -> Vec<String> {
         .collect()
 }
 
-/// Returns all types of a Katalog.
+/// Returns all types of a Katalog, without those on the page of the Komposer.
 fn katalog_types() -> BTreeSet<String> {
+    let komposer = BLOCKS
+        .iter()
+        .filter(|block| page_of(block) == "komposer.md");
+    let elsewhere: BTreeSet<String> = komposer.flat_map(roots).collect();
     let mut types = BTreeSet::new();
     let mut next: Vec<Arc<ObjectShape>> = find("katalog")
         .iter()
         .flat_map(|place| named_maps(place.shape).into_iter().cloned())
         .collect();
     while let Some(object) = next.pop() {
-        if types.insert(object.name.clone()) {
+        if !elsewhere.contains(&object.name) && types.insert(object.name.clone()) {
             let inner = object
                 .fields
                 .values()

@@ -55,7 +55,7 @@ impl OciReference {
         let mut digest = None;
         match at {
             Some(at) if at.starts_with("sha256:") => {
-                if !super::is_digest(at) {
+                if !is_digest(at) {
                     return Err(bad(
                         "the digest must have 64 hexadecimal digits in lower case",
                     ));
@@ -121,6 +121,16 @@ impl fmt::Display for OciReference {
             None => Ok(()),
         }
     }
+}
+
+/// True for `sha256:` and 64 hexadecimal digits in lower case.
+pub fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64
+            && hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// As Docker decides it: a name with a dot or a port, or `localhost`.
