@@ -8,15 +8,15 @@ use orkestra_guard::{Allow, Guard, Variables};
 use orkestra_registry::{Keychain, artifact::Kind};
 use orkestra_sources::{Fetcher, Options, Policy};
 
-use super::{options::Several, registry};
+use super::{options::Several, output, registry};
 use crate::compose::{Fetch, Remote};
 
-/// The sources that Komposers may name.
+/// What sources may be fetched, and how.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Sources")]
-pub(super) struct Sources {
-    /// Host, subdomains of a host (*.example.org) or network that sources may be fetched from, in addition to public hosts over
-    /// HTTPS and this machine; prefix `http://` permits plain HTTP; may be repeated
+pub(super) struct Fetching {
+    /// Host, subdomains of a host (*.example.org) or network that sources may be fetched from; prefix `http://` permits plain
+    /// HTTP. Commands on files also permit public hosts over HTTPS, and this machine; may be repeated
     #[arg(
         long,
         value_name = "HOST|CIDR",
@@ -48,25 +48,43 @@ pub(super) struct Sources {
         hide_env_values = true
     )]
     source_ca_file: Option<PathBuf>,
+}
+
+/// The sources that Komposers in files may name.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Sources")]
+pub(super) struct Sources {
+    #[command(flatten)]
+    fetching: Fetching,
     /// Require the revisions in komposer.lock, which `ork lock` writes
     #[arg(long)]
     locked: bool,
 }
 
 /// The options for sources that the user of this machine names, with the user's credentials.
-pub(super) fn at_desk(allowed: Vec<Allow>) -> anyhow::Result<Options> {
+pub(super) fn at_desk(allowed: Vec<Allow>) -> Options {
     let mut options = Options::new(Guard::at_desk(allowed));
     options.local = true;
-    options.keychain = Keychain::of_user()?;
+    // Most documents have no sources: a broken configuration is no reason to refuse them.
+    options.keychain = Keychain::of_user().unwrap_or_else(|error| {
+        output::note(&format!(
+            "warning: credentials of registries are not used: {error}"
+        ));
+        Keychain::anonymous()
+    });
     options.katalogs = registry::base(Kind::Katalog);
     options.motifs = registry::base(Kind::Motif);
-    Ok(options)
+    options
 }
 
-impl Sources {
-    /// The fetcher for files that the user names.
-    pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
-        let mut options = at_desk(Several::all(&self.source_allow))?;
+impl Fetching {
+    /// The hosts and networks that are permitted by flags.
+    pub(super) fn allowed(&self) -> Vec<Allow> {
+        Several::all(&self.source_allow)
+    }
+
+    /// Adds the variables, the policy and the certificates of the flags.
+    pub(super) fn complete(&self, mut options: Options) -> anyhow::Result<Options> {
         options.variables =
             Variables::new(Several::all(&self.source_env), |name| env::var(name).ok());
         if let Some(file) = &self.source_policy {
@@ -77,7 +95,15 @@ impl Sources {
         if let Some(file) = &self.source_ca_file {
             options.roots = registry::certificates(file)?;
         }
-        Ok(Fetcher::new(options))
+        Ok(options)
+    }
+}
+
+impl Sources {
+    /// The fetcher for files that the user names.
+    pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
+        let options = at_desk(self.fetching.allowed());
+        Ok(Fetcher::new(self.fetching.complete(options)?))
     }
 
     /// Fetches the sources of the Komposers at these paths.

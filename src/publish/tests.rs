@@ -96,7 +96,9 @@ async fn documents_with_errors_or_with_files_elsewhere_are_not_pushed() {
             "apiVersion: orkestra.orkspace.io/v1\nkind: Motif\nmetadata: { name: m }\nspec: { notes: {} }\n",
         ),
     ]);
-    let error = prepare(&outer.path().join("inner")).await.unwrap_err();
+    let error = prepare(&outer.path().join("inner"), &DiskFiles)
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Outside(_)), "{error:?}");
 }
 

@@ -18,6 +18,7 @@ mod exchange;
     reason = "the guard is the crate's main part, and the crate is named for it"
 )]
 mod guard;
+mod refusal;
 mod target;
 mod variables;
 
@@ -26,6 +27,7 @@ pub use allow::{Allow, NotAnEntry};
 pub use dial::{Dialler, Resolver, Stream};
 pub use error::Error;
 pub use exchange::{Bounds, Message, Received, exchange};
-pub use guard::{Guard, Refusal};
+pub use guard::Guard;
+pub use refusal::Refusal;
 pub use target::{BadUrl, Host, Target};
 pub use variables::{Unavailable, Variables};

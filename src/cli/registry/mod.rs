@@ -75,7 +75,7 @@ impl Registry {
 
     /// Fetches the Motifs that documents import from registries.
     fn fetch(&self) -> anyhow::Result<Remote> {
-        let mut options = sources::at_desk(Vec::new())?;
+        let mut options = sources::at_desk(Vec::new());
         options.plain_http = self.plain_http;
         if let Some(file) = &self.ca_file {
             options.roots = certificates(file)?;

@@ -125,6 +125,7 @@ async fn the_sample_of_converted_manifests_renders_the_manifests() {
             cross: Vec::new(),
             calls: None,
             now: Timestamp::UNIX_EPOCH,
+            fetch: std::sync::Arc::new(crate::compose::DiskFiles),
         })
         .await;
         let made: Vec<Value> = rendered.passes[0]

@@ -2,29 +2,29 @@
 
 mod cache;
 mod chart;
+mod file;
+mod options;
 mod repository;
 
 use std::{
     collections::HashMap,
-    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use orkestra_ground::tasks::{self, Task};
-use orkestra_guard::{Dialler, Guard, Resolver, Target, Variables, kind_of_address};
-use orkestra_registry::{
-    self as registries, Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Keychain, Reference, Repository,
-};
+use orkestra_guard::{Dialler, Target, Variables, kind_of_address};
+use orkestra_registry::{self as registries, Client, Keychain, Reference, Repository};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
+pub use self::options::Options;
+
 use self::cache::{Cache, Key, Known, State};
 use crate::{
-    Artifact, Credential, Document, Error, Fetched, Limits, Pin, Policy, Source, Verified,
-    artifact::{digest, text},
-    http::{Answer, Ask, Http, shown},
+    Artifact, Credential, Document, Error, Pin, Policy, Source, Verified,
+    http::{Http, shown},
     policy::Trust,
     registry,
 };
@@ -37,51 +37,6 @@ const HEAVY_PLACES: usize = 2;
 const MOST_CLIENTS: usize = 64;
 /// The time for one source.
 const WHOLE: Duration = Duration::from_mins(5);
-
-/// The options of a fetcher.
-pub struct Options {
-    /// What may be called.
-    pub guard: Guard,
-    /// Resolves names.
-    pub resolver: Resolver,
-    /// Trusted certificates in addition to those of the machine.
-    pub roots: Vec<CertificateDer<'static>>,
-    /// Environment variables that sources may use.
-    pub variables: Variables,
-    /// Required signatures.
-    pub policy: Policy,
-    /// Uses plain HTTP for every registry; one on a loopback address is called so anyway if it does not speak TLS.
-    pub plain_http: bool,
-    /// Credentials of registries, for sources without their own.
-    pub keychain: Keychain,
-    /// Where the short names of Katalogs are: `ORK_REGISTRY`.
-    pub katalogs: String,
-    /// Where the short names of Motifs are: `ORK_MOTIFS_REGISTRY`.
-    pub motifs: String,
-    /// Whether files and repositories of this machine may be read.
-    pub local: bool,
-    /// The limits.
-    pub limits: Limits,
-}
-
-impl Options {
-    /// The options of a process that calls what the guard permits, anonymously, without a policy.
-    pub fn new(guard: Guard) -> Self {
-        Self {
-            guard,
-            resolver: Resolver::system(),
-            roots: Vec::new(),
-            variables: Variables::default(),
-            policy: Policy::default(),
-            plain_http: false,
-            keychain: Keychain::anonymous(),
-            katalogs: DEFAULT_KATALOGS.to_owned(),
-            motifs: DEFAULT_MOTIFS.to_owned(),
-            local: false,
-            limits: Limits::default(),
-        }
-    }
-}
 
 /// Fetches sources. Clones share limits and what is known.
 #[derive(Clone)]
@@ -235,77 +190,6 @@ impl Fetcher {
         self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn path(&self, path: &Path) -> Found {
-        let shown = path.display().to_string();
-        if !self.0.local {
-            return Err(no_files(&shown));
-        }
-        let (path, most) = (path.to_owned(), self.0.http.limits.document);
-        let data = blocking(&shown, move || read_file(&path, most)).await?;
-        let data = data.map_err(|source| Error::Local {
-            what: shown.clone(),
-            source,
-        })?;
-        let text = text(&shown, data).map_err(|why| Error::Malformed(shown.clone(), why))?;
-        let documents = vec![Fetched {
-            name: String::new(),
-            text,
-        }];
-        Ok(Some(Known {
-            state: State::Chart(String::new()),
-            artifact: Arc::new(Artifact {
-                digest: digest(&documents),
-                url: shown,
-                documents,
-                ..Artifact::default()
-            }),
-        }))
-    }
-
-    async fn file(&self, job: Job<'_>, url: &str) -> Found {
-        let what = shown(url).to_owned();
-        if !url.contains("://") {
-            return Err(no_files(&what));
-        }
-        let verified = self.unsigned(url)?;
-        let authorization = self.authorization(job.credential, url).await?;
-        let known = match job.known.map(|known| &known.state) {
-            Some(State::Http(validator)) => Some(validator),
-            _ => None,
-        };
-        let ask = Ask {
-            authorization: authorization.as_ref(),
-            known,
-            ..Ask::get(url, self.0.http.limits.document)
-        };
-        let (body, validator) = match self.0.http.ask(&ask).await? {
-            Answer::Unchanged => return Ok(None),
-            Answer::Is {
-                body, validator, ..
-            } => (body, validator),
-        };
-        let text = text("it", body).map_err(|why| Error::Malformed(what.clone(), why))?;
-        let documents = vec![Fetched {
-            name: String::new(),
-            text,
-        }];
-        let digest = digest(&documents);
-        let state = State::Http(validator);
-        if let Some(same) = same(job, &digest, &state) {
-            return Ok(Some(same));
-        }
-        Ok(Some(Known {
-            state,
-            artifact: Arc::new(Artifact {
-                url: what,
-                revision: String::new(),
-                digest,
-                documents,
-                verified,
-            }),
-        }))
-    }
-
     async fn registry(
         &self,
         job: Job<'_>,
@@ -452,22 +336,6 @@ pub(crate) fn no_files(path: &str) -> Error {
     Error::Unsupported(format!(
         "{path}: a path has no meaning in a cluster; use an HTTPS URL, `registry`, `git`, `helm`, `configMaps` or `katalogs`"
     ))
-}
-
-fn read_file(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    let mut data = Vec::new();
-    file.take(most as u64 + 1).read_to_end(&mut data)?;
-    if data.len() > most {
-        return Err(std::io::Error::other(format!(
-            "it has more than {most} bytes"
-        )));
-    }
-    Ok(data)
 }
 
 fn check_pin(artifact: &Artifact, pin: Option<&Pin>) -> Result<(), Error> {
