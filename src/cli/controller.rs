@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    sync::Arc,
     time::Duration,
 };
 
@@ -10,8 +11,9 @@ use super::{
     Failure,
     options::{Cluster, Election, Http, Process, parse_namespace},
     serve::{Service, serve},
+    sources::Permitted,
 };
-use crate::meta::{Feed, Installation, Namespaces};
+use crate::meta::{ClusterFetch, Feed, Installation, Namespaces};
 
 /// All interfaces: the kubelet and Prometheus connect from other machines.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
@@ -37,10 +39,13 @@ pub(super) struct Args {
     election: Election,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    sources: Permitted,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
+    let fetcher = args.sources.fetcher()?;
     let installation = Installation {
         name: alone(&args.namespaces).into(),
         lasting: true,
@@ -62,6 +67,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         election: args.election.elect.then_some(&args.election),
         feed,
         installation,
+        fetch: Some(Arc::new(ClusterFetch(fetcher))),
     })
     .await
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use orkestra_cluster::client;
 
 use super::{
-    Failure,
+    Failure, changes,
     options::{Cluster, Files, parse_namespace},
     output::{self, Counts},
+    sources::Sources,
 };
 use crate::diff::{self, Diffed, Request};
 
@@ -20,6 +21,9 @@ const TROUBLE: u8 = 2;
 /// With --cr, custom resources are read from files, and the content of a file replaces that of the live one. Each object is
 /// applied as a server-side dry run, so defaults and admission are included; nothing is written. The default path is
 /// katalog.yaml in the current directory.
+///
+/// With two references to artifacts of registries, such as `oci://host/path:v1` and `oci://host/path:v2`, the command prints the
+/// operators, permissions and fields that differ between the two, without a cluster.
 ///
 /// Exit codes: 0 no differences, 1 differences, 2 an error, 3 the cluster is unreachable.
 #[derive(Debug, clap::Args)]
@@ -41,10 +45,12 @@ pub(super) struct Args {
     show_secrets: bool,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
-    let found = compare(args).await.map_err(|failure| match failure {
+    let differs = differs(args).await.map_err(|failure| match failure {
         Failure::Input(error) => {
             output::error(&error);
             Failure::Code(TROUBLE)
@@ -52,21 +58,33 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         Failure::Reported => Failure::Code(TROUBLE),
         failure => failure,
     })?;
-    if found.changes.is_empty() {
-        return Ok(());
+    if differs {
+        return Err(Failure::Reported);
     }
-    Err(Failure::Reported)
+    Ok(())
+}
+
+async fn differs(args: Args) -> Result<bool, Failure> {
+    let paths = <[PathBuf; 2]>::try_from(args.files.clone().given());
+    if let Ok(both) = &paths
+        && both.iter().all(|path| changes::is_reference(path))
+    {
+        return changes::compare(&args.sources.fetcher()?, both).await;
+    }
+    Ok(!compare(args).await?.changes.is_empty())
 }
 
 async fn compare(args: Args) -> Result<Diffed, Failure> {
+    let katalogs = args.files.or_default()?;
+    let fetch = args.sources.fetch(&katalogs)?;
     let request = Request {
-        katalogs: args.files.or_default()?,
+        katalogs,
         resources: args.crs,
         namespace: args.namespace,
         calls: args.external,
         secrets: args.show_secrets,
         now: jiff::Timestamp::now(),
-        fetch: super::files::fetch(),
+        fetch,
     };
     let connection = client::connect(&args.cluster.options()).await?;
     let comparing = diff::diff(&connection.client, &request);

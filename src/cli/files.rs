@@ -5,25 +5,20 @@ use std::{path::PathBuf, sync::Arc};
 use orkestra_core::plan::{Plan, Schemas};
 
 use super::{Failure, output};
-use crate::{
-    compose::{DiskFiles, Fetch},
-    meta,
-};
-
-/// Returns the fetcher of the sources of Komposers.
-pub(super) fn fetch() -> Arc<dyn Fetch> {
-    Arc::new(DiskFiles)
-}
+use crate::{compose::Fetch, meta};
 
 /// Compiles the files and prints warnings to stderr.
-pub(super) async fn compile(paths: &[PathBuf]) -> Result<Vec<Arc<Plan>>, Failure> {
-    let (plans, warnings) = meta::compile_files(paths, &Schemas::default(), &*fetch()).await?;
+pub(super) async fn compile(
+    paths: &[PathBuf],
+    fetch: &dyn Fetch,
+) -> Result<Vec<Arc<Plan>>, Failure> {
+    let (plans, warnings) = meta::compile_files(paths, &Schemas::default(), fetch).await?;
     output::diagnostics(&warnings);
     Ok(plans)
 }
 
 /// Returns the errors of the files that do not depend on the cluster. Warnings are reported later, when the files run.
-pub(super) async fn check(paths: &[PathBuf]) -> Result<(), Failure> {
-    meta::compile_files(paths, &Schemas::default(), &*fetch()).await?;
+pub(super) async fn check(paths: &[PathBuf], fetch: &dyn Fetch) -> Result<(), Failure> {
+    meta::compile_files(paths, &Schemas::default(), fetch).await?;
     Ok(())
 }

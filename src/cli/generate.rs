@@ -16,6 +16,7 @@ use super::{
     Failure, files,
     options::{Files, parse_namespace},
     output,
+    sources::Sources,
 };
 use crate::compose::composition;
 
@@ -48,6 +49,8 @@ struct Rbac {
     /// namespaces [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 pub(super) async fn execute(
@@ -64,7 +67,8 @@ pub(super) async fn execute(
         ));
         paths.retain(|path| *path != one.path);
     }
-    let plans = files::compile(&paths).await?;
+    let fetch = args.sources.fetch(&paths)?;
+    let plans = files::compile(&paths, &*fetch).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
     let mut text = rbac_yaml(&plans, &namespaces, named.is_empty())?;

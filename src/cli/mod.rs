@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 success, 1 invalid input or a failed check, 2 wrong usage, 3 the cluster or the registry is unreachable.
 
+mod changes;
 mod completion;
 mod controller;
 mod convert;
@@ -12,6 +13,7 @@ mod explain;
 mod files;
 mod generate;
 mod init;
+mod lock;
 mod man;
 mod notes;
 mod options;
@@ -23,6 +25,7 @@ mod run;
 mod schema;
 mod serve;
 mod simulate;
+mod sources;
 mod usage;
 mod validate;
 mod version;
@@ -61,6 +64,7 @@ enum Command {
     Convert(convert::Args),
     Render(render::Args),
     Diff(diff::Args),
+    Lock(lock::Args),
     Simulate(simulate::Args),
     #[command(name = "e2e")]
     E2e(e2e::Args),
@@ -164,6 +168,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Convert(args) => convert::execute(&args),
         Command::Render(args) => render::execute(args).await,
         Command::Diff(args) => diff::execute(args).await,
+        Command::Lock(args) => lock::execute(args).await,
         Command::Simulate(args) => simulate::execute(args).await,
         Command::E2e(args) => e2e::execute(args).await,
         Command::Notes(args) => notes::execute(args),

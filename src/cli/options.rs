@@ -48,7 +48,7 @@ impl Cluster {
 }
 
 /// The Katalog files of a command.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct Files {
     /// Katalog files
     #[arg(value_name = "PATH")]
@@ -58,7 +58,7 @@ pub(super) struct Files {
 }
 
 /// The Katalog files of a command, given only as flags.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct FileFlags {
     /// Katalog file; may be repeated
     #[arg(
@@ -327,10 +327,10 @@ impl Calls {
 
 /// Comma-separated values, so that an environment variable can hold several. An empty text has none.
 #[derive(Clone, Debug)]
-struct Several<T>(Vec<T>);
+pub(super) struct Several<T>(Vec<T>);
 
 impl<T: Clone> Several<T> {
-    fn all(flags: &[Self]) -> Vec<T> {
+    pub(super) fn all(flags: &[Self]) -> Vec<T> {
         flags.iter().flat_map(|flag| flag.0.clone()).collect()
     }
 }

@@ -13,8 +13,12 @@ use super::{
     Failure, files,
     options::{Cluster, FileFlags, parse_namespace},
     output, run,
+    sources::Sources,
 };
-use crate::meta::{self, Installation, Outcome};
+use crate::{
+    compose::Fetch,
+    meta::{self, Installation, Outcome},
+};
 
 /// The timeout of the first request to the cluster.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,12 +48,15 @@ pub(super) struct Args {
     namespace: Option<String>,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let cluster = args.cluster.options();
     if args.names.is_empty() {
-        return release_files(&args.katalogs.files, &cluster).await;
+        let fetch = args.sources.fetch(&args.katalogs.files)?;
+        return release_files(&args.katalogs.files, &*fetch, &cluster).await;
     }
     let connection = client::connect(&cluster).await?;
     output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
@@ -103,8 +110,12 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
     Ok(())
 }
 
-async fn release_files(katalogs: &[PathBuf], cluster: &ClusterOptions) -> Result<(), Failure> {
-    let plans = files::compile(katalogs).await?;
+async fn release_files(
+    katalogs: &[PathBuf],
+    fetch: &dyn Fetch,
+    cluster: &ClusterOptions,
+) -> Result<(), Failure> {
+    let plans = files::compile(katalogs, fetch).await?;
     let connection = client::connect(cluster).await?;
     output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
     let mut done: BTreeSet<GroupKind> = BTreeSet::new();

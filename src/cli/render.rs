@@ -9,6 +9,7 @@ use super::{
     Failure,
     options::Files,
     output::{self, Counts},
+    sources::Sources,
 };
 use crate::{
     files::STDIN,
@@ -64,6 +65,8 @@ pub(super) struct Args {
     /// Also print each custom resource, with the status that the pass would write
     #[arg(long)]
     with_status: bool,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -84,15 +87,17 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let katalogs = args.files.or_default()?;
+    let fetch = args.sources.fetch(&katalogs)?;
     let request = Request {
-        katalogs: args.files.or_default()?,
+        katalogs,
         resources: args.crs,
         status: args.status,
         children: args.children,
         cross: args.cross,
         calls: args.external,
         now: args.at,
-        fetch: super::files::fetch(),
+        fetch,
     };
     let all = [
         &request.katalogs,

@@ -14,6 +14,7 @@ use super::{
     options::{Cluster, Files, Http, Process},
     output,
     serve::{Service, serve},
+    sources::Sources,
 };
 use crate::meta::{self, Feed, FileError, Installation, Notice};
 
@@ -42,20 +43,23 @@ pub(super) struct Args {
     http: Http,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
     let paths = args.files.or_default()?;
     // Errors that need no cluster to be found are reported before the cluster is contacted.
-    super::files::check(&paths).await?;
+    let fetch = args.sources.fetch(&paths)?;
+    super::files::check(&paths, &*fetch).await?;
     let (notices, told) = mpsc::unbounded_channel();
     let teller = tasks::named(Task::Notices, "").start(tell(told));
     let feed = Feed::Files(meta::Files {
         paths: paths.clone(),
         poll: POLL,
         notices,
-        fetch: super::files::fetch(),
+        fetch,
     });
     let installation = Installation::of_files(INSTALLATION, &paths);
     let ended = serve(Service {
@@ -66,6 +70,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         patience: PATIENCE,
         election: None,
         feed,
+        fetch: None,
         installation,
     })
     .await;

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     lead::{self, Candidacy, Elector},
-    meta::{Feed, FileError, Installation, Runtime},
+    meta::{Feed, Fetch, FileError, Installation, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
     server::{
@@ -55,6 +55,8 @@ pub(super) struct Service<'a> {
     /// The flags of leader election; `None` for a process without leader election.
     pub(super) election: Option<&'a Election>,
     pub(super) feed: Feed,
+    /// What fetches the sources of Komposers of the cluster.
+    pub(super) fetch: Option<Arc<dyn Fetch>>,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
 }
@@ -84,6 +86,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         patience,
         election,
         feed,
+        fetch,
         mut installation,
     } = service;
     let shutdown = stop_on_signals()?;
@@ -109,7 +112,10 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         // All processes that share the Lease are one installation.
         installation.name = format!("{}/{}", candidacy.namespace, candidacy.name).into();
     }
-    let runtime = Runtime::new(context.clone()).of(installation);
+    let mut runtime = Runtime::new(context.clone()).of(installation);
+    if let Some(fetch) = fetch {
+        runtime = runtime.fetching(fetch);
+    }
     let stage = Stage::default();
     let vitals = Vitals::start();
     let pages = Pages::new(

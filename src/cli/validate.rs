@@ -10,6 +10,7 @@ use super::{
     Failure,
     options::Files,
     output::{self, Counts},
+    sources::Sources,
 };
 use crate::files::{self, Compiled, Validated};
 
@@ -33,6 +34,8 @@ pub(super) struct Args {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -49,7 +52,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if paths.is_empty() {
         paths.push(PathBuf::from("."));
     }
-    let fetch = super::files::fetch();
+    let fetch = args.sources.fetch(&paths)?;
     let checking = files::validate_with(&paths, &*fetch);
     let found = output::progress("checking files", checking).await;
     if args.types {

@@ -8,6 +8,9 @@
 
 mod disk;
 mod paced;
+mod remote;
+#[cfg(test)]
+mod remote_tests;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +23,7 @@ use orkestra_core::{
     document::{DocumentKind, Source, read_katalog, read_komposer},
 };
 
-pub use self::{disk::DiskFiles, paced::Paced};
+pub use self::{disk::DiskFiles, paced::Paced, remote::Remote};
 
 /// The maximum number of rounds: each one fetches the sources of nested compositions, whose depth is limited.
 const MOST_ROUNDS: usize = 32;
@@ -29,6 +32,15 @@ const MOST_ROUNDS: usize = 32;
 pub trait Fetch: Send + Sync + fmt::Debug {
     /// Fetches one source. The error has the place of the source: see [`Request::problem`].
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched>;
+
+    /// Fetches a Motif that a document imports from a registry.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    fn motif<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Arc<Artifact>, String>> {
+        let why = format!("`{reference}` is not read: Motifs of registries are not available here");
+        async move { Err(why) }.boxed()
+    }
 }
 
 /// A fetched source, or why there is none.

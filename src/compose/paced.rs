@@ -23,7 +23,11 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub struct Paced {
     inner: Arc<dyn Fetch>,
     last: Mutex<BTreeMap<String, Last>>,
+    motifs: Mutex<BTreeMap<String, (Instant, Motif)>>,
 }
+
+/// A Motif of a registry, or why there is none.
+type Motif = Result<Arc<Artifact>, String>;
 
 /// The last result of a source.
 #[derive(Debug, Clone)]
@@ -40,6 +44,7 @@ impl Paced {
         Self {
             inner,
             last: Mutex::default(),
+            motifs: Mutex::default(),
         }
     }
 
@@ -73,6 +78,26 @@ impl Paced {
 }
 
 impl Fetch for Paced {
+    fn motif<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Motif> {
+        async move {
+            let motifs = || self.motifs.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = motifs().get(reference).cloned();
+            let before = match before {
+                Some((until, found)) if Instant::now() < until => return found,
+                before => before.and_then(|(_, found)| found.ok()),
+            };
+            let (pause, found) = match (self.inner.motif(reference).await, before) {
+                (Ok(found), _) => (INTERVAL, Ok(found)),
+                (Err(_), Some(before)) => (PAUSE, Ok(before)),
+                (Err(why), None) => (PAUSE, Err(why)),
+            };
+            let kept = (Instant::now() + pause, found.clone());
+            motifs().insert(reference.to_owned(), kept);
+            found
+        }
+        .boxed()
+    }
+
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
         async move {
             if matches!(request.kind, RequestKind::File { .. }) {

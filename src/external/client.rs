@@ -9,13 +9,14 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use orkestra_cluster::client::user_agent;
 use orkestra_core::reconcile::calls::{Answer, Request};
+use orkestra_ground::tasks::Task;
+use orkestra_guard::{Bounds, Dialler, Message, Received, Target, exchange};
 
 use super::{
-    BadUrl, CallError, Guard, Resolver, Target, Variables,
-    dial::Dialler,
+    BadUrl, CallError, Guard, Resolver, Variables,
     error::RedirectError,
-    exchange::{Message, Received, exchange},
     places::{Caller, Place, Places},
+    variables,
 };
 use crate::metrics::{CallMetrics, CallResult};
 
@@ -23,6 +24,11 @@ use crate::metrics::{CallMetrics, CallResult};
 const TURN: Duration = Duration::from_secs(30);
 /// The most redirects that are followed.
 const REDIRECTS: usize = 5;
+/// The most bytes of a response.
+const BOUNDS: Bounds = Bounds {
+    head: 64 * 1024,
+    body: 256 * 1024,
+};
 
 /// Makes calls. Cheap to clone; clones share their limits, and each caller has its own share.
 #[derive(Clone)]
@@ -169,18 +175,21 @@ impl Client {
     ) -> Result<(Received, Target), CallError> {
         let mut from: Option<Target> = None;
         for _ in 0..=REDIRECTS {
-            let dialled = self.inner.dialler.dial(&target, request.timeout).await;
+            let dialler = &self.inner.dialler;
+            let dialled = dialler.dial(dialler.guard(), &target, request.timeout);
+            let dialled = dialled.await.map_err(CallError::from);
             let stream = dialled.map_err(|error| match (&from, error) {
                 (Some(from), CallError::Refused(why)) => redirect(from, why),
                 (_, error) => error,
             })?;
-            let received = exchange(stream, &target, message.clone()).await?;
+            let task = Task::ExternalConnection;
+            let received = exchange(stream, &target, message.clone(), BOUNDS, task).await?;
             let status = received.status;
             let is_meant = request.expected_status == Some(status.as_u16());
             if is_meant || !is_redirect(status) {
                 return Ok((received, target));
             }
-            let location = received.location.as_deref();
+            let location = received.location();
             let location = location.ok_or_else(|| redirect(&target, RedirectError::Nowhere))?;
             let next = target
                 .join(location)
@@ -212,7 +221,7 @@ impl Client {
             let key: HeaderName = name.parse().map_err(|_| unfit())?;
             headers.insert(key, HeaderValue::from_str(value).map_err(|_| unfit())?);
         }
-        if let Some(token) = self.inner.variables.expand(&request.token)? {
+        if let Some(token) = variables::expand(&self.inner.variables, &request.token)? {
             let mut value =
                 HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| CallError::Token)?;
             value.set_sensitive(true);

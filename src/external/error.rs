@@ -4,7 +4,8 @@ use std::{io, time::Duration};
 
 use orkestra_core::reconcile::calls::Trouble;
 
-use super::{BadUrl, Refusal};
+use orkestra_guard::{BadUrl, Refusal};
+
 use crate::metrics::CallResult;
 
 /// Why a call failed. Messages contain at most scheme, host and port: no path, header or body.
@@ -108,6 +109,20 @@ pub enum RedirectError {
     /// It has no target.
     #[error("without a target")]
     Nowhere,
+}
+
+impl From<orkestra_guard::Error> for CallError {
+    fn from(error: orkestra_guard::Error) -> Self {
+        match error {
+            orkestra_guard::Error::Refused(why) => Self::Refused(why),
+            orkestra_guard::Error::Unresolved(host) => Self::Unresolved(host),
+            orkestra_guard::Error::Connect { to, source } => Self::Connect { to, source },
+            orkestra_guard::Error::Tls { to, source } => Self::Tls { to, source },
+            orkestra_guard::Error::Request(_) => Self::Token,
+            orkestra_guard::Error::Broken(host) => Self::Broken(host),
+            orkestra_guard::Error::TooLarge { to, .. } => Self::TooLarge(to),
+        }
+    }
 }
 
 impl CallError {

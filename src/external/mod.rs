@@ -13,24 +13,13 @@
 //! used. A call ends within its timeout whatever the server does, and holds at most 256 KiB. Errors contain the scheme, host and
 //! port of a call, never its path, headers or body.
 
-mod address;
-mod allow;
 mod client;
-mod dial;
 mod error;
-mod exchange;
-mod guard;
 mod places;
-mod target;
 #[cfg(test)]
 mod tests;
 mod variables;
 
-pub(crate) use address::kind as kind_of_address;
-pub use allow::{Allow, NotAnEntry};
 pub use client::Client;
-pub use dial::Resolver;
 pub use error::CallError;
-pub use guard::{Guard, Refusal};
-pub use target::{BadUrl, Target};
-pub use variables::Variables;
+pub use orkestra_guard::{Allow, BadUrl, Guard, Resolver, Variables};

@@ -76,11 +76,6 @@ pub struct Checked {
 ///
 /// `path` is the file: references of a document are relative to it.
 pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked {
-    let Known {
-        schemas,
-        motifs: given,
-        ..
-    } = known;
     let mut checked = Checked::default();
     for source in sources {
         match compose::composition(source, &path.display().to_string()) {
@@ -98,7 +93,7 @@ pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked
         if DocumentKind::of(source) == Some(DocumentKind::Motif) {
             checked
                 .problems
-                .extend(check_motif(path, source, given).await);
+                .extend(check_motif(path, source, known).await);
             continue;
         }
         if DocumentKind::of(source) == Some(DocumentKind::Simulate) {
@@ -118,8 +113,7 @@ pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked
             checked.problems.extend(found);
             continue;
         };
-        let (schemas, library, unread) =
-            surroundings(path, &document, schemas.clone(), given).await;
+        let (schemas, library, unread) = surroundings(path, &document, known).await;
         if found.has_errors() {
             let inside = plan::errors_in_templates(&document, &found, &schemas, &library);
             checked.problems.extend(found);
@@ -166,7 +160,8 @@ impl Checked {
         }
         let missing = |library: &Library| library.missing(&document.spec);
         let fill = |library: &mut Library, missing| resolved.fill(library, missing);
-        let Taken { library, .. } = take_with(path, missing, fill, known.motifs).await;
+        let Taken { library, .. } =
+            take_with(path, missing, fill, (known.motifs, known.fetch)).await;
         resolved.locate(&mut problems);
         let (plan, mut found) = compile(&document, &schemas, &library, problems);
         found.locate(&document.tree, document.file.as_deref());
@@ -197,13 +192,13 @@ pub(crate) fn in_order(problems: &mut Diagnostics, path: &Path) {
 }
 
 /// Returns the problems of a Motif, independent of its imports.
-async fn check_motif(path: &Path, source: &Source, given: &[MotifDocument]) -> Diagnostics {
+async fn check_motif(path: &Path, source: &Source, known: Known<'_>) -> Diagnostics {
     let (motif, warnings) = match read_motif(source) {
         Ok(read) => read,
         Err(problems) => return problems,
     };
     let missing = |library: &Library| library.missing_of_motif(&motif.spec);
-    let Taken { library, .. } = take(path, missing, given).await;
+    let Taken { library, .. } = take(path, missing, known.motifs, known.fetch).await;
     let mut found = plan::check_motif(&motif.spec, &library);
     found.locate(&motif.tree, source.file.as_deref());
     found.extend(warnings);
@@ -243,17 +238,17 @@ fn compile(
 async fn surroundings(
     path: &Path,
     document: &KatalogDocument,
-    mut schemas: Schemas,
-    given: &[MotifDocument],
+    known: Known<'_>,
 ) -> (Schemas, Library, Diagnostics) {
     let mut problems = Diagnostics::default();
+    let mut schemas = known.schemas.clone();
     for (name, entry) in &document.spec.crds {
         if let Some(problem) = read_crd_file(path, name, entry, &mut schemas).await {
             problems.push(problem);
         }
     }
     let missing = |library: &Library| library.missing(&document.spec);
-    let Taken { library, .. } = take(path, missing, given).await;
+    let Taken { library, .. } = take(path, missing, known.motifs, known.fetch).await;
     (schemas, library, problems)
 }
 

@@ -1,17 +1,19 @@
 //! The references of Katalogs, resolved from files.
 //!
-//! A Motif is found by its name among the files that were given with the Katalog; any other reference is a path, relative to the
-//! file that contains it.
+//! A Motif is found by its name among the files that were given with the Katalog, or by a reference in a registry; any other
+//! reference is a path, relative to the file that contains it.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use orkestra_core::{
+    compose::Artifact,
     document::{DocumentKind, MotifDocument, Source, read_motif},
     plan::{self, Library, Part, Reference},
     value,
 };
 
 use super::read_text;
+use crate::compose::Fetch;
 
 /// The resolved references of a Katalog.
 #[derive(Debug, Default)]
@@ -31,14 +33,15 @@ pub fn motifs<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<MotifDoc
         .collect()
 }
 
-/// Resolves the references of a document of the file `path`, with the given Motifs. `missing` returns the references that are not
-/// resolved yet.
+/// Resolves the references of a document of the file `path`, with the given Motifs; `fetch` reads those of registries. `missing`
+/// returns the references that are not resolved yet.
 pub async fn take(
     path: &Path,
     missing: impl Fn(&Library) -> Vec<Reference>,
     given: &[MotifDocument],
+    fetch: &dyn Fetch,
 ) -> Taken {
-    take_with(path, missing, |_, missing| missing, given).await
+    take_with(path, missing, |_, missing| missing, (given, fetch)).await
 }
 
 /// Like [`take`], but `fill` answers references first and returns the others.
@@ -46,54 +49,114 @@ pub(crate) async fn take_with(
     path: &Path,
     missing: impl Fn(&Library) -> Vec<Reference>,
     fill: impl Fn(&mut Library, Vec<Reference>) -> Vec<Reference>,
-    given: &[MotifDocument],
+    (given, fetch): (&[MotifDocument], &dyn Fetch),
 ) -> Taken {
-    let mut library = Library::default();
+    let own = path.display().to_string();
+    let mut taking = Taking {
+        library: Library::default(),
+        own: &own,
+        given,
+        fetch,
+        artifacts: Vec::new(),
+    };
     let mut read = String::new();
     loop {
-        let missing = missing(&library);
+        let missing = missing(&taking.library);
         if missing.is_empty() {
             let digest = value::hash_text(&read);
-            return Taken { library, digest };
+            return Taken {
+                library: taking.library,
+                digest,
+            };
         }
-        for reference in fill(&mut library, missing) {
-            let text = take_one(&mut library, path, reference, given).await;
+        for reference in fill(&mut taking.library, missing) {
+            let text = taking.one(reference).await;
             read.push_str(&value::hash_text(&text));
         }
     }
 }
 
-/// Resolves one reference; returns the text that was read.
-async fn take_one(
-    library: &mut Library,
-    path: &Path,
-    reference: Reference,
-    given: &[MotifDocument],
-) -> String {
-    let is_it = |motif: &&MotifDocument| {
-        reference.part == Part::Motif && *motif.name == *reference.text.trim()
-    };
-    if let Some(motif) = given.iter().find(is_it) {
-        library.put_motif(reference, motif);
-        return String::new();
+/// The references of one document, while they are resolved.
+struct Taking<'a> {
+    library: Library,
+    /// The file of the document.
+    own: &'a str,
+    given: &'a [MotifDocument],
+    fetch: &'a dyn Fetch,
+    /// Motifs of registries, with the beginning of the names of their files.
+    artifacts: Vec<(String, Arc<Artifact>)>,
+}
+
+impl Taking<'_> {
+    /// Resolves one reference; returns the text that was read.
+    async fn one(&mut self, reference: Reference) -> String {
+        let text = reference.text.trim().to_owned();
+        let is_it = |motif: &&MotifDocument| reference.part == Part::Motif && *motif.name == *text;
+        if let Some(motif) = self.given.iter().find(is_it) {
+            self.library.put_motif(reference, motif);
+            return String::new();
+        }
+        if reference.part == Part::Motif && plan::is_of_registry(&text) {
+            return self.of_registry(reference, &text).await;
+        }
+        if let Some(found) = self.beside_motif(&reference, &text) {
+            return self.put(reference, found);
+        }
+        let file = plan::beside(reference.file.as_deref().unwrap_or(self.own), &text);
+        let found = match read_text(Path::new(&file)).await {
+            Ok(text) => Ok((file, text)),
+            Err(why) => {
+                let is_name = reference.part == Part::Motif && !text.contains(['/', '.']);
+                Err(if is_name {
+                    format!("there is no Motif `{text}` among the files, and no file {file}")
+                } else {
+                    format!("cannot read {file}: {why}")
+                })
+            }
+        };
+        self.put(reference, found)
     }
-    let own = path.display().to_string();
-    let file = plan::beside(reference.file.as_deref().unwrap_or(&own), &reference.text);
-    match read_text(Path::new(&file)).await {
-        Ok(text) => {
-            library.put_text(reference, &file, &text);
-            text
+
+    fn put(&mut self, reference: Reference, found: Result<(String, String), String>) -> String {
+        match found {
+            Ok((file, text)) => {
+                self.library.put_text(reference, &file, &text);
+                text
+            }
+            Err(why) => {
+                self.library.put_absent(reference, why.as_str());
+                why
+            }
         }
-        Err(why) => {
-            let text = reference.text.trim();
-            let is_name = reference.part == Part::Motif && !text.contains(['/', '.']);
-            let why = if is_name {
-                format!("there is no Motif `{text}` among the files, and no file {file}")
-            } else {
-                format!("cannot read {file}: {why}")
-            };
-            library.put_absent(reference, why.as_str());
-            why
-        }
+    }
+
+    async fn of_registry(&mut self, reference: Reference, text: &str) -> String {
+        const FILE: &str = "motif.yaml";
+        let found = self.fetch.motif(text).await.and_then(|artifact| {
+            let missing = || format!("`{text}` has no {FILE}");
+            let content = artifact.text(FILE).ok_or_else(missing)?.to_owned();
+            let file = artifact.file(FILE);
+            let root = file.strip_suffix(FILE).unwrap_or_default().to_owned();
+            self.artifacts.push((root, artifact));
+            Ok((file, content))
+        });
+        self.put(reference, found)
+    }
+
+    /// Finds a file that a Motif of a registry names: it is in the same artifact.
+    fn beside_motif(
+        &self,
+        reference: &Reference,
+        text: &str,
+    ) -> Option<Result<(String, String), String>> {
+        let from = reference.file.as_deref()?;
+        let mut artifacts = self.artifacts.iter();
+        let (root, artifact) = artifacts.find(|(root, _)| from.starts_with(root))?;
+        let name = plan::beside(from.strip_prefix(root)?, text);
+        let found = artifact.text(&name);
+        Some(match found {
+            Some(text) => Ok((artifact.file(&name), text.to_owned())),
+            None => Err(format!("there is no file `{text}` in {root}")),
+        })
     }
 }

@@ -22,7 +22,10 @@ use orkestra_registry::artifact::{
     self, Artifact, File, Kind, Lifecycle, PackError, Summary, UnpackError, pack,
 };
 
-use crate::files::{self, Validated};
+use crate::{
+    compose::Fetch,
+    files::{self, Validated},
+};
 
 /// An artifact that is ready to be pushed.
 #[derive(Debug)]
@@ -80,14 +83,14 @@ pub struct Described {
 ///
 /// # Errors
 /// [`Error`].
-pub async fn prepare(folder: &Path) -> Result<Prepared, Error> {
+pub async fn prepare(folder: &Path, fetch: &dyn Fetch) -> Result<Prepared, Error> {
     let packed = pack(folder)?;
     let kind = kind(folder, &packed)?;
-    let Described { validated, summary } = describe(folder, kind).await;
+    let Described { validated, summary } = describe(folder, kind, fetch).await;
     let Some((summary, lifecycle)) = summary else {
         return Err(Error::Invalid(Box::new(validated)));
     };
-    check_alone(folder, &packed, kind).await?;
+    check_alone(folder, &packed, kind, fetch).await?;
     Ok(Prepared {
         artifact: artifact::build(&packed, &summary, lifecycle.as_ref()),
         summary,
@@ -110,8 +113,8 @@ fn kind(folder: &Path, packed: &[File]) -> Result<Kind, Error> {
 }
 
 /// Checks the documents of a folder and returns their summary.
-pub async fn describe(folder: &Path, kind: Kind) -> Described {
-    let validated = files::validate(&[folder.to_owned()]).await;
+pub async fn describe(folder: &Path, kind: Kind, fetch: &dyn Fetch) -> Described {
+    let validated = files::validate_with(&[folder.to_owned()], fetch).await;
     if validated.problems.has_errors() {
         return Described {
             validated,
@@ -137,11 +140,16 @@ fn motif(folder: &Path, validated: &Validated) -> Option<MotifDocument> {
 }
 
 /// Checks the files in a folder without any others.
-async fn check_alone(folder: &Path, packed: &[File], kind: Kind) -> Result<(), Error> {
+async fn check_alone(
+    folder: &Path,
+    packed: &[File],
+    kind: Kind,
+    fetch: &dyn Fetch,
+) -> Result<(), Error> {
     let fresh = tempfile::TempDir::new()?;
     let alone = fresh.path().join("files");
     artifact::write(&alone, packed)?;
-    let Described { validated, summary } = describe(&alone, kind).await;
+    let Described { validated, summary } = describe(&alone, kind, fetch).await;
     if summary.is_none() {
         let error = validated
             .problems

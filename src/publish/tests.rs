@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::compose::DiskFiles;
 
 const KATALOG: &str = r#"
 apiVersion: orkestra.orkspace.io/v1
@@ -40,7 +41,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[tokio::test]
 async fn an_artifact_says_what_it_declares_needs_and_when_it_ends() {
     let folder = folder(&[("katalog.yaml", KATALOG), ("README.md", "# Shops")]);
-    let prepared = prepare(folder.path()).await.unwrap();
+    let prepared = prepare(folder.path(), &DiskFiles).await.unwrap();
     let Summary {
         name,
         version,
@@ -66,7 +67,7 @@ async fn an_artifact_says_what_it_declares_needs_and_when_it_ends() {
         prepared.artifact.manifest.annotations["io.orkestra.deprecated"],
         "true"
     );
-    let again = prepare(folder.path()).await.unwrap();
+    let again = prepare(folder.path(), &DiskFiles).await.unwrap();
     assert_eq!(again.artifact.bytes, prepared.artifact.bytes);
 }
 
@@ -77,12 +78,12 @@ async fn documents_with_errors_or_with_files_elsewhere_are_not_pushed() {
         &KATALOG.replace("operatorBox", "operatorBix"),
     )]);
     assert!(matches!(
-        prepare(wrong.path()).await,
+        prepare(wrong.path(), &DiskFiles).await,
         Err(Error::Invalid(_))
     ));
     let neither = folder(&[("crd.yaml", "a: 1")]);
     assert!(matches!(
-        prepare(neither.path()).await,
+        prepare(neither.path(), &DiskFiles).await,
         Err(Error::Kind { found: "none", .. })
     ));
     let outer = folder(&[
@@ -108,7 +109,7 @@ async fn days_that_are_none_or_in_the_wrong_order_are_errors() {
     ] {
         let text = KATALOG.replace("{ from: 2026-01-01, to: 2026-06-01 }", timeline);
         let folder = folder(&[("katalog.yaml", &text)]);
-        let Err(Error::Invalid(validated)) = prepare(folder.path()).await else {
+        let Err(Error::Invalid(validated)) = prepare(folder.path(), &DiskFiles).await else {
             panic!("{timeline}")
         };
         let said = format!("{:?}", validated.problems);

@@ -1,7 +1,7 @@
 //! Which module uses which, read from the sources and compared with the table in ARCHITECTURE.md.
 //!
-//! A module is named by its crate and its first segment: `core::plan` is everything in `crates/core/src/plan`. The crate
-//! `ground`, which re-exports what its modules have, counts as one module.
+//! A module is named by its crate and its first segment: `core::plan` is everything in `crates/core/src/plan`. The crates
+//! `ground`, `guard` and `sources`, which re-export what their modules have, count as one module each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,11 +9,20 @@ use std::{
 };
 
 /// The crates: name in paths, name in the table, folder of sources.
-const CRATES: [(&str, &str, &str); 4] = [
+const CRATES: [(&str, &str, &str); 6] = [
     ("orkestra_core", "core", "crates/core/src"),
     ("orkestra_ground", "ground", "crates/ground/src"),
+    ("orkestra_guard", "guard", "crates/guard/src"),
+    ("orkestra_sources", "sources", "crates/sources/src"),
     ("orkestra_cluster", "cluster", "crates/cluster/src"),
     ("orkestra", "", "src"),
+];
+
+/// Crates that count as one module, with its name in the table.
+const WHOLE: [(&str, &str); 3] = [
+    ("ground", "tasks"),
+    ("guard", "guard"),
+    ("sources", "fetcher"),
 ];
 
 /// Modules that hold no part of the program.
@@ -130,8 +139,10 @@ fn cell(targets: &BTreeSet<String>) -> String {
     for target in targets {
         let (krate, module) = match target.split_once("::") {
             Some((krate, module)) => (krate, module),
-            None if target == "ground" => ("ground", "tasks"),
-            None => ("", &**target),
+            None => match WHOLE.iter().find(|(krate, _)| krate == target) {
+                Some((krate, module)) => (*krate, *module),
+                None => ("", &**target),
+            },
         };
         let quoted = format!("`{module}`");
         of_crates.entry(krate).or_default().push(quoted);
@@ -170,7 +181,7 @@ fn names(cell: &str) -> Vec<String> {
 }
 
 fn join(krate: &str, module: &str) -> String {
-    if krate == "ground" {
+    if WHOLE.iter().any(|(whole, _)| *whole == krate) {
         krate.to_owned()
     } else if krate.is_empty() {
         module.to_owned()

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use super::{
     Error, Repository,
     auth::{self, Challenge, Credential, Keychain, Tokens},
+    dial::Dialler,
     manifest::short,
     place,
     transport::{self, Call, Closed, Home, Limits, Shared, Transport},
@@ -26,7 +27,7 @@ use super::{
 const MOST_ANSWER: usize = 256 * 1024;
 
 /// The options of a client.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Uses plain HTTP for every registry. A registry on a loopback address is called over plain HTTP anyway if it does not
     /// speak TLS.
@@ -39,6 +40,8 @@ pub struct Options {
     pub limits: Limits,
     /// Identifies addresses that are not on the public internet: a registry elsewhere cannot redirect there.
     pub closed: Closed,
+    /// Makes the connections, and then decides alone which addresses are permitted. `None` for the machine's resolver.
+    pub dial: Option<Dialler>,
 }
 
 /// A client of registries. Clones share connections and tokens.
@@ -96,9 +99,10 @@ impl Client {
             keychain,
             limits,
             closed,
+            dial,
         } = options;
         Self(Arc::new(Inner {
-            transport: Arc::new(Transport::new(&roots, limits, closed)),
+            transport: Arc::new(Transport::new(&roots, limits, closed, dial)),
             keychain,
             tokens: Tokens::default(),
             plain_http,

@@ -16,6 +16,7 @@ mod auth;
 pub mod catalogue;
 mod client;
 mod content;
+mod dial;
 mod digest;
 mod error;
 mod manifest;
@@ -29,6 +30,7 @@ mod transport;
 pub use auth::{Credential, Keychain, Stored};
 pub use client::{Client, Options};
 pub use content::{Seen, Written, empty_config};
+pub use dial::{Dial, DialError, Dialler};
 pub use digest::{Digest, NotADigest};
 pub use error::Error;
 pub use manifest::{

@@ -20,26 +20,18 @@ use http::{
 };
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     Error,
+    dial::{Connections, Connector, Dialler, connections, own, refusal},
     place::{location, place},
-    resolve::{self, Kinds, Resolve},
+    resolve::{self, Resolve},
 };
 
 /// The maximum number of redirects of a request.
 const MOST_REDIRECTS: usize = 5;
-/// The maximum size of a response's head, in bytes.
-const MOST_HEAD: usize = 64 * 1024;
-/// The time for which an idle connection is kept.
-const IDLE: Duration = Duration::from_secs(30);
 
 /// Returns the kind of an address that is not on the public internet, in the form that completes "which is …".
 pub type Closed = fn(IpAddr) -> Option<&'static str>;
@@ -133,29 +125,40 @@ pub(crate) struct Server {
     connections: Connections,
 }
 
-type Connections = legacy::Client<HttpsConnector<HttpConnector<Resolve>>, Full<Bytes>>;
-
 /// Sends requests.
 pub(crate) struct Transport {
     tls: ClientConfig,
     pub(crate) limits: Limits,
     closed: Closed,
+    /// The caller's connections, which it guards itself.
+    dial: Option<Dialler>,
     open: Connections,
-    /// Connections to places other than the registry, by the kinds of closed addresses that are permitted.
-    guarded: Mutex<HashMap<Kinds, Connections>>,
+    /// Connections to places other than the registry, by the kinds of closed addresses that are permitted, or by the registry that
+    /// leads there.
+    guarded: Mutex<HashMap<String, Connections>>,
 }
 
 impl Transport {
     /// Creates a transport that trusts the machine's certificates and `roots`.
-    pub(crate) fn new(roots: &[CertificateDer<'static>], limits: Limits, closed: Closed) -> Self {
+    pub(crate) fn new(
+        roots: &[CertificateDer<'static>],
+        limits: Limits,
+        closed: Closed,
+        dial: Option<Dialler>,
+    ) -> Self {
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         store.add_parsable_certificates(roots.iter().cloned());
         let tls = ClientConfig::builder()
             .with_root_certificates(store)
             .with_no_client_auth();
+        let connector = match &dial {
+            Some(dial) => Connector::Given(dial.clone(), None),
+            None => own(Resolve::open(), limits.patience),
+        };
         Self {
-            open: connections(tls.clone(), Resolve::open(), limits.patience),
+            open: connections(tls.clone(), connector),
+            dial,
             guarded: Mutex::default(),
             tls,
             limits,
@@ -244,9 +247,15 @@ impl Transport {
         let within = self.limits.body(call.body.len());
         let sent = tokio::time::timeout(within, connections.request(request)).await;
         let sent = sent.map_err(|_| timed_out(&call.url, within))?;
-        sent.map_err(|error| Error::Unreachable {
-            host: place(&call.url),
-            why: innermost(&error),
+        sent.map_err(|error| {
+            let host = place(&call.url);
+            match refusal(&error) {
+                Some(why) => Error::Refused { host, why },
+                None => Error::Unreachable {
+                    host,
+                    why: innermost(&error),
+                },
+            }
         })
     }
 
@@ -262,16 +271,25 @@ impl Transport {
                 "it is a plain HTTP address that a registry over HTTPS redirects to".to_owned(),
             ));
         }
-        let host = url.host().unwrap_or_default();
-        let kinds = resolve::kinds(&home.authority, self.closed).await;
-        if let Some(address) = resolve::literal(host) {
-            resolve::judge(address, self.closed, &kinds).map_err(refused)?;
-        }
-        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        let connections = guarded.entry(kinds.clone()).or_insert_with(|| {
+        let (key, connector) = if let Some(dial) = &self.dial {
+            let led_by = home.url("/")?;
+            (
+                led_by.to_string(),
+                Connector::Given(dial.clone(), Some(led_by)),
+            )
+        } else {
+            let kinds = resolve::kinds(&home.authority, self.closed).await;
+            if let Some(address) = resolve::literal(url.host().unwrap_or_default()) {
+                resolve::judge(address, self.closed, &kinds).map_err(refused)?;
+            }
+            let key = Vec::from_iter(kinds.iter().copied()).join(", ");
             let resolve = Resolve::guarded(self.closed, kinds);
-            connections(self.tls.clone(), resolve, self.limits.patience)
-        });
+            (key, own(resolve, self.limits.patience))
+        };
+        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = guarded
+            .entry(key)
+            .or_insert_with(|| connections(self.tls.clone(), connector));
         Ok(connections.clone())
     }
 
@@ -324,24 +342,6 @@ impl Transport {
             .await?;
         Ok(all.freeze())
     }
-}
-
-fn connections(tls: ClientConfig, resolve: Resolve, patience: Duration) -> Connections {
-    let mut http = HttpConnector::new_with_resolver(resolve);
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_connect_timeout(Some(patience));
-    let https = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(http);
-    legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .http1_max_buf_size(MOST_HEAD)
-        .http2_max_header_list_size(u32::try_from(MOST_HEAD).unwrap_or(u32::MAX))
-        .build(https)
 }
 
 fn timed_out(url: &Uri, within: Duration) -> Error {

@@ -156,6 +156,7 @@ fn client(keychain: Keychain) -> Client {
             slowest: 100 << 20,
         },
         closed,
+        dial: None,
     })
 }
 
@@ -441,6 +442,7 @@ async fn a_registry_on_this_machine_may_speak_plain_http_and_no_other_may() {
             slowest: 1 << 20,
         },
         closed,
+        dial: None,
     });
     client.fetch(&server.reference()).await.unwrap();
     // The same server under a name that is not recognized as this machine.

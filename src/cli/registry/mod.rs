@@ -12,7 +12,10 @@ pub(in crate::cli) mod verify;
 mod keys;
 mod steps;
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -20,10 +23,11 @@ use orkestra_registry::{
     Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Digest, Keychain, Limits, Options, Reference, Seen,
     artifact::Kind,
 };
+use orkestra_sources::Fetcher;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::Failure;
-use crate::external;
+use super::{Failure, sources};
+use crate::compose::Remote;
 
 /// How registries are called.
 #[derive(Debug, clap::Args)]
@@ -69,28 +73,45 @@ impl Registry {
         Ok(self.client_with(Keychain::of_user()?)?)
     }
 
+    /// Fetches the Motifs that documents import from registries.
+    fn fetch(&self) -> anyhow::Result<Remote> {
+        let mut options = sources::at_desk(Vec::new())?;
+        options.plain_http = self.plain_http;
+        if let Some(file) = &self.ca_file {
+            options.roots = certificates(file)?;
+        }
+        Ok(Remote::new(Fetcher::new(options)))
+    }
+
     /// A client with these credentials.
     fn client_with(&self, keychain: Keychain) -> anyhow::Result<Client> {
-        let mut roots = Vec::new();
-        if let Some(file) = &self.ca_file {
-            let read = CertificateDer::pem_file_iter(file);
-            let read = read.and_then(Iterator::collect::<Result<Vec<_>, _>>);
-            roots =
-                read.with_context(|| format!("cannot read certificates from {}", file.display()))?;
-            anyhow::ensure!(
-                !roots.is_empty(),
-                "{} has no certificate in PEM",
-                file.display()
-            );
-        }
+        let roots = match &self.ca_file {
+            Some(file) => certificates(file)?,
+            None => Vec::new(),
+        };
         Ok(Client::new(Options {
             plain_http: self.plain_http,
             roots,
             keychain,
             limits: Limits::default(),
-            closed: external::kind_of_address,
+            closed: orkestra_guard::kind_of_address,
+            dial: None,
         }))
     }
+}
+
+/// Reads certificates from a file in PEM.
+pub(in crate::cli) fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file);
+    let read = read.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let roots =
+        read.with_context(|| format!("cannot read certificates from {}", file.display()))?;
+    anyhow::ensure!(
+        !roots.is_empty(),
+        "{} has no certificate in PEM",
+        file.display()
+    );
+    Ok(roots)
 }
 
 impl Artifact {
@@ -105,7 +126,7 @@ impl Artifact {
 }
 
 /// The folder that short names are below.
-fn base(kind: Kind) -> String {
+pub(in crate::cli) fn base(kind: Kind) -> String {
     let (variable, default) = match kind {
         Kind::Katalog => ("ORK_REGISTRY", DEFAULT_KATALOGS),
         Kind::Motif => ("ORK_MOTIFS_REGISTRY", DEFAULT_MOTIFS),

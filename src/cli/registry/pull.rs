@@ -12,6 +12,7 @@ use serde_json::json;
 use super::{Artifact, Format, Registry, digest, keys::Trust, size, steps::Steps, to_json, today};
 use crate::{
     cli::{Failure, output},
+    compose::Fetch,
     publish,
 };
 
@@ -64,7 +65,7 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
         .unwrap_or_default();
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(name));
     artifact::write(&folder, &files).context("cannot write the files")?;
-    compare(&folder, &opened).await;
+    compare(&folder, &opened, &args.registry.fetch()?).await;
     if args.output == Format::Json {
         let names: Vec<&str> = files.iter().map(|file| &*file.name).collect();
         let value = json!({
@@ -114,11 +115,11 @@ async fn download(
 
 /// Warns where the files declare something else than the artifact says: another version of `ork` may have pushed it, or somebody who
 /// lies.
-async fn compare(folder: &std::path::Path, opened: &Opened) {
+async fn compare(folder: &std::path::Path, opened: &Opened, fetch: &dyn Fetch) {
     let Some(said) = &opened.summary else {
         return;
     };
-    let described = publish::describe(folder, opened.kind).await;
+    let described = publish::describe(folder, opened.kind, fetch).await;
     let Some((mut found, _)) = described.summary else {
         output::note(
             "warning: the documents are not valid for this version of ork: `ork validate` shows why",

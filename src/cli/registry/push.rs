@@ -49,7 +49,9 @@ pub(in crate::cli) struct Args {
 }
 
 pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
-    let prepared = output::progress("checking the documents", publish::prepare(&args.folder)).await;
+    let fetch = args.registry.fetch()?;
+    let preparing = publish::prepare(&args.folder, &fetch);
+    let prepared = output::progress("checking the documents", preparing).await;
     let prepared = prepared.map_err(report)?;
     output::snippets(&prepared.validated.problems.0, &prepared.validated.texts);
     let reference = target(&args.reference, &prepared.summary)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orkestra_guard::Dialler;
 use rustls::{RootCertStore, ServerConfig, pki_types::PrivatePkcs8KeyDer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -11,7 +12,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    super::{Client, Resolver, Variables, dial::Dialler},
+    super::{Client, Resolver, Variables},
     get, guard, trouble,
 };
 

@@ -143,7 +143,8 @@ pub(super) async fn contents_hash(contents: &[Content], fetch: &dyn Fetch) -> St
                 Some(resolved) => resolved.fill(library, missing),
                 None => missing,
             };
-            all.push_str(&files::take_with(path, missing, fill, &given).await.digest);
+            let taken = files::take_with(path, missing, fill, (&given, fetch)).await;
+            all.push_str(&taken.digest);
             for file in entries(path, &named, composed)
                 .iter()
                 .flat_map(Entry::files)

@@ -11,7 +11,7 @@ use orkestra_core::{
     compose::{Artifacts, Base, Composition, Merged, Request, Resolved, SourceRecord, merge},
     diagnostics::Diagnostics,
     document::{DocumentKind, Source, read_komposer, read_what_can_be},
-    plan::{Library, Part, Reference},
+    plan::{self, Library, Part, Reference},
 };
 use serde_json::{Map, Value};
 
@@ -203,6 +203,11 @@ fn look_up(
 impl Taken {
     fn one(&mut self, reference: Reference, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>) {
         let name = reference.text.trim().to_owned();
+        if reference.part == Part::Motif && plan::is_of_registry(&name) {
+            let why = "Motifs of registries are read for files only: apply the Motif to the cluster, and import it by its name";
+            self.library.put_absent(reference, why);
+            return;
+        }
         if reference.part != Part::Motif || !is_name(&name) {
             let why = "files are not available in the cluster: apply a Motif that holds this, and import it by its name";
             self.library.put_absent(reference, why);

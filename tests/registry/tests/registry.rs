@@ -8,6 +8,8 @@ mod docs;
 mod lists;
 #[path = "registry/signatures.rs"]
 mod signatures;
+#[path = "registry/sources.rs"]
+mod sources;
 #[path = "registry/transfer.rs"]
 mod transfer;
 

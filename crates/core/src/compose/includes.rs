@@ -14,7 +14,7 @@ use super::merge::under_spec;
 use crate::api::KatalogSpec;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::document::{DocumentKind, parse_stream};
-use crate::plan::{CrdShape, Library, Part as Wanted, Reference, Schemas, beside};
+use crate::plan::{CrdShape, Library, Part as Wanted, Reference, Schemas, beside, is_of_registry};
 use crate::tree::{Layer, Origin, Tree};
 use crate::value::Node;
 
@@ -97,9 +97,10 @@ fn is_in(file: &str, root: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// True for a Motif that is named, not a path.
+/// True for a Motif that is named, in the cluster or in a registry, not a path.
 fn is_name(reference: &Reference) -> bool {
-    reference.part == Wanted::Motif && !reference.text.trim().contains(['/', '.'])
+    let text = reference.text.trim();
+    reference.part == Wanted::Motif && (!text.contains(['/', '.']) || is_of_registry(text))
 }
 
 /// Finds referenced files.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Coerce, ImportPlan, InputPlan, Leaf, Library, Tree, conditions,
-    library::{Content, Part, refusal},
+    library::{Content, Part, named, refusal},
 };
 use crate::{
     api::{
@@ -109,7 +109,7 @@ impl<'a> Follow<'a> {
             return;
         }
         let place = at.field("motif");
-        let Some(document) = self.library.open(&place, Part::Motif, &import.motif) else {
+        let Some(document) = self.library.open(&place, Part::Motif, &named(import)) else {
             return;
         };
         let Content::Motif(motif) = &document.content else {

@@ -26,8 +26,8 @@ use crate::{
 };
 
 pub use crate::tree::Origin;
-pub(crate) use references::refusal;
-pub use references::{Part, Reference, beside};
+pub use references::{Part, Reference, beside, is_of_registry};
+pub(crate) use references::{named, refusal};
 
 /// Maximum number of documents that one Katalog imports.
 const MOST_DOCUMENTS: usize = 256;

@@ -78,7 +78,7 @@ pub(crate) use kinds::guess_plural;
 pub use kinds::{Wave, built_in, named};
 pub use lasting::{Allowed, CertificatePlan, CopyPlan, LastingPlan};
 pub(crate) use lexicon::Lexicon;
-pub use library::{Library, Origin, Part, Reference, beside};
+pub use library::{Library, Origin, Part, Reference, beside, is_of_registry};
 pub use observe::ObservePlan;
 pub use operator::check_motif;
 pub use places::Places;

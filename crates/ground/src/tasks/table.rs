@@ -70,6 +70,8 @@ tasks! {
     Worker, "worker", Restart, false, "Runs reconcile passes of one operator, one at a time.";
     ExternalCall, "external-call", Finish, false, "Makes one `external` call. A failed call gives an answer with an error.";
     ExternalConnection, "external-connection", Finish, false, "Runs the connection of one `external` call.";
+    SourceFetch, "source-fetch", Finish, false, "Fetches, unpacks or renders one source. A failed fetch is reported.";
+    SourceConnection, "source-connection", Finish, false, "Runs the connection of one request for a source.";
     ExternalRoots, "external-roots", Finish, false, "Reads the certificate authorities that this machine trusts.";
     OperatorStop, "operator-stop", Finish, false, "Waits until an operator has stopped, so that its kind can be used again.";
     OperatorRestart, "operator-restart", Restart, false, "Restarts a failed operator after its backoff.";

@@ -23,6 +23,7 @@ pub(crate) fn client() -> Client {
         keychain: Keychain::anonymous(),
         limits: Limits::default(),
         closed: |address: IpAddr| address.is_loopback().then_some("loopback"),
+        dial: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! References between documents, and the missing ones.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     path::{Component, Path},
 };
@@ -200,7 +201,7 @@ impl<'a> Walk<'a> {
         let imports = imports.iter().enumerate();
         for (index, import) in imports.filter(|(_, import)| refusal(import).is_none()) {
             let at = from.index(index).field("motif");
-            if let Some(document) = self.ask(&at, Part::Motif, &import.motif)
+            if let Some(document) = self.ask(&at, Part::Motif, &named(import))
                 && let Content::Motif(motif) = &document.content
                 && self.seen.insert(&document.origin.name)
             {
@@ -251,6 +252,44 @@ pub fn beside(document: &str, text: &str) -> String {
     path.display().to_string()
 }
 
+/// True if the name of a Motif is a reference to an artifact of a registry: `oci://…` or the short `name@version`.
+///
+/// ```
+/// use orkestra_core::plan::is_of_registry;
+/// assert!(is_of_registry("oci://registry.example/reeds:1") && is_of_registry("reeds@1.2.0"));
+/// assert!(!is_of_registry("reeds") && !is_of_registry("motifs/reeds.yaml"));
+/// ```
+pub fn is_of_registry(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with("oci://") || (text.contains('@') && !text.contains('/'))
+}
+
+/// Returns the name of a Motif as it is resolved: for a registry, a reference with its version.
+pub(crate) fn named(import: &MotifImport) -> Cow<'_, str> {
+    let text = import.motif.trim();
+    if import.oci != Some(true) && !is_of_registry(text) {
+        return Cow::Borrowed(&import.motif);
+    }
+    let last = text.rsplit('/').next().unwrap_or_default();
+    let is_short = !text.contains('/');
+    let scheme = if is_short || text.starts_with("oci://") {
+        ""
+    } else {
+        "oci://"
+    };
+    let version = import.version.as_deref().map(str::trim);
+    match version {
+        _ if last.contains(['@', ':']) => format!("{scheme}{text}").into(),
+        Some(version) if version.starts_with("sha256:") => {
+            format!("{scheme}{text}@{version}").into()
+        }
+        version => {
+            let joint = if is_short { '@' } else { ':' };
+            format!("{scheme}{text}{joint}{}", version.unwrap_or("latest")).into()
+        }
+    }
+}
+
 /// Returns why an import is of an unsupported kind: the field, the code, the message and the fix.
 pub(crate) fn refusal(
     import: &MotifImport,
@@ -275,9 +314,12 @@ pub(crate) fn refusal(
         let mend = "the Motif is read before any resource exists: write its name out";
         return Some(("motif", Code::NotATemplate, "this is not a template", mend));
     }
-    let is_registry = text.starts_with("oci://") || text.contains('@') && !text.contains('/');
-    if *oci == Some(true) || is_registry {
-        later("motif", "Motifs from registries are not supported yet")
+    if *oci == Some(true) || is_of_registry(text) {
+        auth.as_ref().and_then(|_| {
+            let mend = "log in with `ork login`: docker's configuration is used";
+            let what = "credentials of Motifs are not supported yet";
+            Some(("auth", Code::NotSupportedYet, what, mend))
+        })
     } else if text.contains("://") || text.contains('@') {
         later(
             "motif",

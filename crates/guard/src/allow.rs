@@ -1,4 +1,4 @@
-//! The entries of `--external-allow`.
+//! The entries of allow-lists.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -7,7 +7,7 @@ use orkestra_core::value::Network;
 use super::target::{Host, Target, parse_host, parse_port, split_port};
 
 /// The name of the machine itself, which is not resolved. Source: RFC 6761, section 6.3.
-pub(super) const LOCALHOST: &str = "localhost";
+pub(crate) const LOCALHOST: &str = "localhost";
 
 /// The text is not a valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,7 @@ pub struct NotAnEntry(String);
 /// the entry starts with `https://`.
 ///
 /// ```
-/// use orkestra::external::Allow;
+/// use orkestra_guard::Allow;
 ///
 /// for entry in [
 ///     "api.example.org", "*.example.org:8443", "http://*.svc.cluster.local", "192.0.2.7", "10.96.0.0/12:80", "[fd00::/8]:80",
@@ -36,16 +36,16 @@ pub struct NotAnEntry(String);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
-    pub(super) whom: Whom,
+    pub(crate) whom: Whom,
     /// The port; `None` for all.
-    pub(super) port: Option<u16>,
+    pub(crate) port: Option<u16>,
     /// Whether plain HTTP is permitted too.
-    pub(super) plain: bool,
+    pub(crate) plain: bool,
 }
 
 /// Hosts or addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Whom {
+pub(crate) enum Whom {
     /// This host.
     Host(Box<str>),
     /// The subdomains of this host.
@@ -56,7 +56,7 @@ pub(super) enum Whom {
 
 impl Allow {
     /// True if the entry matches that host by its name.
-    pub(super) fn names(&self, host: &Host) -> bool {
+    pub(crate) fn names(&self, host: &Host) -> bool {
         match (&self.whom, host) {
             (Whom::Host(name), Host::Name(host)) => name == host,
             (Whom::Below(parent), Host::Name(host)) => host
@@ -67,17 +67,17 @@ impl Allow {
     }
 
     /// True if the entry matches that port.
-    pub(super) fn takes_port(&self, target: &Target) -> bool {
+    pub(crate) fn takes_port(&self, target: &Target) -> bool {
         self.port.is_none_or(|port| port == target.port)
     }
 
     /// True if the entry permits that scheme.
-    pub(super) fn takes_scheme(&self, target: &Target) -> bool {
+    pub(crate) fn takes_scheme(&self, target: &Target) -> bool {
         target.secure || self.plain
     }
 
     /// The addresses of the entry, if it names addresses.
-    pub(super) fn network(&self) -> Option<&Network> {
+    pub(crate) fn network(&self) -> Option<&Network> {
         match &self.whom {
             Whom::Network(network) => Some(network),
             _ => None,

@@ -8,49 +8,87 @@ use super::{
     target::{Host, Target},
 };
 
-/// Why a call is not made. Only a change of the flags or of the URL fixes it; a retry does not.
+/// What a guard permits: it decides the words of messages, and the flag that they name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The `external` calls of Katalogs.
+    #[default]
+    Calls,
+    /// The sources of Komposers.
+    Sources,
+}
+
+impl Purpose {
+    /// The flag with the entries.
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Calls => "--external-allow",
+            Self::Sources => "--source-allow",
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Calls => "external calls",
+            Self::Sources => "remote sources",
+        }
+    }
+}
+
+/// Why a connection is not made. Only a change of the flags or of the URL fixes it; a retry does not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No calls are permitted.
-    #[error("external calls are off: to permit this one, start with --external-allow {0}")]
-    Off(String),
+    /// No connections are permitted.
+    #[error("{what} are off: to permit this one, start with {flag} {entry}")]
+    Off {
+        /// The purpose of the connection.
+        what: &'static str,
+        /// The flag that permits it.
+        flag: &'static str,
+        /// The entry that would permit it.
+        entry: String,
+    },
     /// Neither the host nor its address is permitted.
-    #[error("{host} is not permitted: --external-allow {entry} would permit it")]
+    #[error("{host} is not permitted: {flag} {entry} would permit it")]
     NotAllowed {
-        /// Scheme, host and port of the call.
+        /// Scheme, host and port.
         host: String,
+        /// The flag that permits it.
+        flag: &'static str,
         /// The entry that would permit it.
         entry: String,
     },
     /// The host is permitted only with TLS.
-    #[error(
-        "{host} is permitted only over https: --external-allow {entry} would permit plain HTTP"
-    )]
+    #[error("{host} is permitted only over https: {flag} {entry} would permit plain HTTP")]
     Plain {
-        /// Scheme, host and port of the call.
+        /// Scheme, host and port.
         host: String,
+        /// The flag that permits it.
+        flag: &'static str,
         /// The entry that would permit it.
         entry: String,
     },
     /// The host is permitted, but it has an address that is not public.
-    #[error(
-        "{host} has the address {address}, which is {what}: --external-allow {address} would permit it"
-    )]
+    #[error("{host} has the address {address}, which is {what}: {flag} {address} would permit it")]
     Closed {
-        /// Scheme, host and port of the call.
+        /// Scheme, host and port.
         host: String,
         /// Its address.
         address: IpAddr,
         /// The use of the address.
         what: &'static str,
+        /// The flag that permits it.
+        flag: &'static str,
     },
     /// The host is the cluster's API server.
     #[error(
-        "{host} is the API server of the cluster, which requires an entry with its port: --external-allow {entry}"
+        "{host} is the API server of the cluster, which requires an entry with its port: {flag} {entry}"
     )]
     ApiServer {
-        /// Scheme, host and port of the call.
+        /// Scheme, host and port.
         host: String,
+        /// The flag that permits it.
+        flag: &'static str,
         /// The entry that would permit it.
         entry: String,
     },
@@ -61,8 +99,16 @@ pub enum Refusal {
 /// An entry for a host permits that name, at public addresses. An entry for addresses permits them, under any name; but a range
 /// that is not public (loopback, private, link-local, …) is only permitted by an entry inside that range: `0.0.0.0/0` is the
 /// public internet. `localhost` is the machine's loopback addresses.
+///
+/// A guard [at a desk](Guard::at_desk) also permits what the user of a machine may reach without asking: any public host over
+/// HTTPS, and the machine's own loopback addresses, if they are named as such.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
+    purpose: Purpose,
+    /// Whether public hosts are permitted over HTTPS without an entry.
+    is_public: bool,
+    /// Whether the machine's loopback addresses are permitted without an entry.
+    is_near: bool,
     entries: Vec<Allow>,
     /// Hosts and ports of the API server.
     api_servers: Vec<(Host, u16)>,
@@ -73,7 +119,24 @@ impl Guard {
     pub fn new(entries: Vec<Allow>) -> Self {
         Self {
             entries,
-            api_servers: Vec::new(),
+            ..Self::default()
+        }
+    }
+
+    /// The same for the sources of Komposers.
+    pub fn for_sources(entries: Vec<Allow>) -> Self {
+        Self {
+            purpose: Purpose::Sources,
+            ..Self::new(entries)
+        }
+    }
+
+    /// A guard for sources that the user of this machine names: it also permits public hosts over HTTPS, and loopback addresses.
+    pub fn at_desk(entries: Vec<Allow>) -> Self {
+        Self {
+            is_public: true,
+            is_near: true,
+            ..Self::for_sources(entries)
         }
     }
 
@@ -85,14 +148,30 @@ impl Guard {
         self
     }
 
-    /// True if no calls are permitted at all.
+    /// The guard for a place that a permitted server leads to, by a redirect or in a document: a server elsewhere cannot lead to
+    /// this machine, unless an entry permits it.
+    #[must_use]
+    pub fn led_by(&self, from: &Target) -> Self {
+        Self {
+            is_near: self.is_near && from.is_loopback(),
+            ..self.clone()
+        }
+    }
+
+    /// True if no connections are permitted at all.
     pub fn is_closed(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && !self.is_public && !self.is_near
+    }
+
+    /// True if the target needs no entry, as far as its name or address says.
+    fn is_open(&self, target: &Target) -> bool {
+        let is_public = self.is_public && target.secure && !target.is_loopback();
+        is_public || (self.is_near && target.is_loopback())
     }
 
     /// Returns the entry that permits the host by its name or its address. A name that is permitted only by its addresses has
     /// none.
-    pub(super) fn entry(&self, target: &Target) -> Option<&Allow> {
+    pub fn entry(&self, target: &Target) -> Option<&Allow> {
         self.entries.iter().find(|entry| {
             let is_about = match target.host {
                 Host::Address(address) => entry
@@ -110,12 +189,19 @@ impl Guard {
     /// [`Refusal`].
     pub fn judge_host(&self, target: &Target) -> Result<(), Refusal> {
         if self.is_closed() {
-            return Err(Refusal::Off(entry_for(target)));
+            return Err(Refusal::Off {
+                what: self.purpose.what(),
+                flag: self.purpose.flag(),
+                entry: entry_for(target),
+            });
         }
         if let Host::Address(address) = target.host {
             return self.judge_address(target, address);
         }
         self.judge_api_server(target, &target.host, |entry| entry.names(&target.host))?;
+        if self.is_open(target) {
+            return Ok(());
+        }
         // An address may permit it later, under any name.
         let about = |entry: &&Allow| entry.names(&target.host) || entry.network().is_some();
         self.permits(target, about)
@@ -132,6 +218,10 @@ impl Guard {
             network.is_some_and(|network| network.contains(address))
         })?;
         let closed = closed(address);
+        let is_expected = closed.is_none() || (address.is_loopback() && target.is_loopback());
+        if is_expected && self.is_open(target) {
+            return Ok(());
+        }
         let opened = |entry: &&Allow| match &entry.whom {
             Whom::Network(network) => {
                 network.contains(address) && closed.is_none_or(|closed| closed.range.holds(network))
@@ -150,6 +240,7 @@ impl Guard {
                 host,
                 address,
                 what: closed.what,
+                flag: self.purpose.flag(),
             }),
             (refused, _) => Err(refused),
         }
@@ -159,6 +250,7 @@ impl Guard {
     fn permits(&self, target: &Target, about: impl Fn(&&Allow) -> bool) -> Result<(), Refusal> {
         let about = |entry: &&Allow| about(entry) && entry.takes_port(target);
         let (host, entry) = (target.to_string(), entry_for(target));
+        let flag = self.purpose.flag();
         if self
             .entries
             .iter()
@@ -167,9 +259,9 @@ impl Guard {
         {
             Ok(())
         } else if self.entries.iter().any(|entry| about(&entry)) {
-            Err(Refusal::Plain { host, entry })
+            Err(Refusal::Plain { host, flag, entry })
         } else {
-            Err(Refusal::NotAllowed { host, entry })
+            Err(Refusal::NotAllowed { host, flag, entry })
         }
     }
 
@@ -190,6 +282,7 @@ impl Guard {
         }
         Err(Refusal::ApiServer {
             host: target.to_string(),
+            flag: self.purpose.flag(),
             entry: format!("{host}:{}", target.port),
         })
     }
@@ -335,5 +428,50 @@ mod tests {
             by_name.judge_host(&target("https://k8s.example.org/")),
             Ok(())
         );
+    }
+
+    #[test]
+    fn at_a_desk_public_hosts_and_the_machine_itself_are_open_and_private_networks_are_not() {
+        let desk = Guard::at_desk(Vec::new());
+        let public = target("https://charts.example/");
+        assert_eq!(desk.judge_host(&public), Ok(()));
+        assert_eq!(
+            desk.judge_address(&public, address("93.184.215.14")),
+            Ok(())
+        );
+        for inside in ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1"] {
+            let refused = desk.judge_address(&public, address(inside)).unwrap_err();
+            assert!(
+                refused.to_string().contains("--source-allow"),
+                "{inside}: {refused}"
+            );
+        }
+        for near in ["http://127.0.0.1:81/", "http://localhost/", "http://[::1]/"] {
+            let near = target(near);
+            assert_eq!(desk.judge_host(&near), Ok(()));
+        }
+        let local = target("http://localhost:81/");
+        assert_eq!(desk.judge_address(&local, address("127.0.0.1")), Ok(()));
+        assert!(desk.judge_address(&local, address("10.0.0.1")).is_err());
+        for refused in [
+            "http://charts.example/",
+            "https://10.0.0.1/",
+            "http://169.254.169.254/",
+        ] {
+            assert!(desk.judge_host(&target(refused)).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_server_elsewhere_does_not_lead_to_this_machine() {
+        let desk = Guard::at_desk(Vec::new());
+        let near = target("http://127.0.0.1:81/");
+        let led = desk.led_by(&target("https://charts.example/"));
+        assert!(led.judge_host(&near).is_err());
+        assert_eq!(led.judge_host(&target("https://cdn.example/")), Ok(()));
+        assert_eq!(desk.led_by(&near).judge_host(&near), Ok(()));
+        let named = Guard::at_desk(vec!["127.0.0.1".parse().unwrap()]);
+        let led = named.led_by(&target("https://charts.example/"));
+        assert_eq!(led.judge_host(&near), Ok(()));
     }
 }

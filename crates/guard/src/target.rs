@@ -7,6 +7,8 @@ use std::{
 
 use http::Uri;
 
+use super::allow::LOCALHOST;
+
 /// The longest URL, in bytes.
 const LONGEST_URL: usize = 8 * 1024;
 /// The longest host name, in bytes. Source: RFC 1035, section 2.3.4.
@@ -142,15 +144,24 @@ impl Target {
         (self.secure, &self.host, self.port) == (other.secure, &other.host, other.port)
     }
 
+    /// True if the host is this machine, by its name or its address.
+    pub fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Name(name) => **name == *LOCALHOST,
+            Host::Address(address) => address.to_canonical().is_loopback(),
+        }
+    }
+
     /// The value of the `Host` header: the port only if it is not the scheme's default.
-    pub(super) fn host_header(&self) -> String {
+    pub fn host_header(&self) -> String {
         match (self.secure, self.port) {
             (true, 443) | (false, 80) => self.host.to_string(),
             (_, port) => format!("{}:{port}", self.host),
         }
     }
 
-    fn scheme(&self) -> &'static str {
+    /// The scheme.
+    pub fn scheme(&self) -> &'static str {
         if self.secure { "https" } else { "http" }
     }
 }
@@ -169,7 +180,7 @@ impl fmt::Debug for Target {
 }
 
 /// Splits `host:port`, `[address]:port` or either without a port.
-pub(super) fn split_port(authority: &str) -> (&str, Option<&str>) {
+pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),
@@ -177,13 +188,13 @@ pub(super) fn split_port(authority: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses a port, 1 to 65535, in decimal digits only.
-pub(super) fn parse_port(text: &str) -> Option<u16> {
+pub(crate) fn parse_port(text: &str) -> Option<u16> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| digits && *port > 0)
 }
 
 /// Parses a host name or an address in its usual form; an IPv6 address in brackets.
-pub(super) fn parse_host(text: &str) -> Option<Host> {
+pub(crate) fn parse_host(text: &str) -> Option<Host> {
     if let Some(inner) = text.strip_prefix('[') {
         let address: Ipv6Addr = inner.strip_suffix(']')?.parse().ok()?;
         return Some(Host::Address(IpAddr::V6(address).to_canonical()));

@@ -47,11 +47,11 @@ const CLOSED: &[(&str, &str)] = &[
 
 /// A range of addresses that may not be called unless an entry permits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Closed {
+pub(crate) struct Closed {
     /// The addresses.
-    pub(super) range: Network,
+    pub(crate) range: Network,
     /// Their use, to complete "which is …".
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 static RANGES: LazyLock<Vec<Closed>> = LazyLock::new(|| {
@@ -62,7 +62,7 @@ static RANGES: LazyLock<Vec<Closed>> = LazyLock::new(|| {
 });
 
 /// Returns the closed range that contains an address; `None` for a public one.
-pub(super) fn closed(address: IpAddr) -> Option<Closed> {
+pub(crate) fn closed(address: IpAddr) -> Option<Closed> {
     let address = effective(address);
     RANGES
         .iter()
@@ -71,7 +71,7 @@ pub(super) fn closed(address: IpAddr) -> Option<Closed> {
 }
 
 /// Returns the kind of an address that is not on the public internet, to complete "which is …".
-pub(crate) fn kind(address: IpAddr) -> Option<&'static str> {
+pub fn kind(address: IpAddr) -> Option<&'static str> {
     closed(address).map(|closed| closed.what)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn kind(address: IpAddr) -> Option<&'static str> {
 /// translates.
 ///
 /// Source: RFC 4291, section 2.5.5.2; RFC 6052, section 2.1.
-pub(super) fn effective(address: IpAddr) -> IpAddr {
+pub(crate) fn effective(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => match v6.segments() {
             [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {

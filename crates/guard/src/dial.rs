@@ -9,7 +9,10 @@ use std::{
 
 use futures::future::BoxFuture;
 use orkestra_ground::tasks::{self, Task};
-use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -18,7 +21,7 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::{
-    CallError, Guard,
+    Error, Guard,
     allow::LOCALHOST,
     target::{Host, Target},
 };
@@ -63,62 +66,93 @@ impl Resolver {
 }
 
 /// A connection, with or without TLS.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Connects to hosts that the guard permits.
-pub(super) struct Dialler {
+pub struct Dialler {
     guard: Guard,
     resolver: Resolver,
+    /// Trusted certificates in addition to those of the machine.
+    roots: Vec<CertificateDer<'static>>,
     tls: OnceCell<Arc<ClientConfig>>,
 }
 
 impl Dialler {
     /// The guard that checks hosts and addresses.
-    pub(super) fn guard(&self) -> &Guard {
+    pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    pub(super) fn new(guard: Guard, resolver: Resolver) -> Self {
+    /// A dialler that trusts the machine's certificates.
+    pub fn new(guard: Guard, resolver: Resolver) -> Self {
         Self {
             guard,
             resolver,
+            roots: Vec::new(),
             tls: OnceCell::new(),
         }
     }
 
-    /// The same, trusting only these certificates.
-    #[cfg(test)]
-    pub(super) fn trusting(mut self, roots: RootCertStore) -> Self {
+    /// The same, trusting these certificates in addition to the machine's.
+    #[must_use]
+    pub fn with_roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
+        self.roots = roots;
+        self
+    }
+
+    /// The same, trusting these certificates instead of the machine's.
+    #[must_use]
+    pub fn trusting(mut self, roots: RootCertStore) -> Self {
         self.tls = OnceCell::new_with(Some(client_config(roots)));
         self
     }
 
-    /// Connects to the target. The name is resolved once, every address is checked, and there is no connection unless all are
-    /// permitted: the DNS server cannot choose that one address is checked and another is used. `within` is the time for all
-    /// addresses together.
-    pub(super) async fn dial(
+    /// Connects to the target, over TLS if its scheme says so; see [`Dialler::connect`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn dial(
         &self,
+        guard: &Guard,
         target: &Target,
         within: Duration,
-    ) -> Result<Box<dyn Stream>, CallError> {
-        self.guard.judge_host(target)?;
-        let unresolved = || CallError::Unresolved(target.to_string());
+    ) -> Result<Box<dyn Stream>, Error> {
+        let tcp = self.connect(guard, target, within).await?;
+        if target.secure {
+            return self.secure(target, tcp).await;
+        }
+        Ok(Box::new(tcp))
+    }
+
+    /// Connects to the target without TLS. The name is resolved once, every address is checked, and there is no connection unless
+    /// all are permitted: the DNS server cannot choose that one address is checked and another is used. `within` is the time for
+    /// all addresses together; `guard` is this dialler's own, or one that is [narrower](Guard::led_by).
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn connect(
+        &self,
+        guard: &Guard,
+        target: &Target,
+        within: Duration,
+    ) -> Result<TcpStream, Error> {
+        guard.judge_host(target)?;
+        let unresolved = || Error::Unresolved(target.to_string());
         let addresses = self.resolver.addresses(&target.host).await;
         let mut addresses = addresses.map_err(|_| unresolved())?;
         for address in &addresses {
-            self.guard.judge_address(target, *address)?;
+            guard.judge_address(target, *address)?;
         }
         addresses.truncate(MOST_ADDRESSES);
         let share = within / u32::try_from(addresses.len().max(1)).unwrap_or(1);
         let mut failed = unresolved();
         for address in addresses {
             match connect(target, address, share).await {
-                Ok(tcp) if target.secure => return self.secure(target, tcp).await,
-                Ok(tcp) => return Ok(Box::new(tcp)),
+                Ok(tcp) => return Ok(tcp),
                 Err(source) => {
-                    failed = CallError::Connect {
+                    failed = Error::Connect {
                         to: target.to_string(),
                         source,
                     };
@@ -128,8 +162,8 @@ impl Dialler {
         Err(failed)
     }
 
-    async fn secure(&self, target: &Target, tcp: TcpStream) -> Result<Box<dyn Stream>, CallError> {
-        let failed = |source| CallError::Tls {
+    async fn secure(&self, target: &Target, tcp: TcpStream) -> Result<Box<dyn Stream>, Error> {
+        let failed = |source| Error::Tls {
             to: target.to_string(),
             source,
         };
@@ -139,7 +173,10 @@ impl Dialler {
                 .map_err(|error| failed(io::Error::other(error)))?,
         };
         // Reading the machine's certificates blocks.
-        let load = || tasks::named(Task::ExternalRoots, "").start_blocking(machine_config);
+        let load = || {
+            let roots = self.roots.clone();
+            tasks::named(Task::ExternalRoots, "").start_blocking(|| machine_config(roots))
+        };
         let config = self
             .tls
             .get_or_try_init(load)
@@ -159,9 +196,10 @@ async fn connect(target: &Target, address: IpAddr, within: Duration) -> io::Resu
     }
 }
 
-/// Trusts the machine's certificate store; unreadable certificates in it are ignored.
-fn machine_config() -> Arc<ClientConfig> {
+/// Trusts the machine's certificate store and `extra`; unreadable certificates in it are ignored.
+fn machine_config(extra: Vec<CertificateDer<'static>>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(extra);
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     client_config(roots)
 }

@@ -1,0 +1,142 @@
+//! What is known about sources, so that an unchanged one costs one small request.
+
+use std::{collections::HashMap, sync::Arc};
+
+use orkestra_registry::Digest;
+
+use crate::{Artifact, git::Id, helm::Index, http::Validator};
+
+/// The most sources that are remembered.
+const MOST: usize = 1024;
+/// The most bytes of their documents.
+const MOST_BYTES: usize = 64 << 20;
+/// The most indexes of chart repositories.
+const MOST_INDEXES: usize = 16;
+
+/// The identity of a source, with its credentials and requirements, as a hash.
+pub(super) type Key = [u8; 32];
+
+/// What tells that a source is unchanged.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    /// Headers of a conditional request.
+    Http(Validator),
+    /// The digest of an artifact.
+    Registry(Digest),
+    /// A commit, and where redirects lead.
+    Git {
+        base: Option<String>,
+        commit: Id,
+        /// Of the values of a chart.
+        marks: String,
+    },
+    /// The digest or version of a chart.
+    Chart(String),
+}
+
+/// A source that was fetched.
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) state: State,
+    pub(super) artifact: Arc<Artifact>,
+}
+
+/// The index of a chart repository.
+#[derive(Clone)]
+pub(super) struct KnownIndex {
+    pub(super) validator: Validator,
+    pub(super) index: Arc<Index>,
+    /// The repository, after redirects.
+    pub(super) from: orkestra_guard::Target,
+}
+
+#[derive(Default)]
+pub(super) struct Cache {
+    sources: HashMap<Key, (u64, Known)>,
+    indexes: HashMap<Key, (u64, KnownIndex)>,
+    bytes: usize,
+    turn: u64,
+}
+
+impl Cache {
+    pub(super) fn get(&mut self, key: &Key) -> Option<Known> {
+        self.turn += 1;
+        let (used, known) = self.sources.get_mut(key)?;
+        *used = self.turn;
+        Some(known.clone())
+    }
+
+    pub(super) fn put(&mut self, key: Key, known: Known) {
+        self.turn += 1;
+        self.bytes += size(&known.artifact);
+        if let Some((_, old)) = self.sources.insert(key, (self.turn, known)) {
+            self.bytes -= size(&old.artifact).min(self.bytes);
+        }
+        while self.sources.len() > 1 && (self.sources.len() > MOST || self.bytes > MOST_BYTES) {
+            let oldest = self.sources.iter().min_by_key(|(_, (used, _))| *used);
+            let Some(key) = oldest.map(|(key, _)| *key) else {
+                return;
+            };
+            if let Some((_, old)) = self.sources.remove(&key) {
+                self.bytes -= size(&old.artifact).min(self.bytes);
+            }
+        }
+    }
+
+    pub(super) fn index(&mut self, key: &Key) -> Option<KnownIndex> {
+        self.turn += 1;
+        let (used, known) = self.indexes.get_mut(key)?;
+        *used = self.turn;
+        Some(known.clone())
+    }
+
+    pub(super) fn put_index(&mut self, key: Key, known: KnownIndex) {
+        self.turn += 1;
+        self.indexes.insert(key, (self.turn, known));
+        while self.indexes.len() > MOST_INDEXES {
+            let oldest = self.indexes.iter().min_by_key(|(_, (used, _))| *used);
+            let Some(key) = oldest.map(|(key, _)| *key) else {
+                return;
+            };
+            self.indexes.remove(&key);
+        }
+    }
+}
+
+fn size(artifact: &Artifact) -> usize {
+    let documents = artifact.documents.iter();
+    documents
+        .map(|file| file.text.len() + file.name.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Fetched;
+
+    use super::*;
+
+    #[test]
+    fn the_cache_forgets_what_was_not_used_for_longest() {
+        let mut cache = Cache::default();
+        let known = |bytes: usize| Known {
+            state: State::Chart(String::new()),
+            artifact: Arc::new(Artifact {
+                documents: vec![Fetched {
+                    name: String::new(),
+                    text: "x".repeat(bytes),
+                }],
+                ..Artifact::default()
+            }),
+        };
+        for key in 0..3_u8 {
+            cache.put([key; 32], known(20 << 20));
+        }
+        assert!(cache.get(&[0; 32]).is_some());
+        cache.put([3; 32], known(20 << 20));
+        assert!(cache.get(&[1; 32]).is_none(), "it was used least");
+        assert!(cache.get(&[0; 32]).is_some());
+        cache.put([0; 32], known(1));
+        assert_eq!(cache.bytes, 2 * (20 << 20) + 1);
+    }
+}

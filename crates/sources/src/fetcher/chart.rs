@@ -1,0 +1,347 @@
+//! Helm charts as sources.
+
+use std::sync::Arc;
+
+use orkestra_core::value::Node;
+use orkestra_guard::Target;
+use orkestra_registry::{Reference, Repository};
+use sha2::{Digest as _, Sha256};
+
+use super::{Fetcher, Found, Job, Known, State, blocking, cache::KnownIndex, name, same};
+use crate::{
+    Artifact, Error, Source, ValuesFile, Verified,
+    artifact::{digest, text},
+    fetcher::repository::{Wanted, normal},
+    helm::{self, Index, Packed, Values},
+    http::{Answer, Ask, shown},
+    policy::Trust,
+    registry,
+};
+
+/// A chart that was found.
+struct Chart {
+    /// What identifies its content.
+    identity: String,
+    /// The version in the revision.
+    version: String,
+    packed: Packed,
+    verified: Verified,
+    state: Option<State>,
+}
+
+impl Fetcher {
+    pub(super) async fn helm(&self, job: Job<'_>) -> Found {
+        let Source::Helm {
+            repo,
+            chart,
+            version,
+            path,
+            files,
+            values,
+            verify,
+        } = job.source
+        else {
+            return Ok(None);
+        };
+        let version = match job.pin {
+            Some(pin) if !pin.revision.contains('@') => &pin.revision,
+            _ => version,
+        };
+        let (files, marks) = self.values(repo, files).await?;
+        let found = if repo.starts_with("oci://") {
+            self.of_registry(job, repo, chart, version, verify.as_ref(), &marks)
+                .await?
+        } else if verify.is_some() {
+            let why = "`verify` is for charts of `oci://` registries";
+            return Err(Error::Unsupported(format!("{}: {why}", name(job.source))));
+        } else if is_git(repo, path) {
+            self.of_git(job, repo, chart, version, path, &marks).await?
+        } else {
+            self.of_index(job, repo, chart, version, &marks).await?
+        };
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        self.render(job, repo, chart, found, files, values).await
+    }
+
+    async fn render(
+        &self,
+        job: Job<'_>,
+        repo: &str,
+        chart: &str,
+        found: Chart,
+        files: Vec<Values>,
+        values: &Node,
+    ) -> Found {
+        let what = name(job.source);
+        let Chart {
+            identity,
+            version,
+            packed,
+            verified,
+            state,
+        } = found;
+        let (limits, values, of) = (self.0.http.limits, values.clone(), what.clone());
+        let _heavy = self.0.heavy.acquire().await;
+        let rendering = move || helm::rendered(&of, packed, &files, &values, &limits);
+        let rendered = blocking(&what, rendering).await??;
+        if rendered.documents.is_empty() {
+            let why = "it renders no document of Orkestra's kinds";
+            return Err(Error::Malformed(what, why.to_owned()));
+        }
+        let digest = digest(&rendered.documents);
+        let state = state.unwrap_or(State::Chart(identity));
+        let revision = if version.is_empty() {
+            rendered.version
+        } else {
+            version
+        };
+        if let Some(same) = same(job, &digest, &state).filter(|k| k.artifact.revision == revision) {
+            return Ok(Some(same));
+        }
+        Ok(Some(Known {
+            state,
+            artifact: Arc::new(Artifact {
+                url: format!("{}/{chart}", shown(repo).trim_end_matches('/')),
+                revision,
+                digest,
+                documents: rendered.documents,
+                verified,
+            }),
+        }))
+    }
+
+    /// Reads values files; the marks tell whether they changed.
+    async fn values(
+        &self,
+        repo: &str,
+        files: &[ValuesFile],
+    ) -> Result<(Vec<Values>, String), Error> {
+        let mut values = Vec::new();
+        let mut marks = Sha256::new();
+        for file in files {
+            match file {
+                ValuesFile::InChart(name) => {
+                    values.push(Values::InChart(normal(repo, name)?));
+                }
+                ValuesFile::Text(name, text) => {
+                    marks.update(text);
+                    values.push(Values::Text(name.clone(), text.clone()));
+                }
+                ValuesFile::Url(url) => {
+                    self.unsigned(url)?;
+                    let ask = Ask::get(url, self.0.http.limits.document);
+                    let Answer::Is { body, .. } = self.0.http.ask(&ask).await? else {
+                        return Err(Error::NotFound(shown(url).to_owned()));
+                    };
+                    let name = shown(url).to_owned();
+                    let text =
+                        text("it", body).map_err(|why| Error::Malformed(name.clone(), why))?;
+                    marks.update(&text);
+                    values.push(Values::Text(name, text));
+                }
+            }
+        }
+        let marks: [u8; 32] = marks.finalize().into();
+        Ok((values, format!("{marks:x?}")))
+    }
+
+    async fn of_registry(
+        &self,
+        job: Job<'_>,
+        repo: &str,
+        chart: &str,
+        version: &str,
+        verify: Option<&Trust>,
+        marks: &str,
+    ) -> Result<Option<Chart>, Error> {
+        let wrong = |why: &dyn std::fmt::Display| Error::Invalid(repo.to_owned(), why.to_string());
+        let repository = Repository::parse(repo).map_err(|why| wrong(&why))?;
+        let repository = match chart {
+            "" => repository,
+            chart => repository.child(chart).map_err(|why| wrong(&why))?,
+        };
+        let client = self.client(job.credential).await?;
+        let tag = if helm::is_exact(version) {
+            version.trim().replace('+', "_")
+        } else {
+            let tags = client.tags(&repository).await?;
+            helm::select_tag(version, &tags)
+                .map_err(|why| Error::NotFound(format!("oci://{repository}: {why}")))?
+        };
+        let reference = format!("oci://{repository}:{tag}");
+        let reference: Reference = reference.parse().map_err(|why| wrong(&why))?;
+        let digest = registry::digest(&client, &reference, None).await?;
+        let identity = format!("{digest} {marks}");
+        if is_known(job, &identity) {
+            return Ok(None);
+        }
+        let verified = self.verified(&client, &repository, &digest, verify).await?;
+        let pinned = reference.at(digest);
+        let packed = registry::chart(&client, &pinned, &self.0.http.limits).await?;
+        Ok(Some(Chart {
+            identity,
+            version: tag.replace('_', "+"),
+            packed: Packed::Archive(packed),
+            verified,
+            state: None,
+        }))
+    }
+
+    async fn of_git(
+        &self,
+        job: Job<'_>,
+        repo: &str,
+        chart: &str,
+        reference: &str,
+        path: &str,
+        marks: &str,
+    ) -> Result<Option<Chart>, Error> {
+        let verified = self.unsigned(repo)?;
+        let path = normal(repo, if path.is_empty() { chart } else { path })?;
+        let reference = match reference.trim() {
+            "" | "*" => "HEAD",
+            reference => reference,
+        };
+        let wanted = Wanted { path, whole: true };
+        // Values may have changed though the commit has not.
+        let same_values = |known: &&Known| matches!(&known.state, State::Git { marks: known, .. } if known == marks);
+        let job = Job {
+            known: job.known.filter(same_values),
+            ..job
+        };
+        let found = self.checkout(job, repo, reference, wanted).await?;
+        let Some(files) = found.files else {
+            return Ok(None);
+        };
+        let commit = found.commit;
+        Ok(Some(Chart {
+            identity: format!("{commit} {marks}"),
+            version: format!("{reference}@{commit}"),
+            packed: Packed::Files(files),
+            verified,
+            state: Some(State::Git {
+                base: found.base,
+                commit,
+                marks: marks.to_owned(),
+            }),
+        }))
+    }
+
+    async fn of_index(
+        &self,
+        job: Job<'_>,
+        repo: &str,
+        chart: &str,
+        version: &str,
+        marks: &str,
+    ) -> Result<Option<Chart>, Error> {
+        let verified = self.unsigned(repo)?;
+        let repo = repo.trim_end_matches('/');
+        let authorization = self.authorization(job.credential, repo).await?;
+        let KnownIndex { index, from, .. } = self.index(job, repo, authorization.as_ref()).await?;
+        let not_found = |why: String| Error::NotFound(format!("{}: {why}", shown(repo)));
+        let listed = index.select(chart, version).map_err(not_found)?;
+        let malformed = |why: String| Error::Malformed(shown(repo).to_owned(), why);
+        let expected = listed.digest.as_deref().unwrap_or_default();
+        let expected = expected.trim().trim_start_matches("sha256:").to_owned();
+        let identity = format!("{} {expected} {marks}", listed.version);
+        // Without a digest, a changed archive under the same version would go unnoticed.
+        if !expected.is_empty() && is_known(job, &identity) {
+            return Ok(None);
+        }
+        let place = listed.urls.first().map(String::as_str).unwrap_or_default();
+        let target = from
+            .join(place)
+            .map_err(|why| malformed(format!("the URL of the chart {chart}: {why}")))?;
+        let url = format!("{target}{}", target.path);
+        let first = Target::parse(repo).map_err(|why| Error::Url(repo.to_owned(), why))?;
+        let is_same = first.same_origin(&target);
+        if first.secure && !target.secure {
+            let why = format!("the chart {chart} is at a plain HTTP address");
+            return Err(malformed(why));
+        }
+        let ask = Ask {
+            led_by: (!is_same).then_some(&first),
+            authorization: authorization.as_ref().filter(|_| is_same),
+            ..Ask::get(&url, self.0.http.limits.chart)
+        };
+        let Answer::Is { body, .. } = self.0.http.ask(&ask).await? else {
+            return Err(Error::NotFound(shown(&url).to_owned()));
+        };
+        let actual = orkestra_registry::Digest::of(&body).hex();
+        if !expected.is_empty() && expected != actual {
+            return Err(Error::Mismatch {
+                what: shown(&url).to_owned(),
+                expected: format!("sha256:{expected}"),
+                actual: format!("sha256:{actual}"),
+            });
+        }
+        Ok(Some(Chart {
+            identity,
+            version: listed.version.clone(),
+            packed: Packed::Archive(body),
+            verified,
+            state: None,
+        }))
+    }
+
+    /// Returns the index of a chart repository: with one small request if it is unchanged.
+    async fn index(
+        &self,
+        job: Job<'_>,
+        repo: &str,
+        authorization: Option<&::http::HeaderValue>,
+    ) -> Result<KnownIndex, Error> {
+        let mut hasher = Sha256::new();
+        hasher.update(repo);
+        hasher.update(
+            job.credential
+                .map(crate::Credential::mark)
+                .unwrap_or_default(),
+        );
+        let key = hasher.finalize().into();
+        let known = self.cache().index(&key);
+        let url = format!("{repo}/index.yaml");
+        let ask = Ask {
+            authorization,
+            known: known.as_ref().map(|known| &known.validator),
+            ..Ask::get(&url, self.0.http.limits.index)
+        };
+        let (body, validator, from) = match (self.0.http.ask(&ask).await?, known) {
+            (Answer::Unchanged, Some(known)) => return Ok(known),
+            (Answer::Unchanged, None) => return Err(Error::NotFound(url)),
+            (
+                Answer::Is {
+                    body,
+                    validator,
+                    from,
+                },
+                _,
+            ) => (body, validator, from),
+        };
+        let parsed = blocking(repo, move || Index::parse(&body)).await?;
+        let index = parsed.map_err(|why| Error::Malformed(shown(&url).to_owned(), why))?;
+        let fresh = KnownIndex {
+            validator,
+            index: Arc::new(index),
+            from,
+        };
+        self.cache().put_index(key, fresh.clone());
+        Ok(fresh)
+    }
+}
+
+fn is_known(job: Job<'_>, identity: &str) -> bool {
+    let state = job.known.map(|known| &known.state);
+    matches!(state, Some(State::Chart(known)) if known == identity)
+}
+
+/// True for a chart in a Git repository.
+fn is_git(repo: &str, path: &str) -> bool {
+    !path.is_empty()
+        || shown(repo).trim_end_matches('/').ends_with(".git")
+        || repo.starts_with("file://")
+        || !(repo.starts_with("https://") || repo.starts_with("http://"))
+}

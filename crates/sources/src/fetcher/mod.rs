@@ -1,0 +1,499 @@
+//! Fetches sources, side by side within limits, and remembers them.
+
+mod cache;
+mod chart;
+mod repository;
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use orkestra_ground::tasks::{self, Task};
+use orkestra_guard::{Dialler, Guard, Resolver, Target, Variables, kind_of_address};
+use orkestra_registry::{
+    self as registries, Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Keychain, Reference, Repository,
+};
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use self::cache::{Cache, Key, Known, State};
+use crate::{
+    Artifact, Credential, Document, Error, Fetched, Limits, Pin, Policy, Source, Verified,
+    artifact::{digest, text},
+    http::{Answer, Ask, Http, shown},
+    policy::Trust,
+    registry,
+};
+
+/// The most sources that are fetched at the same time.
+const PLACES: usize = 16;
+/// The most packs and charts that are in memory at the same time.
+const HEAVY_PLACES: usize = 2;
+/// The most registry clients with credentials of their own.
+const MOST_CLIENTS: usize = 64;
+/// The time for one source.
+const WHOLE: Duration = Duration::from_secs(300);
+
+/// The options of a fetcher.
+pub struct Options {
+    /// What may be called.
+    pub guard: Guard,
+    /// Resolves names.
+    pub resolver: Resolver,
+    /// Trusted certificates in addition to those of the machine.
+    pub roots: Vec<CertificateDer<'static>>,
+    /// Environment variables that sources may use.
+    pub variables: Variables,
+    /// Required signatures.
+    pub policy: Policy,
+    /// Uses plain HTTP for every registry; one on a loopback address is called so anyway if it does not speak TLS.
+    pub plain_http: bool,
+    /// Credentials of registries, for sources without their own.
+    pub keychain: Keychain,
+    /// Where the short names of Katalogs are: `ORK_REGISTRY`.
+    pub katalogs: String,
+    /// Where the short names of Motifs are: `ORK_MOTIFS_REGISTRY`.
+    pub motifs: String,
+    /// Whether files and repositories of this machine may be read.
+    pub local: bool,
+    /// The limits.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// The options of a process that calls what the guard permits, anonymously, without a policy.
+    pub fn new(guard: Guard) -> Self {
+        Self {
+            guard,
+            resolver: Resolver::system(),
+            roots: Vec::new(),
+            variables: Variables::default(),
+            policy: Policy::default(),
+            plain_http: false,
+            keychain: Keychain::anonymous(),
+            katalogs: DEFAULT_KATALOGS.to_owned(),
+            motifs: DEFAULT_MOTIFS.to_owned(),
+            local: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Fetches sources. Clones share limits and what is known.
+#[derive(Clone)]
+pub struct Fetcher(Arc<Inner>);
+
+struct Inner {
+    http: Http,
+    roots: Vec<CertificateDer<'static>>,
+    variables: Variables,
+    policy: Policy,
+    plain_http: bool,
+    keychain: Keychain,
+    katalogs: String,
+    motifs: String,
+    local: bool,
+    clients: Mutex<HashMap<Option<Key>, Client>>,
+    cache: Mutex<Cache>,
+    places: Semaphore,
+    heavy: Semaphore,
+}
+
+/// A fetch: its source with what belongs to it.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    source: &'a Source,
+    credential: Option<&'a Credential>,
+    pin: Option<&'a Pin>,
+    known: Option<&'a Known>,
+}
+
+/// The result of a fetch: new, or unchanged.
+type Found = Result<Option<Known>, Error>;
+
+impl Fetcher {
+    /// Creates a fetcher.
+    pub fn new(options: Options) -> Self {
+        let Options {
+            guard,
+            resolver,
+            roots,
+            variables,
+            policy,
+            plain_http,
+            keychain,
+            katalogs,
+            motifs,
+            local,
+            limits,
+        } = options;
+        let dialler = Dialler::new(guard, resolver).with_roots(roots.clone());
+        Self(Arc::new(Inner {
+            http: Http {
+                dialler: Arc::new(dialler),
+                limits,
+            },
+            roots,
+            variables,
+            policy,
+            plain_http,
+            keychain,
+            katalogs,
+            motifs,
+            local,
+            clients: Mutex::default(),
+            cache: Mutex::default(),
+            places: Semaphore::new(PLACES),
+            heavy: Semaphore::new(HEAVY_PLACES),
+        }))
+    }
+
+    /// Fetches a source. An unchanged one gives the same artifact again.
+    ///
+    /// At most 16 are fetched at the same time, others wait. A fetch takes at most five minutes. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn fetch(
+        &self,
+        source: &Source,
+        credential: Option<&Credential>,
+        pin: Option<&Pin>,
+    ) -> Result<Arc<Artifact>, Error> {
+        let fetching = tokio::time::timeout(WHOLE, self.fetch_one(source, credential, pin));
+        fetching.await.unwrap_or_else(|_| {
+            Err(Error::TimedOut {
+                host: name(source),
+                seconds: WHOLE.as_secs(),
+            })
+        })
+    }
+
+    async fn fetch_one(
+        &self,
+        source: &Source,
+        credential: Option<&Credential>,
+        pin: Option<&Pin>,
+    ) -> Result<Arc<Artifact>, Error> {
+        let _place = self.0.places.acquire().await;
+        let key = key(source, credential, pin);
+        let known = self.cache().get(&key);
+        let job = Job {
+            source,
+            credential,
+            pin,
+            known: known.as_ref(),
+        };
+        let found = match source {
+            Source::Path(path) => self.path(path).await,
+            Source::File { url } => self.file(job, url).await,
+            Source::Registry {
+                reference,
+                document,
+                verify,
+            } => {
+                self.registry(job, reference, *document, verify.as_ref())
+                    .await
+            }
+            Source::Git {
+                url,
+                reference,
+                path,
+            } => self.git(job, url, reference, path).await,
+            Source::Helm { .. } => self.helm(job).await,
+        }?;
+        let artifact = match (found, known) {
+            (Some(found), _) => {
+                let artifact = found.artifact.clone();
+                check_pin(&artifact, pin)?;
+                self.cache().put(key, found);
+                artifact
+            }
+            (None, Some(known)) => known.artifact,
+            (None, None) => return Err(Error::Ended(name(source))),
+        };
+        Ok(artifact)
+    }
+
+    pub(crate) fn variables(&self) -> &Variables {
+        &self.0.variables
+    }
+
+    pub(crate) fn katalogs(&self) -> &str {
+        &self.0.katalogs
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.0.local
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn path(&self, path: &Path) -> Found {
+        let shown = path.display().to_string();
+        if !self.0.local {
+            return Err(no_files(&shown));
+        }
+        let (path, most) = (path.to_owned(), self.0.http.limits.document);
+        let data = blocking(&shown, move || read_file(&path, most)).await?;
+        let data = data.map_err(|source| Error::Local {
+            what: shown.clone(),
+            source,
+        })?;
+        let text = text(&shown, data).map_err(|why| Error::Malformed(shown.clone(), why))?;
+        let documents = vec![Fetched {
+            name: String::new(),
+            text,
+        }];
+        Ok(Some(Known {
+            state: State::Chart(String::new()),
+            artifact: Arc::new(Artifact {
+                digest: digest(&documents),
+                url: shown,
+                documents,
+                ..Artifact::default()
+            }),
+        }))
+    }
+
+    async fn file(&self, job: Job<'_>, url: &str) -> Found {
+        let what = shown(url).to_owned();
+        if !url.contains("://") {
+            return Err(no_files(&what));
+        }
+        let verified = self.unsigned(url)?;
+        let authorization = self.authorization(job.credential, url).await?;
+        let known = match job.known.map(|known| &known.state) {
+            Some(State::Http(validator)) => Some(validator),
+            _ => None,
+        };
+        let ask = Ask {
+            authorization: authorization.as_ref(),
+            known,
+            ..Ask::get(url, self.0.http.limits.document)
+        };
+        let (body, validator) = match self.0.http.ask(&ask).await? {
+            Answer::Unchanged => return Ok(None),
+            Answer::Is {
+                body, validator, ..
+            } => (body, validator),
+        };
+        let text = text("it", body).map_err(|why| Error::Malformed(what.clone(), why))?;
+        let documents = vec![Fetched {
+            name: String::new(),
+            text,
+        }];
+        let digest = digest(&documents);
+        let state = State::Http(validator);
+        if let Some(same) = same(job, &digest, &state) {
+            return Ok(Some(same));
+        }
+        Ok(Some(Known {
+            state,
+            artifact: Arc::new(Artifact {
+                url: what,
+                revision: String::new(),
+                digest,
+                documents,
+                verified,
+            }),
+        }))
+    }
+
+    async fn registry(
+        &self,
+        job: Job<'_>,
+        text: &str,
+        document: Document,
+        verify: Option<&Trust>,
+    ) -> Found {
+        let base = match document {
+            Document::Motif => &self.0.motifs,
+            Document::Katalog | Document::Komposer => &self.0.katalogs,
+        };
+        let wrong = |why: &dyn std::fmt::Display| Error::Invalid(text.to_owned(), why.to_string());
+        let mut reference = Reference::parse(text, base).map_err(|why| wrong(&why))?;
+        if let Some(pin) = job.pin {
+            let digest = pin.digest.parse().map_err(|why| wrong(&why))?;
+            reference.digest.get_or_insert(digest);
+        }
+        let client = self.client(job.credential).await?;
+        let known = match job.known.map(|known| &known.state) {
+            Some(State::Registry(digest)) => Some(digest),
+            _ => None,
+        };
+        let digest = registry::digest(&client, &reference, known).await?;
+        if known == Some(&digest) {
+            return Ok(None);
+        }
+        let verified = self
+            .verified(&client, &reference.repository, &digest, verify)
+            .await?;
+        let pinned = reference.at(digest);
+        let limits = &self.0.http.limits;
+        let read = registry::documents(&client, &pinned, document, limits);
+        let (documents, _) = read.await?;
+        let mut named = reference.clone();
+        named.digest = named.digest.filter(|_| named.tag.is_none());
+        Ok(Some(Known {
+            state: State::Registry(digest),
+            artifact: Arc::new(Artifact {
+                url: named.to_string(),
+                revision: reference.tag.as_deref().unwrap_or_default().to_owned(),
+                digest: digest.to_string(),
+                documents,
+                verified,
+            }),
+        }))
+    }
+
+    /// Returns the result of the source's own requirement, or of the policy's. Both must be met if both exist.
+    async fn verified(
+        &self,
+        client: &Client,
+        repository: &Repository,
+        digest: &registries::Digest,
+        own: Option<&Trust>,
+    ) -> Result<Verified, Error> {
+        let mut verified = Verified::NotRequired;
+        let policy = self.0.policy.of(&repository.to_string());
+        for trust in [own, policy].into_iter().flatten() {
+            verified = trust.check(client, repository, digest).await?;
+        }
+        Ok(verified)
+    }
+
+    /// Judges a source that cannot carry a signature.
+    fn unsigned(&self, url: &str) -> Result<Verified, Error> {
+        match self.0.policy.of_url(url) {
+            Some(trust) => trust.unsigned(shown(url)),
+            None => Ok(Verified::NotRequired),
+        }
+    }
+
+    async fn authorization(
+        &self,
+        credential: Option<&Credential>,
+        url: &str,
+    ) -> Result<Option<::http::HeaderValue>, Error> {
+        let Some(credential) = credential else {
+            return Ok(None);
+        };
+        let target = Target::parse(url).map_err(|why| Error::Url(shown(url).to_owned(), why))?;
+        credential.header(&target.host_header()).await
+    }
+
+    /// Returns the client for registries with these credentials, or with the process's own.
+    async fn client(&self, credential: Option<&Credential>) -> Result<Client, Error> {
+        let key = credential.map(Credential::mark);
+        let clients = || {
+            self.0
+                .clients
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(client) = clients().get(&key) {
+            return Ok(client.clone());
+        }
+        let keychain = match credential {
+            Some(credential) => credential.keychain()?,
+            None => self.0.keychain.clone(),
+        };
+        let limits = &self.0.http.limits;
+        let options = registries::Options {
+            plain_http: self.0.plain_http,
+            roots: self.0.roots.clone(),
+            keychain,
+            limits: registries::Limits {
+                patience: limits.patience,
+                slowest: limits.slowest,
+            },
+            closed: kind_of_address,
+            dial: Some(Arc::new(registry::Guarded {
+                dialler: self.0.http.dialler.clone(),
+                patience: limits.patience,
+            })),
+        };
+        // Reads the machine's certificates.
+        let client = blocking("a registry", || Client::new(options)).await?;
+        let mut clients = clients();
+        if clients.len() >= MOST_CLIENTS {
+            clients.clear();
+        }
+        Ok(clients.entry(key).or_insert(client).clone())
+    }
+}
+
+/// Runs work that blocks.
+async fn blocking<T: Send + 'static>(
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let running = tasks::named(Task::SourceFetch, what).start_blocking(work);
+    running.await.map_err(|_| Error::Ended(what.to_owned()))
+}
+
+/// Returns what is known with the new state, if the content is the same.
+fn same(job: Job<'_>, digest: &str, state: &State) -> Option<Known> {
+    let known = job.known.filter(|known| known.artifact.digest == digest)?;
+    Some(Known {
+        state: state.clone(),
+        artifact: known.artifact.clone(),
+    })
+}
+
+pub(crate) fn no_files(path: &str) -> Error {
+    Error::Unsupported(format!(
+        "{path}: a path has no meaning in a cluster; use an HTTPS URL, `registry`, `git`, `helm`, `configMaps` or `katalogs`"
+    ))
+}
+
+fn read_file(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let file = std::fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut data = Vec::new();
+    file.take(most as u64 + 1).read_to_end(&mut data)?;
+    if data.len() > most {
+        return Err(std::io::Error::other(format!(
+            "it has more than {most} bytes"
+        )));
+    }
+    Ok(data)
+}
+
+fn check_pin(artifact: &Artifact, pin: Option<&Pin>) -> Result<(), Error> {
+    match pin {
+        Some(pin) if pin.digest != artifact.digest => Err(Error::Mismatch {
+            what: artifact.url.clone(),
+            expected: pin.digest.clone(),
+            actual: artifact.digest.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The name of a source in messages.
+fn name(source: &Source) -> String {
+    match source {
+        Source::Path(path) => path.display().to_string(),
+        Source::File { url } | Source::Git { url, .. } => shown(url).to_owned(),
+        Source::Registry { reference, .. } => reference.clone(),
+        Source::Helm { repo, chart, .. } => format!("the chart {chart} of {}", shown(repo)),
+    }
+}
+
+fn key(source: &Source, credential: Option<&Credential>, pin: Option<&Pin>) -> Key {
+    let mut hasher = Sha256::new();
+    hasher.update(format!("{source:?}\0{pin:?}\0"));
+    hasher.update(credential.map(Credential::mark).unwrap_or_default());
+    hasher.finalize().into()
+}

@@ -1,0 +1,315 @@
+//! Git repositories: over HTTP by Git's own `http-backend`, and in a folder.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex},
+};
+
+use orkestra_guard::Guard;
+use orkestra_sources::{Artifact, Credential, Error, Fetcher, Pin, Source};
+use tempfile::TempDir;
+
+use crate::{
+    fetcher,
+    server::{Act, Request, Server, redirect, respond},
+};
+
+/// A repository, with a bare clone that a server shows.
+struct Repository {
+    folder: TempDir,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let new = Self { folder };
+        std::fs::create_dir(new.tree()).unwrap();
+        new.git(&["init", "-q", "-b", "main"]);
+        new.commit("katalog.yaml", "kind: Katalog # 1\n");
+        new
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.path().join("tree")
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args([
+                "-c",
+                "user.name=t",
+                "-c",
+                "user.email=t@example.org",
+                "-c",
+                "commit.gpgsign=false",
+            ])
+            .args(arguments)
+            .current_dir(self.tree())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("HOME", self.folder.path())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn commit(&self, path: &str, text: &str) -> String {
+        let file = self.tree().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", path]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Serves the repository at `/r.git`, at `/private.git` for those who have a password, and at `/moved.git` by a redirect.
+    async fn serve(&self) -> Server {
+        let root = self.folder.path().to_owned();
+        let gate = Mutex::new(());
+        Server::start(move |request| {
+            let _one = gate.lock().unwrap();
+            let path = &request.path;
+            if let Some(rest) = path.strip_prefix("/moved.git") {
+                return redirect(&format!("/r.git{rest}"));
+            }
+            let rest = match path.strip_prefix("/private.git") {
+                Some(_) if request.header("authorization") != Some("basic dtpw") => {
+                    return respond("401 Unauthorized", "", "");
+                }
+                Some(rest) => rest,
+                None => path.strip_prefix("/r.git").unwrap_or("/nothing"),
+            };
+            backend(&root, rest, request)
+        })
+        .await
+    }
+}
+
+/// Runs Git's own server for one request.
+fn backend(root: &Path, rest: &str, request: &Request) -> Act {
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut backend = Command::new("git")
+        .arg("http-backend")
+        .env("GIT_PROJECT_ROOT", root)
+        .env("GIT_HTTP_EXPORT_ALL", "1")
+        .env("PATH_INFO", format!("/tree/.git{path}"))
+        .env("QUERY_STRING", query)
+        .env("REQUEST_METHOD", &request.method)
+        .env(
+            "CONTENT_TYPE",
+            request.header("content-type").unwrap_or_default(),
+        )
+        .env("CONTENT_LENGTH", request.body.len().to_string())
+        .env(
+            "GIT_PROTOCOL",
+            request.header("git-protocol").unwrap_or_default(),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    backend
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&request.body)
+        .unwrap();
+    let output = backend.wait_with_output().unwrap().stdout;
+    let end = output
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap();
+    let head = String::from_utf8(output[..end].to_vec()).unwrap();
+    let status = head.lines().find_map(|line| line.strip_prefix("Status: "));
+    respond(status.unwrap_or("200 OK"), "", &output[end + 4..])
+}
+
+fn source(url: String, reference: &str, path: &str) -> Source {
+    Source::Git {
+        url,
+        reference: reference.to_owned(),
+        path: path.to_owned(),
+    }
+}
+
+async fn fetch(fetcher: &Fetcher, source: &Source) -> Arc<Artifact> {
+    fetcher.fetch(source, None, None).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small_request() {
+    let repository = Repository::new();
+    let first = repository.git(&["rev-parse", "HEAD"]);
+    repository.git(&["tag", "-a", "v1", "-m", "first"]);
+    repository.git(&["tag", "light"]);
+    repository.commit("motifs/reeds.yaml", "kind: Motif\n");
+    let head = repository.commit("notes.txt", "not YAML\n");
+    let server = repository.serve().await;
+    let fetcher = fetcher(|_| {});
+    let main = source(server.url("/r.git"), "main", "./katalog.yaml");
+    let artifact = fetch(&fetcher, &main).await;
+    assert_eq!(artifact.revision, format!("main@{head}"));
+    let names: Vec<&str> = artifact.documents.iter().map(|file| &*file.name).collect();
+    assert_eq!(names, ["katalog.yaml", "motifs/reeds.yaml"]);
+    assert_eq!(artifact.url, server.url("/r.git"));
+    assert_eq!(server.seen().len(), 3, "capabilities, references, pack");
+    assert!(Arc::ptr_eq(&artifact, &fetch(&fetcher, &main).await));
+    assert_eq!(server.seen().len(), 1);
+    for tag in ["v1", "light", "refs/tags/v1", &first] {
+        let tagged = fetch(&fetcher, &source(server.url("/r.git"), tag, "katalog.yaml")).await;
+        assert!(tagged.revision.ends_with(&first), "{}", tagged.revision);
+        assert_eq!(tagged.documents.len(), 1);
+    }
+    server.seen();
+    let pinned = source(server.url("/r.git"), &first, "katalog.yaml");
+    fetch(&fetcher, &pinned).await;
+    assert!(server.seen().is_empty(), "a commit does not change");
+    let next = repository.commit("katalog.yaml", "kind: Katalog # 2\n");
+    let moved = fetch(&fetcher, &main).await;
+    assert_eq!(moved.revision, format!("main@{next}"));
+    assert_eq!(moved.documents[0].text, "kind: Katalog # 2\n");
+    let pin = Pin {
+        revision: artifact.revision.clone(),
+        digest: artifact.digest.clone(),
+    };
+    let locked = fetcher.fetch(&main, None, Some(&pin)).await.unwrap();
+    assert_eq!(
+        locked.documents, artifact.documents,
+        "a lock names the commit"
+    );
+    let folder = fetch(&fetcher, &source(server.url("/r.git"), "", "motifs")).await;
+    assert_eq!(folder.documents[0].name, "motifs/reeds.yaml");
+    for (reference, path, why) in [
+        ("absent", "katalog.yaml", "the branch or tag absent"),
+        ("main", "absent.yaml", "absent.yaml in"),
+        ("main", "notes.txt/x", "notes.txt/x in"),
+        ("main", "../x", "not a path"),
+        ("-x", "katalog.yaml", "not a valid name"),
+        (&"0".repeat(40), "katalog.yaml", "the server says"),
+    ] {
+        let wrong = source(server.url("/r.git"), reference, path);
+        let error = fetcher
+            .fetch(&wrong, None, None)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(why), "{reference} {path}: {error}");
+    }
+    let gone = source(server.url("/gone.git"), "main", "katalog.yaml");
+    assert!(matches!(
+        fetcher.fetch(&gone, None, None).await,
+        Err(Error::NotFound(_))
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn private_and_moved_repositories_are_fetched_with_credentials_for_them_alone() {
+    let repository = Repository::new();
+    let server = repository.serve().await;
+    let fetcher = fetcher(|_| {});
+    let private = source(server.url("/private.git"), "main", "katalog.yaml");
+    let error = fetcher.fetch(&private, None, None).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Unauthorized { status: 401, .. }),
+        "{error}"
+    );
+    let login = Credential::Basic {
+        user: "u".to_owned(),
+        password: "p".to_owned(),
+    };
+    fetcher.fetch(&private, Some(&login), None).await.unwrap();
+    // Another caller without credentials does not get what the first one may see.
+    assert!(fetcher.fetch(&private, None, None).await.is_err());
+    let moved = source(server.url("/moved.git"), "main", "katalog.yaml");
+    fetch(&fetcher, &moved).await;
+    server.seen();
+    fetch(&fetcher, &moved).await;
+    assert_eq!(server.seen().len(), 1, "where it is now is remembered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_are_read_without_git_loose_and_packed() {
+    let repository = Repository::new();
+    for number in 0..30 {
+        let text = "a: line that is long enough for a delta\n".repeat(50 + number);
+        repository.commit("big.yaml", &text);
+    }
+    repository.git(&["tag", "-a", "v1", "-m", "first"]);
+    let url = format!("file://{}", repository.tree().display());
+    let desk = fetcher(|options| options.local = true);
+    let loose = fetch(&desk, &source(url.clone(), "v1", "big.yaml")).await;
+    repository.git(&["gc", "-q", "--aggressive", "--prune=now"]);
+    repository.git(&["pack-refs", "--all"]);
+    let packed = fetcher(|options| options.local = true);
+    let packed = fetch(&packed, &source(url.clone(), "v1", "big.yaml")).await;
+    assert_eq!(loose.documents, packed.documents);
+    assert_eq!(loose.digest, packed.digest);
+    let bare = repository.folder.path().join("bare.git");
+    let shared = [
+        "clone",
+        "-q",
+        "--bare",
+        "--shared",
+        ".",
+        bare.to_str().unwrap(),
+    ];
+    repository.git(&shared);
+    let alternate = format!("file://{}", bare.display());
+    let alternate = fetch(&desk, &source(alternate, "main", "big.yaml")).await;
+    assert_eq!(alternate.digest, packed.digest);
+    // Over HTTP the same files come in a pack.
+    let server = repository.serve().await;
+    let remote = fetch(&desk, &source(server.url("/r.git"), "v1", "big.yaml")).await;
+    assert_eq!(remote.digest, packed.digest);
+    let cluster = fetcher(|options| options.guard = Guard::at_desk(Vec::new()));
+    let error = cluster
+        .fetch(&source(url, "main", "big.yaml"), None, None)
+        .await;
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("no meaning in a cluster")
+    );
+    let nothing = format!("file://{}", repository.folder.path().display());
+    let error = desk
+        .fetch(&source(nothing, "main", "x.yaml"), None, None)
+        .await;
+    assert!(matches!(error, Err(Error::NotFound(_))));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn links_are_not_followed_and_ssh_is_refused_with_a_reason() {
+    let repository = Repository::new();
+    std::os::unix::fs::symlink("/etc/passwd", repository.tree().join("link.yaml")).unwrap();
+    repository.commit("other.yaml", "a: 1\n");
+    let server = repository.serve().await;
+    let fetcher = fetcher(|_| {});
+    let link = source(server.url("/r.git"), "main", "link.yaml");
+    let error = fetcher.fetch(&link, None, None).await.unwrap_err();
+    assert!(error.to_string().contains("not followed"), "{error}");
+    let whole = fetch(&fetcher, &source(server.url("/r.git"), "main", ".")).await;
+    assert!(whole.documents.iter().all(|file| file.name != "link.yaml"));
+    for ssh in [
+        "git@github.com:acme/ponds.git",
+        "ssh://git@github.com/acme/ponds",
+    ] {
+        let error = fetcher
+            .fetch(&source(ssh.to_owned(), "main", "k.yaml"), None, None)
+            .await;
+        let error = error.unwrap_err();
+        assert!(error.is_permanent());
+        assert!(
+            error.to_string().contains("SSH is not supported"),
+            "{error}"
+        );
+    }
+}

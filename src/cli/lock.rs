@@ -1,0 +1,108 @@
+//! `ork lock`
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use anyhow::Context as _;
+use orkestra_core::compose::{Lock, Locked};
+
+use super::{
+    Failure,
+    options::Files,
+    output::{self, Counts},
+    sources::{Sources, lock_file},
+};
+use crate::files;
+
+/// Write komposer.lock: the digest of every source of a Komposer
+///
+/// The file is written beside the Komposer, to be committed with it. `ork run --locked` and other commands with `--locked` then
+/// use these revisions, and refuse other content. With --check, nothing is written, and the exit code is 1 if a source has
+/// another revision than the one in the file. The default path is katalog.yaml or komposer.yaml in the current directory.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    #[command(flatten)]
+    files: Files,
+    /// Compare only, and print the sources that differ
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+    let paths = args.files.or_default()?;
+    let mut locks: BTreeMap<PathBuf, Lock> = BTreeMap::new();
+    for path in &paths {
+        let fetch = args.sources.fetch(std::slice::from_ref(path))?;
+        let one = [path.clone()];
+        let fetching = files::validate_with(&one, &*fetch);
+        let found = output::progress("fetching sources", fetching).await;
+        output::snippets(&found.problems.0, &found.texts);
+        let counts = Counts::of(&found.problems);
+        if counts.errors > 0 {
+            output::note(&counts.to_string());
+            return Err(Failure::Reported);
+        }
+        let composed: Vec<_> = (found.katalogs.iter())
+            .filter_map(|katalog| katalog.composed.as_ref())
+            .collect();
+        if composed.is_empty() {
+            return Err(Failure::Input(anyhow::anyhow!(
+                "{} has no Komposer, and no Katalog with sources",
+                path.display()
+            )));
+        }
+        let lock = locks.entry(lock_file(path)).or_default();
+        for record in composed.iter().flat_map(|resolved| &resolved.sources) {
+            let locked = Locked {
+                revision: record.revision.clone(),
+                digest: record.digest.clone(),
+            };
+            lock.sources.insert(record.source.clone(), locked);
+        }
+    }
+    let mut differ = false;
+    for (file, lock) in &locks {
+        if args.check {
+            differ |= compare(file, lock)?;
+        } else {
+            fs::write(file, lock.to_yaml())
+                .with_context(|| format!("cannot write {}", file.display()))?;
+            let sources = output::count(lock.sources.len(), "source");
+            output::note(&format!("{} locks {sources}", file.display()));
+        }
+    }
+    if differ {
+        return Err(Failure::Reported);
+    }
+    Ok(())
+}
+
+/// Prints the sources that differ from a lock file; true if there are any.
+fn compare(file: &std::path::Path, now: &Lock) -> anyhow::Result<bool> {
+    let text = fs::read_to_string(file)
+        .with_context(|| format!("cannot read {}; `ork lock` writes it", file.display()))?;
+    let before = Lock::read(&text).with_context(|| file.display().to_string())?;
+    let shown = |locked: &Locked| match &*locked.revision {
+        "" => locked.digest.clone(),
+        revision => format!("{} ({revision})", locked.digest),
+    };
+    let mut lines = String::new();
+    for (source, locked) in &now.sources {
+        match before.sources.get(source) {
+            Some(before) if before.digest == locked.digest => {}
+            Some(before) => {
+                lines += &format!("~ {source}: {} → {}\n", shown(before), shown(locked));
+            }
+            None => lines += &format!("+ {source}: {}\n", shown(locked)),
+        }
+    }
+    for (source, locked) in &before.sources {
+        if !now.sources.contains_key(source) {
+            lines += &format!("- {source}: {}\n", shown(locked));
+        }
+    }
+    output::print(&lines)?;
+    Ok(!lines.is_empty())
+}

@@ -1,0 +1,130 @@
+//! Flags for the sources of Komposers.
+
+use std::{env, fs, path::PathBuf, sync::Arc};
+
+use anyhow::Context as _;
+use orkestra_core::compose::{LOCK_FILE, Lock};
+use orkestra_guard::{Allow, Guard, Variables};
+use orkestra_registry::{Keychain, artifact::Kind};
+use orkestra_sources::{Fetcher, Options, Policy};
+
+use super::{options::Several, registry};
+use crate::compose::{Fetch, Remote};
+
+/// The sources that Komposers may name, with the lock of files.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Sources")]
+pub(super) struct Sources {
+    #[command(flatten)]
+    permitted: Permitted,
+    /// Require the revisions in komposer.lock, which `ork lock` writes
+    #[arg(long)]
+    locked: bool,
+}
+
+/// The sources that Komposers may name.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Sources")]
+pub(super) struct Permitted {
+    /// Host, subdomains of a host (*.example.org) or network that sources may be fetched from: in a cluster no others, for files
+    /// in addition to public hosts over HTTPS and this machine; prefix `http://` permits plain HTTP; may be repeated
+    #[arg(
+        long,
+        value_name = "HOST|CIDR",
+        env = "ORK_SOURCE_ALLOW",
+        hide_env_values = true
+    )]
+    source_allow: Vec<Several<Allow>>,
+    /// Environment variable that sources may use, in URLs and as `fromEnv`; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "ORK_SOURCE_ENV",
+        hide_env_values = true
+    )]
+    source_env: Vec<Several<String>>,
+    /// File with the signatures that artifacts must have, by host
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORK_SOURCE_POLICY",
+        hide_env_values = true
+    )]
+    source_policy: Option<PathBuf>,
+    /// Certificates in PEM to trust for sources beside those of the machine
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "ORK_SOURCE_CA_FILE",
+        hide_env_values = true
+    )]
+    source_ca_file: Option<PathBuf>,
+}
+
+/// The options for sources that the user of this machine names, with the user's credentials.
+pub(super) fn at_desk(allowed: Vec<Allow>) -> anyhow::Result<Options> {
+    let mut options = Options::new(Guard::at_desk(allowed));
+    options.local = true;
+    options.keychain = Keychain::of_user()?;
+    options.katalogs = registry::base(Kind::Katalog);
+    options.motifs = registry::base(Kind::Motif);
+    Ok(options)
+}
+
+impl Sources {
+    /// The fetcher for files that the user names.
+    pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
+        let allowed = Several::all(&self.permitted.source_allow);
+        self.permitted.complete(at_desk(allowed)?)
+    }
+
+    /// Fetches the sources of the Komposers at these paths.
+    pub(super) fn fetch(&self, paths: &[PathBuf]) -> anyhow::Result<Arc<dyn Fetch>> {
+        let remote = Remote::new(self.fetcher()?);
+        if !self.locked {
+            return Ok(Arc::new(remote));
+        }
+        let mut locked = Lock::default();
+        for path in paths {
+            let file = lock_file(path);
+            let text = fs::read_to_string(&file)
+                .with_context(|| format!("cannot read {}; `ork lock` writes it", file.display()))?;
+            let lock = Lock::read(&text).with_context(|| file.display().to_string())?;
+            locked.sources.extend(lock.sources);
+        }
+        Ok(Arc::new(remote.locked(locked)))
+    }
+}
+
+impl Permitted {
+    /// The fetcher for Komposers of a cluster: it calls only permitted hosts, without credentials of its own.
+    pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
+        let mut options = Options::new(Guard::for_sources(Several::all(&self.source_allow)));
+        options.katalogs = registry::base(Kind::Katalog);
+        options.motifs = registry::base(Kind::Motif);
+        self.complete(options)
+    }
+
+    fn complete(&self, mut options: Options) -> anyhow::Result<Fetcher> {
+        options.variables =
+            Variables::new(Several::all(&self.source_env), |name| env::var(name).ok());
+        if let Some(file) = &self.source_policy {
+            let text = fs::read_to_string(file)
+                .with_context(|| format!("cannot read {}", file.display()))?;
+            options.policy = Policy::parse(&text).with_context(|| file.display().to_string())?;
+        }
+        if let Some(file) = &self.source_ca_file {
+            options.roots = registry::certificates(file)?;
+        }
+        Ok(Fetcher::new(options))
+    }
+}
+
+/// The lock file of a Komposer's file or folder.
+pub(super) fn lock_file(path: &std::path::Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(LOCK_FILE)
+    } else {
+        path.with_file_name(LOCK_FILE)
+    }
+}

@@ -1,0 +1,122 @@
+//! Sources of every kind that exists outside of a cluster.
+
+use std::{fmt, sync::Arc};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use orkestra_core::{
+    compose::{Artifact, Lock, Request, RequestKind},
+    diagnostics::Code,
+};
+use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Secrets, Source};
+
+use super::{DiskFiles, Fetch, Fetched};
+
+/// Fetches files, artifacts of registries, Git repositories and charts; if there is a lock, in the revisions that it records.
+#[derive(Clone)]
+pub struct Remote {
+    fetcher: Fetcher,
+    secrets: Arc<dyn Secrets>,
+    lock: Option<Arc<Lock>>,
+}
+
+impl Remote {
+    /// Fetches for files: without Secrets, without a lock.
+    pub fn new(fetcher: Fetcher) -> Self {
+        Self {
+            fetcher,
+            secrets: Arc::new(NoSecrets),
+            lock: None,
+        }
+    }
+
+    /// Reads the Secrets that sources name.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Arc<dyn Secrets>) -> Self {
+        Self { secrets, ..self }
+    }
+
+    /// Requires that every source has the digest that the lock records.
+    #[must_use]
+    pub fn locked(self, lock: Lock) -> Self {
+        Self {
+            lock: Some(Arc::new(lock)),
+            ..self
+        }
+    }
+
+    /// Returns what the lock records about a source.
+    fn pin(&self, request: &Request) -> Option<Pin> {
+        let locked = self.lock.as_ref()?.sources.get(&request.id)?;
+        // Without a revision, as from `spec.locked`, the source is fetched as it is and compared.
+        Some(Pin {
+            revision: locked.revision.clone(),
+            digest: locked.digest.clone(),
+        })
+    }
+
+    async fn fetched(&self, request: &Request) -> Fetched {
+        let fetched = match &request.kind {
+            RequestKind::File { .. } => DiskFiles.fetch(request).await?,
+            _ => {
+                let pin = self.pin(request);
+                let fetching = self.fetcher.request(request, &*self.secrets, pin.as_ref());
+                fetching.await.map_err(|error| problem(request, &error))?
+            }
+        };
+        let unlocked = self
+            .lock
+            .as_ref()
+            .and_then(|lock| lock.check(request, &fetched, true));
+        match unlocked {
+            Some(problem) => Err(Box::new(problem)),
+            None => Ok(fetched),
+        }
+    }
+}
+
+impl Fetch for Remote {
+    fn motif<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Arc<Artifact>, String>> {
+        async move {
+            if self.lock.is_some() && !reference.contains("@sha256:") {
+                return Err(format!(
+                    "`{reference}` is not locked: name its digest, as in `oci://host/path@sha256:…`"
+                ));
+            }
+            let source = Source::Registry {
+                reference: reference.to_owned(),
+                document: Document::Motif,
+                verify: None,
+            };
+            let fetched = self.fetcher.fetch(&source, None, None).await;
+            fetched.map_err(|error| {
+                let chain = orkestra_ground::chain(&error);
+                format!("`{reference}` cannot be fetched: {chain}")
+            })
+        }
+        .boxed()
+    }
+
+    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
+        self.fetched(request).boxed()
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("lock", &self.lock)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The problem of a source, at its place.
+fn problem(request: &Request, error: &Error) -> Box<orkestra_core::diagnostics::Diagnostic> {
+    let chain = orkestra_ground::chain(error);
+    let problem = request.problem(Code::Unreadable, format!("cannot be fetched: {chain}"));
+    Box::new(match error {
+        Error::Mismatch { .. } => problem.hint(
+            "if the new content is wanted, run `ork lock` and review the change with `ork diff`",
+        ),
+        _ => problem,
+    })
+}
