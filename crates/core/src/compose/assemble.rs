@@ -131,6 +131,7 @@ pub(super) fn whole(
     };
     let mut tree = head.tree.clone();
     if let Some(spec) = tree.get_mut("spec").and_then(Tree::as_map_mut) {
+        spec.retain(|(key, _)| key.name != "crds");
         spec.push((plain("crds"), map(merged)));
     }
     let document = KatalogDocument {
@@ -230,6 +231,9 @@ fn head_tree(composition: &Composition, blocks: &Blocks) -> Tree {
         shared.filter(|(key, value)| SHARED.contains(&key.name.as_str()) && !value.is_null());
     let mut spec = map(shared.cloned().collect());
     blocks.put(&mut spec);
+    if let Some(fields) = spec.as_map_mut() {
+        fields.push((plain("crds"), map(Vec::new())));
+    }
     let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
     let mut document = vec![
         (plain("apiVersion"), text(names::API_VERSION)),

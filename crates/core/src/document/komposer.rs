@@ -16,13 +16,17 @@ pub(super) fn check_tree(tree: &Tree, found: &mut Diagnostics) {
     super::rules::check_operator_names(tree, found);
     found
         .0
-        .retain(|problem| problem.code != Code::Missing || !is_override(&problem.path));
+        .retain(|problem| problem.code != Code::Missing || !is_optional(&problem.path));
 }
 
-/// True for a path below an entry of `spec.crds`.
-fn is_override(path: &FieldPath) -> bool {
+/// True for `spec`, whose missing sources are reported by [`check`], and below an entry of `spec.crds`.
+fn is_optional(path: &FieldPath) -> bool {
     let field = |segment: &Segment, name: &str| matches!(segment, Segment::Field(field) if **field == *name);
-    matches!(path.segments(), [spec, crds, _, ..] if field(spec, "spec") && field(crds, "crds"))
+    match path.segments() {
+        [spec] => field(spec, "spec"),
+        [spec, crds, _, ..] => field(spec, "spec") && field(crds, "crds"),
+        _ => false,
+    }
 }
 
 /// Checks what the document declares.

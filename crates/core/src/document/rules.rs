@@ -134,7 +134,11 @@ fn check_deprecation(deprecation: Option<&Deprecation>, path: &FieldPath, found:
 /// Checks the names of a Katalog's operators.
 pub(crate) fn check_operator_names(root: &Tree, found: &mut Diagnostics) {
     let path = FieldPath::root().field("spec");
-    let lacks = |spec: &Tree| spec.as_map().is_some() && spec.get("crds").is_none_or(Tree::is_null);
+    // With sources, the operators may be theirs.
+    let lacks = |spec: &Tree| {
+        let has_none = |field| spec.get(field).is_none_or(Tree::is_null);
+        spec.as_map().is_some() && has_none("crds") && has_none("sources")
+    };
     // An unknown field next to it is probably a misspelling of it.
     let stands_in = |problem: &Diagnostic| {
         problem.code == Code::UnknownField && problem.path.parent().as_ref() == Some(&path)
@@ -246,6 +250,7 @@ pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
     let deprecation = lifecycle.and_then(|one| one.deprecation.as_ref());
     check_deprecation(deprecation, &path.field("lifecycle"), found);
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
+    super::komposer::check_sources(spec.sources.as_ref(), &path.field("sources"), found);
     let crds = path.field("crds");
     for (name, entry) in &spec.crds {
         let path = crds.field(name);
