@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,9 +13,10 @@ use super::{
     Failure,
     options::{Cluster, Election, Http, Process, parse_namespace},
     serve::{Service, serve},
+    sources::Fetching,
     webhooks::Webhooks,
 };
-use crate::meta::{Feed, Installation, Namespaces};
+use crate::meta::{ClusterFetch, Feed, Installation, Namespaces};
 
 /// All interfaces: the kubelet and Prometheus connect from other machines.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
@@ -49,10 +51,13 @@ pub(super) struct Args {
     webhooks: Webhooks,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    sources: Fetching,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
+    let fetcher = args.sources.in_cluster()?;
     let installation = Installation {
         name: alone(&args.namespaces).into(),
         lasting: true,
@@ -69,6 +74,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         children: args.sensitive_children,
         webhooks: Some(&args.webhooks),
         installation,
+        fetch: Some(Arc::new(ClusterFetch(fetcher))),
     })
     .await
 }

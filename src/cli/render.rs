@@ -139,7 +139,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 
 /// Prints the Katalogs that compositions are merged to.
 async fn print_resolved(args: &Args) -> Result<(), Failure> {
-    let (paths, fetch) = (args.files.clone().or_default()?, super::files::fetch());
+    let paths = args.files.clone().or_default()?;
+    let fetch = args.sources.fetch(&paths)?;
     let validating = crate::files::validate_with(&paths, &*fetch);
     let found = output::progress("merging", validating).await;
     output::snippets(&found.problems.0, &found.texts);

@@ -74,6 +74,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         feed,
         children: ChildPolicy::All,
         webhooks: None,
+        fetch: None,
         installation,
     })
     .await;

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     lead::{self, Candidacy, Elector},
-    meta::{Feed, FileError, Installation, Namespaces, Runtime},
+    meta::{Feed, Fetch, FileError, Installation, Namespaces, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
     server::{
@@ -61,6 +61,8 @@ pub(super) struct Service<'a> {
     pub(super) children: ChildPolicy,
     /// The flags of the webhooks; `None` for a process without.
     pub(super) webhooks: Option<&'a Webhooks>,
+    /// What fetches the sources of Komposers of the cluster.
+    pub(super) fetch: Option<Arc<dyn Fetch>>,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
 }
@@ -92,6 +94,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         feed,
         children,
         webhooks,
+        fetch,
         mut installation,
     } = service;
     let shutdown = stop_on_signals()?;
@@ -123,7 +126,10 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         // All processes that share the Lease are one installation.
         installation.name = format!("{}/{}", candidacy.namespace, candidacy.name).into();
     }
-    let runtime = Runtime::new(context.clone()).of(installation);
+    let mut runtime = Runtime::new(context.clone()).of(installation);
+    if let Some(fetch) = fetch {
+        runtime = runtime.fetching(fetch);
+    }
     let stage = Stage::default();
     let vitals = Vitals::start();
     let pages = Pages::new(

@@ -15,8 +15,8 @@ use crate::compose::{Fetch, Remote};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Sources")]
 pub(super) struct Fetching {
-    /// Host, subdomains of a host (*.example.org) or network that sources may be fetched from; prefix `http://` permits plain
-    /// HTTP. Commands on files also permit public hosts over HTTPS, and this machine; may be repeated
+    /// Host, subdomains of a host (*.example.org) or network that sources may be fetched from: in a cluster no others, for files
+    /// in addition to public hosts over HTTPS and this machine; prefix `http://` permits plain HTTP; may be repeated
     #[arg(
         long,
         value_name = "HOST|CIDR",
@@ -81,6 +81,14 @@ impl Fetching {
     /// The hosts and networks that are permitted by flags.
     pub(super) fn allowed(&self) -> Vec<Allow> {
         Several::all(&self.source_allow)
+    }
+
+    /// The fetcher for Komposers of a cluster: it calls only permitted hosts, without credentials of its own.
+    pub(super) fn in_cluster(&self) -> anyhow::Result<Fetcher> {
+        let mut options = Options::new(Guard::for_sources(self.allowed()));
+        options.katalogs = registry::base(Kind::Katalog);
+        options.motifs = registry::base(Kind::Motif);
+        Ok(Fetcher::new(self.complete(options)?))
     }
 
     /// Adds the variables, the policy and the certificates of the flags.

@@ -44,7 +44,7 @@ pub use self::{
     files::{AppliedObject, FileError, Files, Notice, compile_files},
     let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{Progress, ReleaseError, Released, operated, release_kind},
-    sources::{Fetch, FetchError, NoFetch, Secret, Secrets},
+    sources::{ClusterFetch, Fetch, FetchError, NoFetch, Secret, Secrets},
 };
 pub(crate) use self::{
     calls::Resource,

@@ -12,6 +12,7 @@
 pub(crate) mod approval;
 mod following;
 pub(crate) mod katalogs;
+mod remote;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -27,6 +28,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::following::Following;
+pub use self::remote::ClusterFetch;
 use super::katalog::Shared;
 
 /// Fetches sources from outside of the cluster.

@@ -10,11 +10,14 @@ use super::{Fetch, FetchError, Secrets};
 
 /// Fetches what its guard permits.
 #[derive(Clone)]
-pub struct Remote(pub Fetcher);
+pub struct ClusterFetch(
+    /// The fetcher.
+    pub Fetcher,
+);
 
-impl fmt::Debug for Remote {
+impl fmt::Debug for ClusterFetch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Remote")
+        f.write_str("ClusterFetch")
     }
 }
 
@@ -38,7 +41,7 @@ impl orkestra_sources::Secrets for Given<'_> {
     }
 }
 
-impl Fetch for Remote {
+impl Fetch for ClusterFetch {
     fn fetch<'a>(
         &'a self,
         request: &'a Request,
