@@ -167,14 +167,14 @@ fn protected_objects_are_deleted_only_with_a_reason() {
         refused(&nodes, "delete-protection.", &request).is_empty()
     };
     let pond = |metadata: Value| json!({ "metadata": metadata });
-    let plain = pond(json!({ "name": "a", "namespace": "b" }));
-    assert!(!deletes(&plain, "somebody"));
+    let bare = pond(json!({ "name": "a", "namespace": "b" }));
+    assert!(!deletes(&bare, "somebody"));
     assert!(deletes(
-        &plain,
+        &bare,
         "system:serviceaccount:orkestra-system:orkestra"
     ));
     assert!(deletes(
-        &plain,
+        &bare,
         "system:serviceaccount:kube-system:generic-garbage-collector"
     ));
     let open =
