@@ -1,5 +1,11 @@
 //! Rules at admission, policies and conversions.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a fixture that cannot be read is a fault of the test"
+)]
+
 #[path = "admission/cel.rs"]
 mod cel;
 #[path = "admission/convert.rs"]
@@ -107,13 +113,13 @@ fn patched(object: &Value, verdict: &Verdict) -> Value {
         match (op.op, value, parent) {
             (PatchKind::Remove, None, Value::Object(map)) => drop(map.remove(&key).unwrap()),
             (PatchKind::Add, Some(value), Value::Object(map)) => {
-                assert!(map.insert(key, value).is_none())
+                assert!(map.insert(key, value).is_none());
             }
             (PatchKind::Replace, Some(value), Value::Object(map)) => {
-                drop(map.insert(key, value).unwrap())
+                drop(map.insert(key, value).unwrap());
             }
             (PatchKind::Replace, Some(value), Value::Array(items)) => {
-                items[key.parse::<usize>().unwrap()] = value
+                items[key.parse::<usize>().unwrap()] = value;
             }
             other => panic!("{other:?}"),
         }

@@ -11,8 +11,8 @@ mod upkeep;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildPlan, EndPlan, EndStep, ForEach,
-    ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads,
+    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildAlias, ChildPlan, EndPlan, EndStep,
+    ForEach, ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads,
     ResourceType, StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
@@ -70,14 +70,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         children_names,
         hash: _,
     } = plan;
-    let names = children_names.iter().map(|alias| {
-        let number = if alias.number == Number::Plural {
-            "all"
-        } else {
-            "one"
-        };
-        (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
-    });
+    let names = children_names.iter().map(alias);
     let rules = (!rules.is_empty()).then(|| self::rules::rules(rules));
     let added = enrich
         .iter()
@@ -142,6 +135,16 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         .chain(parts)
         .chain(gates)
         .chain(reports))
+}
+
+/// Describes a name that templates use for children.
+fn alias(alias: &ChildAlias) -> (&str, Node) {
+    let number = if alias.number == Number::Plural {
+        "all"
+    } else {
+        "one"
+    };
+    (&*alias.name, Node::from(format!("{number} {}", alias.kind)))
 }
 
 /// Describes whether admission stores normalized specs; passes depend on nothing else of it.

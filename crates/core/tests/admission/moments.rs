@@ -26,7 +26,9 @@ spec:
 }
 
 fn pond(spec: Value) -> Value {
-    json!({ "metadata": { "name": "a", "namespace": "b" }, "spec": spec })
+    let mut pond = json!({ "metadata": { "name": "a", "namespace": "b" } });
+    pond["spec"] = spec;
+    pond
 }
 
 #[test]

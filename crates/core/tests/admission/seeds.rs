@@ -1,6 +1,6 @@
 //! The samples of the language, as they are printed.
 
-use orkestra_core::admission::{Where, explain, policies, protection};
+use orkestra_core::admission::{PolicyOptions, Where, explain, policies, protection};
 use serde_json::json;
 
 use super::{compiled, convert, created, denials, generate, patched, plan};
@@ -54,7 +54,7 @@ fn validation_and_mutation_act_when_a_resource_is_applied() {
     );
     let places: Vec<Where> = explain(&plan).iter().map(|row| row.place).collect();
     assert_eq!(places, [Where::Webhook, Where::Webhook, Where::Policy]);
-    assert_eq!(policies(&plan, &Default::default()).len(), 2);
+    assert_eq!(policies(&plan, &PolicyOptions::default()).len(), 2);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn the_sample_of_security_compiles_as_it_is_printed() {
         (Some(true), Some(true), 100)
     );
     assert!(security.namespaces.is_some());
-    let names: Vec<String> = protection(&plan, &Default::default())
+    let names: Vec<String> = protection(&plan, &PolicyOptions::default())
         .iter()
         .map(|node| node.to_json()["kind"].as_str().unwrap().to_owned())
         .collect();

@@ -6,11 +6,11 @@
 use serde_json::{Value, json};
 
 /// A reproducible source of choices.
-pub struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
     /// Creates the source of a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
@@ -22,18 +22,18 @@ impl Chance {
     }
 
     /// Returns a number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() >> 16).unwrap_or(0) % end
     }
 
     /// Returns one of the items.
-    pub fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    pub(crate) fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         let at = self.below(of.len());
         &of[at]
     }
 
     /// True once in so many times.
-    pub fn once_in(&mut self, times: usize) -> bool {
+    pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
@@ -90,7 +90,7 @@ const FIELDS: [(&str, &str); 13] = [
 ];
 
 /// Returns the definition of the objects.
-pub fn definition() -> Value {
+pub(crate) fn definition() -> Value {
     let spec = json!({ "type": "object", "properties": {
         "text": { "type": "string" }, "image": { "type": "string" }, "tier": { "type": "string" },
         "depth": { "type": "integer" }, "ratio": { "type": "number" }, "open": { "type": "boolean" },
@@ -117,7 +117,7 @@ pub fn definition() -> Value {
 /// Returns a Katalog, as JSON, with random `validation` rules, and random `mutation` rules if `with_mutation`.
 ///
 /// Some combinations are refused when they are compiled: leave those out.
-pub fn katalog(seed: u64, with_mutation: bool) -> Value {
+pub(crate) fn katalog(seed: u64, with_mutation: bool) -> Value {
     let mut chance = Chance::new(seed);
     let count = 1 + chance.below(4);
     let rules: Vec<Value> = (0..count).map(|at| rule(&mut chance, at)).collect();
@@ -138,7 +138,7 @@ pub fn katalog(seed: u64, with_mutation: bool) -> Value {
 }
 
 /// Returns a random object that fits the definition; it has no uid.
-pub fn object(seed: u64) -> Value {
+pub(crate) fn object(seed: u64) -> Value {
     let mut chance = Chance::new(seed ^ 0xABCD_EF01);
     let mut object = json!({
         "apiVersion": "water.example/v1", "kind": "Pond",
@@ -252,7 +252,7 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
                     "^$",
                     "^.{2,4}$",
                     "(?i)abc"
-                ]))
+                ]));
             }
             8 => condition["greaterThan"] = number(chance),
             9 => condition["lessThanOrEqual"] = number(chance),
@@ -262,7 +262,7 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
                     "between"
                 } else {
                     "notBetween"
-                }] = json!("1, 5")
+                }] = json!("1, 5");
             }
             12 | 13 => {
                 let list: Vec<Value> = (0..=chance.below(3))
@@ -278,7 +278,7 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
                     "typeList",
                     "typeMap",
                     "typeBool"
-                ]))
+                ]));
             }
             _ => {
                 let (of, value) = *chance.one(&[
