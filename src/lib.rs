@@ -13,7 +13,7 @@
 //!
 //! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
 //! change in a cluster, `publish` makes artifacts for
-//! registries, and `init` writes a first one. `simulate` and `e2e` test them: in memory, and on a cluster.
+//! registries, and `init` writes a first one. `install` brings Orkestra itself into a cluster. `simulate` and `e2e` test them: in memory, and on a cluster.
 //!
 //! The pure part, the language, plans and the pass itself, is in `orkestra-core`.
 

@@ -17,6 +17,7 @@ use crate::install::{Object, Removal, remove};
 /// in them. Katalogs must be deleted first: without a controller, nobody removes the finalizers of their custom resources.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 pub(super) struct Args {
     /// Namespace of the controller
     #[arg(short, long, value_name = "NS", default_value = rbac::NAMESPACE, value_parser = parse_namespace)]

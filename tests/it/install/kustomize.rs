@@ -24,10 +24,9 @@ fn by_name(text: &str) -> Result<BTreeMap<String, Value>> {
             object["kind"], metadata["namespace"], metadata["name"]
         );
         if metadata["name"] != INVENTORY {
-            let annotations = object["metadata"]["annotations"].as_object_mut();
-            annotations
-                .into_iter()
-                .for_each(|all| all.retain(|_, value| !value.is_null()));
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.retain(|_, value| !value.is_null());
+            }
             ensure!(all.insert(name.clone(), object).is_none(), "{name} twice");
         }
     }

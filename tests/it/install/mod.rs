@@ -9,6 +9,7 @@ mod upgrade;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
+use testbed::eventually;
 
 use self::site::{NAMESPACE, Site, definitions};
 use crate::scenario::{LIMIT, is_ready};
@@ -58,7 +59,11 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
         "-f",
         "-",
     ];
-    site.kubectl(&compare, Some(&printed))?;
+    // The status of objects may still change between the two requests of `kubectl diff`.
+    eventually("nothing differs", LIMIT, async || {
+        site.kubectl(&compare, Some(&printed)).map(Some)
+    })
+    .await?;
     let manifests = serde_saphyr::from_multiple::<Value>(&printed)?.len();
     assert_eq!(again.lines().count(), manifests);
     site.ork(&["version", "--cluster"])?;

@@ -1,5 +1,7 @@
 //! An upgrade while custom resources change.
 
+use std::fmt::Write as _;
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
@@ -24,13 +26,14 @@ const KATALOG: &str = r#"{
 fn earlier(crds: &str) -> Result<String> {
     let mut stream = String::new();
     for mut definition in serde_saphyr::from_multiple::<Value>(crds)? {
-        let annotations = json!({ "orkestra.orkspace.io/version": "0.0.1", "orkestra.orkspace.io/schema": "earlier" });
-        definition["metadata"]["annotations"] = annotations;
-        let version = definition["spec"]["versions"][0].as_object_mut();
-        version
-            .into_iter()
-            .for_each(|version| drop(version.remove("additionalPrinterColumns")));
-        stream.push_str(&format!("---\n{definition}\n"));
+        definition["metadata"]["annotations"] = json!({
+            "orkestra.orkspace.io/version": "0.0.1",
+            "orkestra.orkspace.io/schema": "earlier",
+        });
+        if let Some(version) = definition["spec"]["versions"][0].as_object_mut() {
+            version.remove("additionalPrinterColumns");
+        }
+        writeln!(stream, "---\n{definition}")?;
     }
     Ok(stream)
 }
