@@ -69,6 +69,32 @@ impl Argo {
     }
 }
 
+/// What the runtime wrote into the applied objects is no difference from Git, and they are healthy.
+async fn ensure_in_sync(scenario: &Scenario, folder: &Folder, argo: &Argo) -> Result<()> {
+    let label = |mut config: Value| {
+        config["metadata"]["labels"] = json!({ "app.kubernetes.io/instance": "websites" });
+        config
+    };
+    let config = |text: &str| anyhow::Ok(label(serde_saphyr::from_str(&scenario.text(text))?));
+    let pairs = [
+        (
+            config(&folder.katalog)?,
+            scenario.objects("katalogs").fetch("websites").await?,
+        ),
+        (
+            config(&folder.resource)?,
+            scenario.objects("websites").fetch("hello").await?,
+        ),
+    ];
+    for told in argo.compare(&pairs)? {
+        ensure!(
+            told["modified"] == false && told["health"]["status"] == "Healthy",
+            "{told}"
+        );
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "make gitops"]
 async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<()> {
@@ -146,28 +172,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         );
     }
 
-    // What the runtime wrote into the applied objects is no difference.
-    let label = |mut config: Value| {
-        config["metadata"]["labels"] = json!({ "app.kubernetes.io/instance": "websites" });
-        config
-    };
-    let config = |text: &str| anyhow::Ok(label(serde_saphyr::from_str(&scenario.text(text))?));
-    let pairs = [
-        (
-            config(&folder.katalog)?,
-            scenario.objects("katalogs").fetch("websites").await?,
-        ),
-        (
-            config(&folder.resource)?,
-            scenario.objects("websites").fetch("hello").await?,
-        ),
-    ];
-    for told in argo.compare(&pairs)? {
-        ensure!(
-            told["modified"] == false && told["health"]["status"] == "Healthy",
-            "{told}"
-        );
-    }
+    ensure_in_sync(&scenario, &folder, &argo).await?;
 
     // A resource that leaves Git goes, with its children.
     std::fs::remove_file(argo.folder.join("website.yaml"))?;

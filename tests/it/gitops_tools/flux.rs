@@ -85,6 +85,28 @@ fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<St
     printed(&output, "kubectl")
 }
 
+/// Installs Flux's kinds, and its source without an artifact.
+async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
+    let definitions = tools.join("crds");
+    let definitions = definitions.to_str().context("a path")?;
+    kubectl(
+        scenario,
+        &["apply", "--server-side", "-f", definitions],
+        None,
+    )?;
+    kubectl(scenario, &["create", "namespace", NAMESPACE], None)?;
+    let source = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": { "name": "flux-system", "namespace": NAMESPACE },
+        "spec": { "url": "https://git.example.org/platform.git", "interval": "1h" },
+    });
+    eventually("the source is accepted", LIMIT, async || {
+        kubectl(scenario, &["apply", "-f", "-"], Some(&source.to_string())).map(Some)
+    })
+    .await?;
+    Ok(())
+}
+
 fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
     let mut command = Command::new(tools.join("kustomize-controller"));
     command.env("KUBECONFIG", scenario.cluster.admin().kubeconfig_path());
@@ -137,23 +159,7 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     scenario.file("git/katalogs/katalog.yaml", &folder.katalog)?;
     scenario.file("git/resources/website.yaml", &folder.resource)?;
 
-    let definitions = tools.join("crds");
-    let definitions = definitions.to_str().context("a path")?;
-    kubectl(
-        &scenario,
-        &["apply", "--server-side", "-f", definitions],
-        None,
-    )?;
-    kubectl(&scenario, &["create", "namespace", NAMESPACE], None)?;
-    let source = json!({
-        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
-        "metadata": { "name": "flux-system", "namespace": NAMESPACE },
-        "spec": { "url": "https://git.example.org/platform.git", "interval": "1h" },
-    });
-    eventually("the source is accepted", LIMIT, async || {
-        kubectl(&scenario, &["apply", "-f", "-"], Some(&source.to_string())).map(Some)
-    })
-    .await?;
+    install(&scenario, &tools).await?;
     let served = Source::serve().await?;
     served.publish(&scenario, &git, "one").await?;
     let mut flux = start(&scenario, &tools)?;
