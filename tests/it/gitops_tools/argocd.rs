@@ -132,7 +132,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         waited = controller_comes => waited?,
     }
     // The future borrows the scenario: the controller is started by hand, and ends with the guard.
-    let args = [
+    let flags = [
         "controller",
         "--leader-elect=false",
         "--namespace",
@@ -141,7 +141,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         "127.0.0.1:0",
     ];
     let mut command = scenario.command_as(&scenario.identity);
-    command.args(args);
+    command.args(flags);
     let mut controller = testbed::spawn_guarded(&command, &scenario.path("argo.log"))?;
     let did = syncing.await?;
     ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
