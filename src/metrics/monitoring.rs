@@ -139,10 +139,7 @@ fn alerts_name_metrics_and_labels_that_exist_and_each_is_explained() {
             let text = rule["annotations"][annotation].as_str().unwrap();
             let (_, labels) = names(expression);
             for part in text.split("$labels.").skip(1) {
-                let label: String = part
-                    .chars()
-                    .take_while(|one| one.is_ascii_lowercase())
-                    .collect();
+                let label: String = part.chars().take_while(char::is_ascii_lowercase).collect();
                 assert!(
                     labels.contains(&label),
                     "{name}: {label} is aggregated away"

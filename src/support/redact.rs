@@ -106,10 +106,7 @@ fn is_reference(text: &str) -> bool {
 }
 
 fn is_secret(name: &str) -> bool {
-    let plain: String = name
-        .chars()
-        .filter(|one| one.is_ascii_alphanumeric())
-        .collect();
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_lowercase();
     SECRET_NAMES.iter().any(|part| plain.contains(part))
         // The name of a Secret is no secret.

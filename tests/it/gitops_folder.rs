@@ -109,7 +109,8 @@ async fn one_folder_in_any_order_converges_without_a_person() -> Result<()> {
             .await
             .with_context(|| format!("order {order:?}"))
     });
-    stream::iter(runs).buffer_unordered(2).try_collect().await
+    let runs = stream::iter(runs).buffer_unordered(2).try_collect();
+    Box::pin(runs).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -193,7 +194,7 @@ async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() ->
             objects.patch(&name, &spec).await?;
         }
         objects.until_ready(&name).await?;
-        if pond % 2 == 0 {
+        if pond.is_multiple_of(2) {
             objects.delete(&name).await?;
             objects.until_gone(&name, LIMIT).await?;
         }

@@ -125,7 +125,7 @@ async fn whatever_is_deleted_first_nothing_is_stuck() -> Result<()> {
     scenario.grant(&katalogs[0]).await?;
     scenario.start().await?;
     for seed in first..first + orders {
-        let katalog = &katalogs[usize::from(seed % 2 == 0)];
+        let katalog = &katalogs[usize::from(seed.is_multiple_of(2))];
         let tried = try_order(&mut scenario, katalog, seed).await;
         tried.with_context(|| format!("ORDERS_SEED={seed} ORDERS=1"))?;
     }

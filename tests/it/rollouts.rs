@@ -74,12 +74,12 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
             waiting += usize::from(told);
             continue;
         }
-        let older = children
+        let mut older = children
             .iter()
             .filter(|child| version(child) < version(state));
         let spec = &state["spec"];
         let (image, replicas) = (&spec["image"], &spec["replicas"]);
-        let latest = older.last();
+        let latest = older.next_back();
         ensure!(
             latest.is_some_and(|latest| is_rolled_out(latest, image, replicas)),
             "ready too early: {state}, {latest:?}"

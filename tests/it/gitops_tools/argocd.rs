@@ -69,6 +69,32 @@ impl Argo {
     }
 }
 
+/// What the runtime wrote into the applied objects is no difference from Git, and they are healthy.
+async fn ensure_in_sync(scenario: &Scenario, folder: &Folder, argo: &Argo) -> Result<()> {
+    let label = |mut config: Value| {
+        config["metadata"]["labels"] = json!({ "app.kubernetes.io/instance": "websites" });
+        config
+    };
+    let config = |text: &str| anyhow::Ok(label(serde_saphyr::from_str(&scenario.text(text))?));
+    let pairs = [
+        (
+            config(&folder.katalog)?,
+            scenario.objects("katalogs").fetch("websites").await?,
+        ),
+        (
+            config(&folder.resource)?,
+            scenario.objects("websites").fetch("hello").await?,
+        ),
+    ];
+    for told in argo.compare(&pairs)? {
+        ensure!(
+            told["modified"] == false && told["health"]["status"] == "Healthy",
+            "{told}"
+        );
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "make gitops"]
 async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<()> {
@@ -106,7 +132,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         waited = controller_comes => waited?,
     }
     // The future borrows the scenario: the controller is started by hand, and ends with the guard.
-    let args = [
+    let flags = [
         "controller",
         "--leader-elect=false",
         "--namespace",
@@ -115,7 +141,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         "127.0.0.1:0",
     ];
     let mut command = scenario.command_as(&scenario.identity);
-    command.args(args);
+    command.args(flags);
     let mut controller = testbed::spawn_guarded(&command, &scenario.path("argo.log"))?;
     let did = syncing.await?;
     ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
@@ -146,28 +172,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
         );
     }
 
-    // What the runtime wrote into the applied objects is no difference.
-    let label = |mut config: Value| {
-        config["metadata"]["labels"] = json!({ "app.kubernetes.io/instance": "websites" });
-        config
-    };
-    let config = |text: &str| anyhow::Ok(label(serde_saphyr::from_str(&scenario.text(text))?));
-    let pairs = [
-        (
-            config(&folder.katalog)?,
-            scenario.objects("katalogs").fetch("websites").await?,
-        ),
-        (
-            config(&folder.resource)?,
-            scenario.objects("websites").fetch("hello").await?,
-        ),
-    ];
-    for told in argo.compare(&pairs)? {
-        ensure!(
-            told["modified"] == false && told["health"]["status"] == "Healthy",
-            "{told}"
-        );
-    }
+    ensure_in_sync(&scenario, &folder, &argo).await?;
 
     // A resource that leaves Git goes, with its children.
     std::fs::remove_file(argo.folder.join("website.yaml"))?;

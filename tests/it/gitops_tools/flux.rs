@@ -47,7 +47,7 @@ impl Source {
     }
 
     /// Packs a folder, and reports it as the source's artifact, as revision `name`.
-    async fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
+    fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
         let file = folder.with_extension("tar.gz");
         let mut tar = Command::new("tar");
         tar.arg("-czf").arg(&file).arg("-C").arg(folder).arg(".");
@@ -83,6 +83,28 @@ fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<St
         .cluster
         .kubectl(&scenario.cluster.admin(), args, stdin)?;
     printed(&output, "kubectl")
+}
+
+/// Installs Flux's kinds, and its source without an artifact.
+async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
+    let definitions = tools.join("crds");
+    let definitions = definitions.to_str().context("a path")?;
+    kubectl(
+        scenario,
+        &["apply", "--server-side", "-f", definitions],
+        None,
+    )?;
+    kubectl(scenario, &["create", "namespace", NAMESPACE], None)?;
+    let source = json!({
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+        "metadata": { "name": "flux-system", "namespace": NAMESPACE },
+        "spec": { "url": "https://git.example.org/platform.git", "interval": "1h" },
+    });
+    eventually("the source is accepted", LIMIT, async || {
+        kubectl(scenario, &["apply", "-f", "-"], Some(&source.to_string())).map(Some)
+    })
+    .await?;
+    Ok(())
 }
 
 fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
@@ -137,25 +159,9 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     scenario.file("git/katalogs/katalog.yaml", &folder.katalog)?;
     scenario.file("git/resources/website.yaml", &folder.resource)?;
 
-    let definitions = tools.join("crds");
-    let definitions = definitions.to_str().context("a path")?;
-    kubectl(
-        &scenario,
-        &["apply", "--server-side", "-f", definitions],
-        None,
-    )?;
-    kubectl(&scenario, &["create", "namespace", NAMESPACE], None)?;
-    let source = json!({
-        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
-        "metadata": { "name": "flux-system", "namespace": NAMESPACE },
-        "spec": { "url": "https://git.example.org/platform.git", "interval": "1h" },
-    });
-    eventually("the source is accepted", LIMIT, async || {
-        kubectl(&scenario, &["apply", "-f", "-"], Some(&source.to_string())).map(Some)
-    })
-    .await?;
+    install(&scenario, &tools).await?;
     let served = Source::serve().await?;
-    served.publish(&scenario, &git, "one").await?;
+    served.publish(&scenario, &git, "one")?;
     let mut flux = start(&scenario, &tools)?;
     let printed =
         example("flux/kustomizations.yaml")?.replace("gitops.example.org", &scenario.group);
@@ -188,7 +194,7 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     scenario.terminate()?;
     let second = folder.resource.replace("name: hello", "name: second");
     scenario.file("git/resources/second.yaml", &second)?;
-    served.publish(&scenario, &git, "two").await?;
+    served.publish(&scenario, &git, "two")?;
     nudge(&scenario, "two").await?;
     scenario
         .objects("websites")
@@ -209,7 +215,7 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
 
     // What leaves Git is pruned with its children, and no other child.
     std::fs::remove_file(git.join("resources/second.yaml"))?;
-    served.publish(&scenario, &git, "three").await?;
+    served.publish(&scenario, &git, "three")?;
     nudge(&scenario, "three").await?;
     scenario
         .objects("websites")
