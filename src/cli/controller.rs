@@ -36,9 +36,8 @@ pub(super) struct Args {
     namespaces: Vec<String>,
     /// Children that give power over the cluster and that Katalogs may declare: `all`, `none`, or names with commas between them
     ///
-    /// Names are kinds (Role, RoleBinding, ClusterRole, ClusterRoleBinding, CustomResourceDefinition, APIService,
-    /// CertificateSigningRequest, Katalog, Motif, and those of admission webhooks and policies) and, of pods, hostPath,
-    /// hostNamespaces, privileged and serviceAccountToken. A Katalog that declares another one is refused.
+    /// Such children are objects of RBAC, admission, definitions and certificates, and pods with rights on their node;
+    /// docs/permissions.md lists the names. A Katalog that declares one that is not permitted is refused.
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = ChildPolicy::parse)]
     sensitive_children: ChildPolicy,
     #[command(flatten)]

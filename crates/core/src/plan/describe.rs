@@ -94,7 +94,6 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         ("reads", read(reads)),
         ("names", map(names)),
     ];
-    let finalizers = other_finalizers.iter().map(|name| Node::from(&**name));
     let parts = [
         ("source", source.as_deref().map(Node::from)),
         ("imports", imports),
@@ -117,24 +116,28 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "targets",
             (!targets.is_empty()).then(|| self::targets::targets(targets)),
         ),
-        ("labels", Some(worn(labels, "labels")).filter(has_any)),
-        (
-            "annotations",
-            Some(worn(labels, "annotations")).filter(has_any),
-        ),
-        ("finalizers", Some(list(finalizers)).filter(has_any)),
         ("ending", ending.as_deref().map(self::ending)),
     ];
     let declared = |(key, part)| Some((key, part?));
     let parts = parts.into_iter().filter_map(declared);
     let gates = gate::parts(hold, requeue, status);
     let gates = gates.into_iter().chain(stores(admission));
-    let reports = gate::reports(emits, cleanup.as_deref());
-    map(operator
-        .into_iter()
-        .chain(parts)
-        .chain(gates)
-        .chain(reports))
+    let rest = kept(labels, other_finalizers).chain(gate::reports(emits, cleanup.as_deref()));
+    map(operator.into_iter().chain(parts).chain(gates).chain(rest))
+}
+
+/// Describes the metadata that custom resources get, if declared.
+fn kept(
+    labels: &[(MetadataKey, Leaf)],
+    finalizers: &[Box<str>],
+) -> impl Iterator<Item = (&'static str, Node)> {
+    let finalizers = list(finalizers.iter().map(|name| Node::from(&**name)));
+    let parts = [
+        ("labels", worn(labels, "labels")),
+        ("annotations", worn(labels, "annotations")),
+        ("finalizers", finalizers),
+    ];
+    parts.into_iter().filter(|(_, part)| has_any(part))
 }
 
 /// Describes a name that templates use for children.

@@ -14,7 +14,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{ChildPlan, ImportPlan, Leaf, NameRule, OperatorPlan, ResourceType, Tree, checks};
+use super::{
+    ChildPlan, ImportPlan, Leaf, NameRule, OperatorPlan, ResourceType, Tree, checks, kinds,
+};
 use crate::{
     api::{AllowedTarget, CrdEntry, LabelOperator, NamespaceSelector, names},
     diagnostics::Code,
@@ -244,9 +246,32 @@ pub(super) fn check(at: &At<'_>, plan: &mut OperatorPlan, owner: Option<&Resourc
             );
         }
     }
+    if !is_trusted {
+        plan.children.iter().for_each(|child| adopts_any(at, child));
+    }
     if !plan.targets.is_empty() && !chooses {
         let message = "the namespace of no child depends on the custom resource";
         at.field("allowedTargets").warn(Code::NoEffect, message);
+    }
+}
+
+/// Warns about an entry by which the author of a namespaced custom resource may take over any cluster-scoped object of a kind.
+fn adopts_any(at: &At<'_>, child: &ChildPlan) {
+    let source = child.name.template.source().trim();
+    let is_chosen = !child.name.template.reads().is_empty()
+        && source.starts_with("{{")
+        && source.ends_with("}}");
+    let of_cluster = kinds::built_in(&child.kind.group_kind())
+        .map_or(child.kind.namespaced == Some(false), |(_, namespaced)| {
+            !namespaced
+        });
+    if child.adopt && of_cluster && is_chosen {
+        let kind = &child.kind.kind;
+        at.place(&child.name.path).warn_hint(
+            Code::OpenTarget,
+            format!("the author of a custom resource chooses which {kind} of the cluster is adopted and changed"),
+            "start the name with text that only these objects have, or remove `adopt: true`",
+        );
     }
 }
 

@@ -86,7 +86,7 @@ const SHAPES: &[(Read, &str, &str, &str)] = &[
         Loads,
         "grouped-events",
         "cleanup:",
-        "\"deleteAfter\": \"1d\"",
+        "\"deleteAfter\": \"24h\"",
     ),
     (
         Refused,
