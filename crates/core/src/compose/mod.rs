@@ -17,7 +17,6 @@ mod includes;
 mod lock;
 mod merge;
 mod print;
-mod reference;
 mod request;
 mod resolved;
 #[cfg(test)]
