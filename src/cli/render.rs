@@ -91,7 +91,7 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if args.resolved {
-        return print_resolved(&args).await;
+        return print_resolved(args).await;
     }
     let request = Request {
         katalogs: args.files.or_default()?,
@@ -133,8 +133,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 }
 
 /// Prints the Katalogs that compositions are merged to.
-async fn print_resolved(args: &Args) -> Result<(), Failure> {
-    let (paths, fetch) = (args.files.clone().or_default()?, super::files::fetch());
+async fn print_resolved(args: Args) -> Result<(), Failure> {
+    let (paths, fetch) = (args.files.or_default()?, super::files::fetch());
     let validating = crate::files::validate_with(&paths, &*fetch);
     let found = output::progress("merging", validating).await;
     output::snippets(&found.problems.0, &found.texts);
