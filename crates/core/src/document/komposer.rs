@@ -36,7 +36,7 @@ pub(super) fn check(spec: &KomposerSpec, found: &mut Diagnostics) {
     let is_empty = spec
         .sources
         .as_ref()
-        .is_none_or(|sources| sources.len() == 0);
+        .is_none_or(Sources::is_empty);
     if is_empty {
         let error = Diagnostic::error(Code::Missing, root.field("sources"), "there are no sources");
         found.push(error.hint(
