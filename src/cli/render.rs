@@ -94,7 +94,7 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if args.resolved {
-        return print_resolved(&args).await;
+        return print_resolved(args).await;
     }
     let katalogs = args.files.or_default()?;
     let fetch = args.sources.fetch(&katalogs)?;
@@ -138,8 +138,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 }
 
 /// Prints the Katalogs that compositions are merged to.
-async fn print_resolved(args: &Args) -> Result<(), Failure> {
-    let paths = args.files.clone().or_default()?;
+async fn print_resolved(args: Args) -> Result<(), Failure> {
+    let paths = args.files.or_default()?;
     let fetch = args.sources.fetch(&paths)?;
     let validating = crate::files::validate_with(&paths, &*fetch);
     let found = output::progress("merging", validating).await;

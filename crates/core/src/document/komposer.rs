@@ -33,10 +33,7 @@ fn is_optional(path: &FieldPath) -> bool {
 pub(super) fn check(spec: &KomposerSpec, found: &mut Diagnostics) {
     let root = FieldPath::root().field("spec");
     check_sources(spec.sources.as_ref(), &root.field("sources"), found);
-    let is_empty = spec
-        .sources
-        .as_ref()
-        .is_none_or(|sources| sources.len() == 0);
+    let is_empty = spec.sources.as_ref().is_none_or(Sources::is_empty);
     if is_empty {
         let error = Diagnostic::error(Code::Missing, root.field("sources"), "there are no sources");
         found.push(error.hint(

@@ -113,9 +113,9 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn katalog(&mut self, spec: &KatalogSpec) {
         let root = FieldPath::root().field("spec");
-        self.wide(Place::new(None, &root), spec);
+        self.wide(&Place::new(None, &root), spec);
         for scope in spec.scopes.0.iter() {
-            self.wide(Place::new(Some(&scope.origin), &root), &scope.spec);
+            self.wide(&Place::new(Some(&scope.origin), &root), &scope.spec);
         }
         let root = root.field("crds");
         for (name, entry) in &spec.crds {
@@ -153,9 +153,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Visits what the entries of a Katalog share.
-    fn wide(&mut self, at: Place<'_>, spec: &KatalogSpec) {
+    fn wide(&mut self, at: &Place<'_>, spec: &KatalogSpec) {
         self.motifs(&at.field("imports"), &spec.imports);
-        self.profiles(&at, spec.profiles.as_ref());
+        self.profiles(at, spec.profiles.as_ref());
     }
 
     pub(super) fn motif(&mut self, from: Option<&Origin>, motif: &MotifSpec) {
