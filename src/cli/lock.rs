@@ -133,7 +133,7 @@ mod tests {
     async fn the_page_on_sources_locks_checks_and_validates() {
         let folder = TempDir::new().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: {name: waters}\nsources:\n  files: [ponds.yaml]\n";
+        let komposer = "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: {name: waters}\nsources:\n  files: [ponds.yaml]\nspec:\n  crds:\n    pond:\n      workers: 5\n";
         fs::write(at("komposer.yaml"), komposer).unwrap();
         fs::write(at("ponds.yaml"), katalog(2)).unwrap();
         let run = |line: &str| {

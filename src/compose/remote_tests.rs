@@ -1,4 +1,4 @@
-//! Files with remote sources, from servers on the loopback interface.
+//! Motifs of registries, from a server on the loopback interface.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use orkestra_core::compose::{Lock, Locked};
+use orkestra_core::compose::Lock;
+use orkestra_ground::tasks::{self, Task};
 use orkestra_guard::Guard;
 use orkestra_registry::Digest;
 use orkestra_sources::{Fetcher, Options};
@@ -43,7 +44,7 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let bodies: Arc<Mutex<BTreeMap<String, (String, String)>>> = Arc::default();
         let (mut task, shown) = (JoinSet::new(), bodies.clone());
-        task.spawn(async move {
+        tasks::named(Task::SourceConnection, "").start_in(&mut task, async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut head = Vec::new();
                 while !head.ends_with(b"\r\n\r\n") && head.first() != Some(&0x16) {
@@ -82,12 +83,6 @@ impl Server {
     }
 }
 
-fn remote() -> Remote {
-    let mut options = Options::new(Guard::at_desk(Vec::new()));
-    options.local = true;
-    Remote::new(Fetcher::new(options))
-}
-
 fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     let file = folder.path().join(name);
     fs::write(&file, text).unwrap();
@@ -97,73 +92,6 @@ fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
 fn errors(validated: &Validated) -> String {
     let problems = validated.problems.0.iter();
     problems.map(|problem| format!("{problem}\n")).collect()
-}
-
-#[tokio::test]
-async fn a_komposer_is_compiled_from_a_server_and_a_lock_holds_its_content() {
-    let server = Server::start().await;
-    server.put("/katalog.yaml", "text/plain", KATALOG);
-    let folder = TempDir::new().unwrap();
-    let url = format!("http://{}/katalog.yaml", server.address);
-    let komposer = format!(
-        "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: {{name: waters}}\nsources:\n  files:\n  - {url}\nspec:\n  crds:\n    pond:\n      workers: 3\n"
-    );
-    let paths = [write(&folder, "komposer.yaml", &komposer)];
-    let found = files::validate_with(&paths, &remote()).await;
-    assert_eq!(found.katalogs.len(), 1, "{}", errors(&found));
-    let composed = found.katalogs[0].composed.as_ref().unwrap();
-    assert_eq!(composed.sources[0].url, url);
-    let mut lock = Lock::default();
-    for record in &composed.sources {
-        let locked = Locked {
-            revision: record.revision.clone(),
-            digest: record.digest.clone(),
-        };
-        lock.sources.insert(record.source.clone(), locked);
-    }
-    let locked = files::validate_with(&paths, &remote().locked(lock.clone())).await;
-    assert_eq!(locked.katalogs.len(), 1, "{}", errors(&locked));
-    server.put(
-        "/katalog.yaml",
-        "text/plain",
-        &KATALOG.replace("workers: 2", "workers: 4"),
-    );
-    let moved = files::validate_with(&paths, &remote().locked(lock)).await;
-    let problem = &moved.problems.0[0];
-    assert!(
-        problem.message.contains("has the digest"),
-        "{}",
-        problem.message
-    );
-    assert!(problem.hint.as_ref().unwrap().contains("ork lock"));
-    let empty = files::validate_with(&paths, &remote().locked(Lock::default())).await;
-    assert!(
-        errors(&empty).contains("is not locked"),
-        "{}",
-        errors(&empty)
-    );
-}
-
-#[tokio::test]
-async fn a_source_that_cannot_be_fetched_is_a_problem_at_its_place() {
-    let server = Server::start().await;
-    let folder = TempDir::new().unwrap();
-    let komposer = format!(
-        "apiVersion: orkestra.orkspace.io/v1\nkind: Komposer\nmetadata: {{name: waters}}\nsources:\n  files:\n  - http://{}/absent.yaml\n  - http://10.0.0.1/katalog.yaml\n",
-        server.address
-    );
-    let paths = [write(&folder, "komposer.yaml", &komposer)];
-    let found = files::validate_with(&paths, &remote()).await;
-    let text = errors(&found);
-    assert!(text.contains("absent.yaml was not found"), "{text}");
-    assert!(text.contains("--source-allow 10.0.0.1"), "{text}");
-    let lines: Vec<_> = found
-        .problems
-        .0
-        .iter()
-        .map(|problem| problem.line)
-        .collect();
-    assert_eq!(lines, [Some(6), Some(7)], "{text}");
 }
 
 #[tokio::test]
