@@ -15,6 +15,8 @@ use orkestra_core::admission::Right;
 use super::review::User;
 
 const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+/// The API group of roles and bindings.
+const RBAC: &str = "rbac.authorization.k8s.io";
 /// The most reviews at a time for one Katalog.
 const AT_ONCE: usize = 16;
 /// The most permissions that a message names.
@@ -126,8 +128,11 @@ impl Authors {
 
 /// Returns the message about permissions that the user does not have.
 pub(super) fn message(user: &User, missing: &[Right]) -> String {
-    let named: Vec<String> = missing
-        .iter()
+    // Permissions on roles and bindings grant all others: they are named first.
+    let mut ordered: Vec<&Right> = missing.iter().collect();
+    ordered.sort_by_key(|right| right.group != RBAC);
+    let named: Vec<String> = ordered
+        .into_iter()
         .take(MOST_NAMED)
         .map(ToString::to_string)
         .collect();

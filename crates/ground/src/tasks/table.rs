@@ -102,7 +102,6 @@ tasks! {
     HttpCertificate, "http-certificate", Finish, false, "Reloads the certificate of the HTTP server.";
     Webhooks, "webhooks", EndProcess, false, "Accepts connections of the API server to webhooks.";
     Review, "review", Finish, false, "Evaluates one request to a webhook. A failed one is answered with an error.";
-    AccessReview, "access-review", Finish, false, "Asks the API server for a permission of a Katalog's author.";
     WebhookCertificate, "webhook-certificate", Restart, true, "Renews and rotates the certificate of the webhooks.";
     WebhookConfigurations, "webhook-configurations", Restart, true, "Writes webhook configurations, policies and conversions, and restores them.";
     Plans, "plans", Restart, true, "Compiles Katalogs for `ork gateway`.";
