@@ -14,7 +14,7 @@ use super::{Error, INVENTORY, Inventory, MANAGER, Object, objects::text};
 /// How often the state of an object is read while it is awaited.
 const POLL: Duration = Duration::from_millis(250);
 /// The time for the API server to serve new CRDs.
-const ESTABLISHED: Duration = Duration::from_secs(60);
+const ESTABLISHED: Duration = Duration::from_mins(1);
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,10 +126,7 @@ pub async fn apply(
 async fn write(kinds: &mut Kinds<'_>, object: &Object, wanted: &Apply<'_>) -> Result<Done, Error> {
     let is_dry = wanted.dry_run == DryRun::Server;
     let kind = match kinds.of(object).await {
-        Err(Error::Request {
-            source: WireError::NotServed(_),
-            ..
-        }) if is_dry => return Ok(Done::Unchecked),
+        Err(error) if is_dry && error.is_not_served() => return Ok(Done::Unchecked),
         kind => kind?,
     };
     let wire = kinds.wire;
@@ -298,15 +295,14 @@ impl<'w> Kinds<'w> {
         } else {
             Served::built_in(&kind, &object.version)
         };
-        let served = match built_in {
-            Some(served) => Some(served),
-            None => {
-                let asked = self
-                    .wire
-                    .discover(&object.group, &object.version, &object.kind)
-                    .await;
-                asked.map_err(Error::request("look up the kind of", object))?
-            }
+        let served = if built_in.is_some() {
+            built_in
+        } else {
+            let asked = self
+                .wire
+                .discover(&object.group, &object.version, &object.kind)
+                .await;
+            asked.map_err(Error::request("look up the kind of", object))?
         };
         let served = served.ok_or_else(|| {
             let what = format!("{} of {}/{}", object.kind, object.group, object.version);
@@ -319,10 +315,7 @@ impl<'w> Kinds<'w> {
     /// Deletes an object; a missing one is not an error.
     pub(super) async fn delete(&mut self, object: &Object) -> Result<(), Error> {
         let kind = match self.of(object).await {
-            Err(Error::Request {
-                source: WireError::NotServed(_),
-                ..
-            }) => return Ok(()),
+            Err(error) if error.is_not_served() => return Ok(()),
             kind => kind?,
         };
         let how = Deletion {
@@ -340,10 +333,7 @@ impl<'w> Kinds<'w> {
     /// Returns an object; `None` if it does not exist.
     pub(super) async fn get(&mut self, object: &Object) -> Result<Option<Node>, Error> {
         let kind = match self.of(object).await {
-            Err(Error::Request {
-                source: WireError::NotServed(_),
-                ..
-            }) => return Ok(None),
+            Err(error) if error.is_not_served() => return Ok(None),
             kind => kind?,
         };
         let key: &ObjectKey = &object.key;

@@ -52,7 +52,7 @@ pub enum Error {
         /// The object, or the objects.
         object: String,
         /// The cause.
-        source: WireError,
+        source: Box<WireError>,
     },
     /// Other field managers hold fields of an object.
     #[error(
@@ -78,21 +78,23 @@ pub enum Error {
 impl Error {
     /// True if the API server did not answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(
-            self,
-            Self::Request {
-                source: WireError::Unavailable(_),
-                ..
-            }
-        )
+        matches!(self, Self::Request { source, .. } if matches!(**source, WireError::Unavailable(_)))
     }
 
-    fn request(verb: &'static str, object: impl ToString) -> impl FnOnce(WireError) -> Self {
+    /// True if the API server does not serve the kind of the object.
+    fn is_not_served(&self) -> bool {
+        matches!(self, Self::Request { source, .. } if matches!(**source, WireError::NotServed(_)))
+    }
+
+    fn request(
+        verb: &'static str,
+        object: &(impl ToString + ?Sized),
+    ) -> impl FnOnce(WireError) -> Self {
         let object = object.to_string();
         move |source| Self::Request {
             verb,
             object,
-            source,
+            source: Box::new(source),
         }
     }
 }

@@ -90,10 +90,7 @@ async fn missing_permissions(wire: &Wire, objects: &[Object]) -> Result<Vec<Find
     for object in objects {
         let kind = match kinds.of(object).await {
             // Applying it says more: its CRD may be among the objects.
-            Err(Error::Request {
-                source: WireError::NotServed(_),
-                ..
-            }) => continue,
+            Err(error) if error.is_not_served() => continue,
             kind => kind?,
         };
         asked.insert((kind.group, kind.plural, object.key.namespace.clone()));

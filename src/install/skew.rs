@@ -108,7 +108,7 @@ async fn listed(wire: &Wire, name: &str) -> Result<Option<Node>, Error> {
         ..Default::default()
     };
     let page = wire.list_page(&Served::crds(), &scope, 0, None).await;
-    let page = page.map_err(Error::request("list", format!("CRD {name}")))?;
+    let page = page.map_err(Error::request("list", &format!("CRD {name}")))?;
     Ok(page.items.into_iter().next())
 }
 
@@ -138,7 +138,7 @@ pub(super) async fn dropped_versions(wire: &Wire, own: &Definition) -> Result<Ve
         name: own.name.as_str().into(),
     };
     let live = found(wire.get(&Served::crds(), &key).await)
-        .map_err(Error::request("read", format!("CRD {}", own.name)))?;
+        .map_err(Error::request("read", &format!("CRD {}", own.name)))?;
     let stored = live
         .as_ref()
         .and_then(|live| live.get("status")?.get("storedVersions")?.as_list());

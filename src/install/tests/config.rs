@@ -88,26 +88,24 @@ fn every_overlay_changes_the_base_to_the_chart_with_its_values() {
         let mut patches = Vec::new();
         for (key, object) in &base {
             let mut operations = Vec::new();
-            match wanted.get(key) {
-                Some(wanted) => differences(object, wanted, "", &mut operations),
-                None => {
-                    let gone = json!({
-                        "$patch": "delete", "apiVersion": object["apiVersion"], "kind": object["kind"],
-                        "metadata": { "name": key[2], "namespace": object["metadata"]["namespace"] },
-                    });
-                    patches.push(json!({ "patch": yaml(&gone) }));
-                }
+            if let Some(wanted) = wanted.get(key) {
+                differences(object, wanted, "", &mut operations);
+            } else {
+                let gone = json!({
+                    "$patch": "delete", "apiVersion": object["apiVersion"], "kind": object["kind"],
+                    "metadata": { "name": key[2], "namespace": object["metadata"]["namespace"] },
+                });
+                patches.push(json!({ "patch": yaml(&gone) }));
             }
             if !operations.is_empty() {
                 let target = json!({ "kind": key[0], "name": key[2], "namespace": object["metadata"]["namespace"] });
                 patches.push(json!({ "target": target, "patch": yaml(&json!(operations)) }));
             }
         }
-        let added: String = wanted
-            .iter()
-            .filter(|(key, _)| !base.contains_key(*key))
-            .map(|(_, object)| format!("---\n{}", yaml(object)))
-            .collect();
+        let mut added = String::new();
+        for (_, object) in wanted.iter().filter(|(key, _)| !base.contains_key(*key)) {
+            let _ = write!(added, "---\n{}", yaml(object));
+        }
         let mut content = json!({ "resources": ["../../base", "../../../crds"] });
         if !added.is_empty() {
             assert_document(&format!("{folder}/added.yaml"), &format!("{HEADER}{added}"));

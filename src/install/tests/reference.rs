@@ -45,7 +45,7 @@ pub(super) fn rows(text: &str) -> Vec<Row> {
         rows.push(Row {
             path: keys.join("."),
             default: value.to_string(),
-            description: comment.drain(..).collect::<Vec<_>>().join(" "),
+            description: std::mem::take(&mut comment).join(" "),
         });
     }
     rows

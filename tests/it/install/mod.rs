@@ -16,6 +16,36 @@ use crate::scenario::{LIMIT, is_ready};
 
 const EXAMPLE: &str = "examples/01-hello-website";
 
+/// Starts the controller, and waits until the example's Katalog and its Website are ready.
+async fn run_the_example(site: &mut Site) -> Result<()> {
+    site.grant(EXAMPLE)?;
+    site.launch().await?;
+    let website = format!("{EXAMPLE}/crd.yaml");
+    for file in [&website, &format!("{EXAMPLE}/katalog.yaml")] {
+        site.kubectl(&["apply", "-f", file], None)?;
+    }
+    site.kubectl(
+        &[
+            "wait",
+            "--for=condition=Ready",
+            "katalog/hello-website",
+            "--timeout=60s",
+        ],
+        None,
+    )?;
+    site.kubectl(&["apply", "-f", &format!("{EXAMPLE}/website.yaml")], None)?;
+    site.kubectl(
+        &[
+            "wait",
+            "--for=condition=Ready",
+            "website/hello",
+            "--timeout=60s",
+        ],
+        None,
+    )?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_removes_all()
 -> Result<()> {
@@ -68,32 +98,7 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
     assert_eq!(again.lines().count(), manifests);
     site.ork(&["version", "--cluster"])?;
 
-    site.grant(EXAMPLE)?;
-    site.launch().await?;
-    let website = format!("{EXAMPLE}/crd.yaml");
-    for file in [&website, &format!("{EXAMPLE}/katalog.yaml")] {
-        site.kubectl(&["apply", "-f", file], None)?;
-    }
-    site.kubectl(
-        &[
-            "wait",
-            "--for=condition=Ready",
-            "katalog/hello-website",
-            "--timeout=60s",
-        ],
-        None,
-    )?;
-    site.kubectl(&["apply", "-f", &format!("{EXAMPLE}/website.yaml")], None)?;
-    site.kubectl(
-        &[
-            "wait",
-            "--for=condition=Ready",
-            "website/hello",
-            "--timeout=60s",
-        ],
-        None,
-    )?;
-
+    run_the_example(&mut site).await?;
     let refused = site.refused(&["uninstall"])?;
     ensure!(refused.contains("Katalogs exist (1)"), "{refused}");
     for object in ["website/hello", "katalog/hello-website"] {
@@ -153,7 +158,7 @@ async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part
     let site = Site::start()?;
     let weak = site.cluster.identity("weak", &[])?;
     let mark = site.cluster.mark()?;
-    let refused = site.refused_as(&weak, &["install"])?;
+    let refused = Site::refused_as(&weak, &["install"])?;
     for missing in [
         "create clusterroles.rbac.authorization.k8s.io",
         "patch deployments.apps in the namespace orkestra-system",

@@ -64,11 +64,11 @@ impl Site {
 
     /// What `ork` says to the administrator; it must refuse.
     pub(super) fn refused(&self, args: &[&str]) -> Result<String> {
-        self.refused_as(&self.cluster.admin(), args)
+        Self::refused_as(&self.cluster.admin(), args)
     }
 
     /// The same to that user.
-    pub(super) fn refused_as(&self, identity: &Identity, args: &[&str]) -> Result<String> {
+    pub(super) fn refused_as(identity: &Identity, args: &[&str]) -> Result<String> {
         let Output {
             status,
             stdout,
