@@ -49,10 +49,7 @@ pub(crate) fn operator_plan(katalog: &KatalogRef, name: &str) -> Arc<OperatorPla
 
 /// The plan of the Katalog in a text.
 pub(crate) fn compiled(text: &str) -> Plan {
-    let katalog = KatalogRef {
-        namespace: "default".to_owned(),
-        name: "waters".to_owned(),
-    };
+    let katalog = KatalogRef::new("default".to_owned(), "waters".to_owned());
     compiled_as(&katalog, text)
 }
 

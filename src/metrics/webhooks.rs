@@ -222,10 +222,7 @@ mod tests {
     fn figures_are_those_of_the_latest_requests() {
         let metrics = Metrics::new().unwrap();
         let webhooks = WebhookMetrics::new(&metrics);
-        let katalog = KatalogRef {
-            namespace: "shop".to_owned(),
-            name: "k".to_owned(),
-        };
+        let katalog = KatalogRef::new("shop".to_owned(), "k".to_owned());
         let about = (&katalog, "site");
         assert_eq!(webhooks.figures(&katalog, "site"), None);
         for serial in 1..=200 {

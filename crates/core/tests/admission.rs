@@ -43,10 +43,7 @@ fn compiled(text: &str, definitions: &[Value]) -> Result<(Plan, Vec<String>), Di
     }
     let (documents, mut warnings) = document::read_stream("katalog.yaml", text)?;
     let document = &documents.katalogs[0];
-    let katalog = KatalogRef {
-        namespace: "default".into(),
-        name: document.name.clone(),
-    };
+    let katalog = KatalogRef::new("default".into(), document.name.clone());
     let (plan, more) = compile(&katalog, &document.spec, &schemas, &Library::default())?;
     warnings.extend(more);
     let warnings = warnings.iter().map(ToString::to_string);

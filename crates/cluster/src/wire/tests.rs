@@ -305,7 +305,7 @@ async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
     };
     let missing = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"namespaces \"x\" not found","details":{"name":"x","kind":"namespaces"}}"#;
     let going = r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"it is being terminated","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
-    let table: [(u16, String, Reason, Class, Again); 20] = [
+    let table: [(u16, String, Reason, Class, Again); 21] = [
         (
             400,
             status(400, "BadRequest", "no"),
