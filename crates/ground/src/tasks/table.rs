@@ -79,7 +79,7 @@ tasks! {
     Feed, "feed", Restart, true, "Watches Katalogs and Komposers.";
     Motifs, "motifs", Restart, true, "Watches Motifs.";
     Katalog, "katalog", Restart, false, "Handles one Katalog or Komposer: compiles and checks it, stores revisions, reports status.";
-    Sources, "sources", Restart, false, "Fetches the sources of one Komposer, and follows its ConfigMaps and Katalogs.";
+    Sources, "sources", Restart, false, "Fetches the sources of one Komposer, and follows its `ConfigMaps` and Katalogs.";
     Release, "release", Finish, false, "Releases a kind that a Katalog no longer declares. A failed release is retried.";
     Duty, "duty", Restart, true, "Starts and stops operators as this process gains and loses leadership.";
     Claims, "claims", Restart, true, "Claims kinds for this installation and renews its lease; after a restart, it lists the claims again.";
