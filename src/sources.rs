@@ -63,7 +63,7 @@ fn tasks_start_in_the_module_tasks_alone() {
         strays.join("\n")
     );
     for task in Task::ALL {
-        let mentions = [",", ")"].map(|end| format!("Task::{task:?}{end}"));
+        let mentions = [",", ")", ";"].map(|end| format!("Task::{task:?}{end}"));
         let is_used = |text: &str| mentions.iter().any(|mention| text.contains(mention));
         let is_used = found.iter().any(|(_, text)| is_used(text));
         let of_vitals = matches!(task, Task::Heartbeat | Task::Watchdog);

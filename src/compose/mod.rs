@@ -10,8 +10,6 @@ mod disk;
 mod paced;
 mod remote;
 #[cfg(test)]
-mod remote_tests;
-#[cfg(test)]
 mod tests;
 
 use std::{fmt, sync::Arc};

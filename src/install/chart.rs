@@ -124,11 +124,12 @@ fn rights_yaml() -> Result<String, ChartError> {
 }
 
 /// Returns the rules of the chart's roles: of the controller for Katalogs of all namespaces (`install`), or of some (`confined`), of
-/// leader election, of claims, and of people.
+/// leader election, of claims, of webhooks, and of people.
 pub fn rights() -> Value {
     const ONE: &str = "one";
     let all = rbac::install(&BTreeSet::new());
     let some = rbac::install(&BTreeSet::from([ONE.into()]));
+    let webhooks = rbac::webhooks();
     let mut people = rbac::roles_for_people();
     people.extend(readers());
     let people: Vec<Value> = people.iter().map(role).collect();
@@ -137,6 +138,7 @@ pub fn rights() -> Value {
         "confined": { "cluster": some.cluster, "namespace": some.namespaces.get(ONE) },
         "election": rbac::election(),
         "claims": rbac::claims(),
+        "webhooks": { "cluster": webhooks.cluster, "namespace": webhooks.namespaces.get(rbac::NAMESPACE) },
         "people": people,
     })
 }

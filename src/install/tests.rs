@@ -237,8 +237,11 @@ fn the_chart_grants_what_ork_generate_rbac_prints() {
     use orkestra_core::plan::rbac;
 
     for (values, namespaces) in [
-        ("", vec![]),
-        ("namespaces: [a, b]", vec!["a".into(), "b".into()]),
+        ("webhooks: {enabled: true}", vec![]),
+        (
+            "{namespaces: [a, b], webhooks: {enabled: true}}",
+            vec!["a".into(), "b".into()],
+        ),
     ] {
         let objects: Vec<Value> = rendered(values).objects.iter().map(json).collect();
         let mut printed = rbac::manifests(&[], &namespaces.into_iter().collect());

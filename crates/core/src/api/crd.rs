@@ -33,9 +33,17 @@ pub fn crds() -> Vec<Value> {
     status["default"] = json!({ "observedGeneration": -1 });
     katalog["properties"]["status"] = status;
     let mut komposer = root_schema(&Shape::of::<KomposerSpec>(), "What the Komposer declares.");
-    // An override has the fields of a Katalog's entry. Described twice, the definition would be too large for a plain
-    // `kubectl apply`.
-    komposer["properties"]["spec"]["properties"]["crds"]["additionalProperties"] = json!({ PRESERVE: true, "description": "As `spec.crds` of a Katalog.", "nullable": true, "type": "object" });
+    // What both have is described once, or the definitions would be too large for a plain `kubectl apply`: an override has the
+    // fields of a Katalog's entry.
+    let as_other = |description: &str| json!({ PRESERVE: true, "description": description, "nullable": true, "type": "object" });
+    komposer["properties"]["spec"]["properties"]["crds"]["additionalProperties"] =
+        as_other("As `spec.crds` of a Katalog.");
+    for (block, description) in [
+        ("sources", "As `spec.sources` of a Komposer."),
+        ("security", "As `spec.security` of a Komposer."),
+    ] {
+        katalog["properties"]["spec"]["properties"][block] = as_other(description);
+    }
     komposer["properties"]["status"] = katalog["properties"]["status"].clone();
     let motif = root_schema(&Shape::of::<MotifSpec>(), "What the Motif gives.");
     let mut katalog = definition(&Katalog::crd(), &katalog, &operators_columns());

@@ -134,7 +134,11 @@ impl Readable for KatalogSpec {
 
     fn check_tree(tree: &Tree, found: &mut Diagnostics) {
         rules::check_operator_names(tree, found);
-        depends::check(tree, found);
+        // With sources, names are checked once these are merged.
+        let sources = tree.below(&["spec", "sources"]).and_then(Tree::as_map);
+        if sources.is_none_or(<[_]>::is_empty) {
+            depends::check(tree, found);
+        }
     }
 
     fn check(&self, found: &mut Diagnostics) {

@@ -42,9 +42,13 @@ impl Origin {
         for (index, layer) in self.over.iter().enumerate().rev() {
             let (depth, node) = deepest(&layer.tree, steps);
             let is_map = matches!(node.value, TreeValue::Map(_));
+            let has_map = |tree: &Tree| {
+                let (other, node) = deepest(tree, steps);
+                other > depth || (other == depth && matches!(node.value, TreeValue::Map(_)))
+            };
             let below = self.over[..index].iter().map(|layer| &layer.tree);
             let mut below = below.chain([&self.tree]);
-            if depth > 0 && (!is_map || !below.any(|tree| deepest(tree, steps).0 >= depth)) {
+            if depth > 0 && (!is_map || !below.any(has_map)) {
                 return (&layer.file, &layer.tree);
             }
         }

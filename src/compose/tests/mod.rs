@@ -1,5 +1,7 @@
 //! Sources on disk, and the pace of others.
 
+mod remote;
+
 use std::{
     fs,
     sync::{

@@ -25,7 +25,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::Remote;
+use super::super::Remote;
 use crate::files::{self, Validated};
 
 const KATALOG: &str = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {name: ponds}\nspec:\n  crds:\n    pond:\n      workers: 2\n      apiTypes: {group: water.example, version: v1, kind: Pond, plural: ponds}\n";
