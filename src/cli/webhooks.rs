@@ -50,7 +50,7 @@ pub(super) struct Webhooks {
     /// Address of the webhooks [default: :8443]
     #[arg(long, value_name = "ADDR", env = "ORK_WEBHOOKS_LISTEN", hide_env_values = true, value_parser = parse_listen)]
     webhooks_listen: Option<SocketAddr>,
-    /// URL at which the API server reaches the webhooks, such as https://127.0.0.1:8443 [default: the Service]
+    /// URL at which the API server reaches the webhooks, such as <https://127.0.0.1:8443> [default: the Service]
     #[arg(long, value_name = "URL", env = "ORK_WEBHOOKS_URL", hide_env_values = true, value_parser = parse_url)]
     webhooks_url: Option<String>,
     /// Service at which the API server reaches the webhooks, at port 443

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{Fetch, Fetched};
 
 /// The interval of sources that declare none.
-const INTERVAL: Duration = Duration::from_secs(300);
+const INTERVAL: Duration = Duration::from_mins(5);
 /// How long a failure is remembered before the source is tried again.
 const PAUSE: Duration = Duration::from_secs(10);
 

@@ -211,7 +211,7 @@ pub(super) fn issue(
 mod tests {
     use super::*;
 
-    const LIFE: Duration = Duration::from_secs(3000);
+    const LIFE: Duration = Duration::from_mins(50);
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_770_000_000 + second).unwrap()

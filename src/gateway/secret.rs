@@ -92,25 +92,22 @@ impl Store {
             "metadata": { "labels": { wanted::LABEL: label } },
             "data": keys.data(),
         });
-        let written = match version {
-            Some(version) => {
-                body["metadata"]["resourceVersion"] = version.into();
-                let body = Node::from(&body);
-                self.wire
-                    .merge_patch(&self.served, &self.key, None, MANAGER, &body)
-                    .await
-            }
-            None => {
-                body["apiVersion"] = "v1".into();
-                body["kind"] = "Secret".into();
-                body["type"] = "kubernetes.io/tls".into();
-                body["metadata"]["name"] = Value::from(&*self.key.name);
-                body["metadata"]["namespace"] = Value::from(self.key.namespace.as_deref());
-                let body = Node::from(&body);
-                self.wire
-                    .create(&self.served, &self.key, MANAGER, &body)
-                    .await
-            }
+        let written = if let Some(version) = version {
+            body["metadata"]["resourceVersion"] = version.into();
+            let body = Node::from(&body);
+            self.wire
+                .merge_patch(&self.served, &self.key, None, MANAGER, &body)
+                .await
+        } else {
+            body["apiVersion"] = "v1".into();
+            body["kind"] = "Secret".into();
+            body["type"] = "kubernetes.io/tls".into();
+            body["metadata"]["name"] = Value::from(&*self.key.name);
+            body["metadata"]["namespace"] = Value::from(self.key.namespace.as_deref());
+            let body = Node::from(&body);
+            self.wire
+                .create(&self.served, &self.key, MANAGER, &body)
+                .await
         };
         match written {
             Ok(_) => Ok(true),

@@ -10,7 +10,7 @@ fn options(reach: Reach) -> Options {
         reach,
         conversion: false,
         author_check: AuthorCheck::Enforce,
-        life: Duration::from_secs(3600),
+        life: Duration::from_hours(1),
         files: None,
         katalogs: Namespaces::All,
         user: "system:serviceaccount:system:it's".to_owned(),

@@ -103,5 +103,5 @@ fn borrowed(plans: &[Arc<Plan>]) -> Vec<&Plan> {
 async fn compile(files: Files, sources: &Sources) -> Result<Vec<Arc<Plan>>, Failure> {
     let paths = files.given();
     let fetch = sources.fetch(&paths)?;
-    Ok(self::files::compile(&paths, &*fetch).await?)
+    self::files::compile(&paths, &*fetch).await
 }

@@ -89,7 +89,7 @@ pub(crate) async fn examine_motif(
         return Ok(examined);
     }
     let mut motifs = all(&context.wire, "Motif", "motifs", &namespace).await?;
-    motifs.retain(|motif| motif["metadata"]["name"] != Value::from(&*name));
+    motifs.retain(|motif| motif["metadata"]["name"] != *name);
     motifs.push(Arc::new(document));
     for katalog in all(&context.wire, "Katalog", "katalogs", &namespace).await? {
         let Ok(object) = serde_json::from_value((*katalog).clone()) else {
@@ -154,7 +154,7 @@ fn uses(document: &Value, motifs: &[Arc<Value>], name: &str) -> bool {
 fn motif(motifs: &[Arc<Value>], name: &str) -> Result<Arc<Value>, String> {
     let found = motifs
         .iter()
-        .find(|motif| motif["metadata"]["name"] == Value::from(name));
+        .find(|motif| motif["metadata"]["name"] == name);
     found
         .cloned()
         .ok_or_else(|| format!("there is no Motif `{name}` in this namespace"))

@@ -234,15 +234,11 @@ fn expand(text: &str, lookup: &impl Fn(&str) -> Option<String>) -> Result<String
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
         out.push_str(before);
-        let (name, behind) = match after
+        let (name, behind) = if let Some(braced) = after
             .strip_prefix('{')
-            .and_then(|rest| rest.split_once('}'))
-        {
-            Some(braced) => braced,
-            None => {
-                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
-            }
+            .and_then(|rest| rest.split_once('}')) { braced } else {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
         };
         out.push_str(&lookup(name).ok_or_else(|| name.to_owned())?);
         rest = behind;

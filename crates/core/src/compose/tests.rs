@@ -419,7 +419,7 @@ proptest! {
                 prop_assert_eq!(back.to_json(), resolved.to_json());
                 let yaml = resolved.to_yaml(true);
                 for source in &parse_stream("resolved", &yaml).sources {
-                    read_katalog(source).map(|_| ()).unwrap_or_else(|problems| panic!("{yaml}\n{problems}"));
+                    read_katalog(source).map_or_else(|problems| panic!("{yaml}\n{problems}"), |_| ());
                 }
             }
             Ok(Merged::Need(requests)) => panic!("{requests:?}"),

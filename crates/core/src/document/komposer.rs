@@ -162,8 +162,8 @@ impl Check<'_> {
                 "remove `verify`",
             );
         }
-        if !is_git && !url.contains('$') {
-            if let Err(why) = oci::OciReference::parse(url) {
+        if !is_git && !url.contains('$')
+            && let Err(why) = oci::OciReference::parse(url) {
                 self.error(
                     Code::WrongShape,
                     &path.field("url"),
@@ -171,7 +171,6 @@ impl Check<'_> {
                     "write `host/path:version`",
                 );
             }
-        }
     }
 
     fn file(&mut self, path: &FieldPath, source: &FileSource) {

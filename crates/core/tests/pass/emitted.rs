@@ -111,13 +111,13 @@ fn an_event_that_cannot_be_rendered_is_reported_and_fails_nothing() {
     assert_eq!(doubts, ["`{{ .spec.reason }}` must give one word"]);
 }
 
-const CLEANUP: &str = r#"
+const CLEANUP: &str = r"
 runtime:
   cleanup:
     when: [{ field: spec.done, equals: true }]
     deleteAfter: 10m
 onReconcile: { configMaps: [{ name: a, data: { k: v } }] }
-"#;
+";
 
 /// A pass at that second, with its status written: how the cleanup stands.
 fn passed(world: &mut World, second: i64) -> Option<Cleanup> {
