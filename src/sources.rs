@@ -39,7 +39,13 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 #[test]
 fn tasks_start_in_the_module_tasks_alone() {
     let mut found = Vec::new();
-    for folder in ["src", "crates/cluster/src", "crates/ground/src"] {
+    for folder in [
+        "src",
+        "crates/cluster/src",
+        "crates/ground/src",
+        "crates/guard/src",
+        "crates/sources/src",
+    ] {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         sources(&root.join(folder), &mut found);
     }

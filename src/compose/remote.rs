@@ -55,7 +55,9 @@ impl Remote {
     }
 
     async fn fetched(&self, request: &Request) -> Fetched {
-        let fetched = if let RequestKind::File { .. } = &request.kind { DiskFiles.fetch(request).await? } else {
+        let fetched = if let RequestKind::File { .. } = &request.kind {
+            DiskFiles.fetch(request).await?
+        } else {
             let pin = self.pin(request);
             let fetching = self.fetcher.request(request, &*self.secrets, pin.as_ref());
             fetching.await.map_err(|error| problem(request, &error))?
