@@ -92,7 +92,11 @@ impl KatalogObject {
             .filter(|digest| !digest.is_empty());
         let approved = approved.map(str::to_owned).collect();
         let is_komposer = |types: &TypeMeta| types.kind == Declaring::Komposer.kind();
-        let kind = if types.as_ref().is_some_and(is_komposer) { Declaring::Komposer } else { Declaring::Katalog };
+        let kind = if types.as_ref().is_some_and(is_komposer) {
+            Declaring::Komposer
+        } else {
+            Declaring::Katalog
+        };
         if let Some(fields) = data.as_object_mut() {
             fields.remove("status");
             if let Some(types) = types {

@@ -236,7 +236,10 @@ fn expand(text: &str, lookup: &impl Fn(&str) -> Option<String>) -> Result<String
         out.push_str(before);
         let (name, behind) = if let Some(braced) = after
             .strip_prefix('{')
-            .and_then(|rest| rest.split_once('}')) { braced } else {
+            .and_then(|rest| rest.split_once('}'))
+        {
+            braced
+        } else {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len()))
         };

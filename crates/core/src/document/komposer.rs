@@ -162,15 +162,17 @@ impl Check<'_> {
                 "remove `verify`",
             );
         }
-        if !is_git && !url.contains('$')
-            && let Err(why) = oci::OciReference::parse(url) {
-                self.error(
-                    Code::WrongShape,
-                    &path.field("url"),
-                    why.to_string(),
-                    "write `host/path:version`",
-                );
-            }
+        if !is_git
+            && !url.contains('$')
+            && let Err(why) = oci::OciReference::parse(url)
+        {
+            self.error(
+                Code::WrongShape,
+                &path.field("url"),
+                why.to_string(),
+                "write `host/path:version`",
+            );
+        }
     }
 
     fn file(&mut self, path: &FieldPath, source: &FileSource) {
