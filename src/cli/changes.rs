@@ -37,7 +37,8 @@ pub(super) async fn compare(fetcher: &Fetcher, paths: &[PathBuf; 2]) -> Result<b
         .each_ref()
         .map(|path| path.to_string_lossy().into_owned());
     let fetching = async { tokio::join!(open(fetcher, &before), open(fetcher, &after)) };
-    let (before, after) = output::progress("fetching artifacts", fetching).await;
+    let fetching = output::progress("fetching artifacts", Box::pin(fetching));
+    let (before, after) = fetching.await;
     let text = changes(&before?, &after?);
     output::print(&text)?;
     if text.is_empty() {
@@ -47,7 +48,7 @@ pub(super) async fn compare(fetcher: &Fetcher, paths: &[PathBuf; 2]) -> Result<b
 }
 
 async fn open(fetcher: &Fetcher, reference: &str) -> Result<Version, Failure> {
-    let mut fetched = None;
+    let mut found = None;
     for (document, kind) in [
         (Document::Katalog, Kind::Katalog),
         (Document::Motif, Kind::Motif),
@@ -59,7 +60,7 @@ async fn open(fetcher: &Fetcher, reference: &str) -> Result<Version, Failure> {
         };
         match fetcher.fetch(&source, None, None).await {
             Ok(artifact) => {
-                fetched = Some((artifact, kind));
+                found = Some((artifact, kind));
                 break;
             }
             Err(orkestra_sources::Error::NotFound(_)) => {}
@@ -68,7 +69,7 @@ async fn open(fetcher: &Fetcher, reference: &str) -> Result<Version, Failure> {
         }
     }
     let (artifact, kind) =
-        fetched.ok_or_else(|| anyhow!("{reference} has neither katalog.yaml nor motif.yaml"))?;
+        found.ok_or_else(|| anyhow!("{reference} has neither katalog.yaml nor motif.yaml"))?;
     describe(fetcher, &artifact, kind).await
 }
 
@@ -149,7 +150,7 @@ fn changes(before: &Version, after: &Version) -> String {
     let keys: BTreeSet<&String> = before.fields.keys().chain(after.fields.keys()).collect();
     let mut lines = String::new();
     for key in keys {
-        lines += &match (before.fields.get(key), after.fields.get(key)) {
+        let line = match (before.fields.get(key), after.fields.get(key)) {
             (Some(before), Some(after)) if before != after => {
                 format!("~ {key}: {before} → {after}\n")
             }
@@ -157,9 +158,10 @@ fn changes(before: &Version, after: &Version) -> String {
             (None, Some(after)) => format!("+ {key}: {after}\n"),
             _ => continue,
         };
+        lines += &line;
     }
     if !lines.is_empty() {
-        text += &format!("fields\n{lines}");
+        text.extend(["fields\n", &*lines]);
     }
     if text.is_empty() {
         return text;
@@ -172,7 +174,7 @@ fn section(text: &mut String, title: &str, before: &BTreeSet<String>, after: &BT
     let new = after.difference(before).map(|line| format!("+ {line}\n"));
     let lines: String = gone.chain(new).collect();
     if !lines.is_empty() {
-        *text += &format!("{title}\n{lines}");
+        text.extend([title, "\n", &*lines]);
     }
 }
 
@@ -207,9 +209,9 @@ fn permissions(rules: &[Rule]) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    fn version(name: &str, verbs: &[&str], fields: Value) -> Version {
+    fn version(name: &str, verbs: &[&str], fields: &Value) -> Version {
         let mut flat = BTreeMap::new();
-        flatten("spec", &fields, &mut flat);
+        flatten("spec", fields, &mut flat);
         Version {
             name: name.to_owned(),
             summary: Summary {
@@ -239,12 +241,12 @@ mod tests {
         let before = version(
             "a",
             &["get", "list"],
-            serde_json::json!({"x": 1, "y": ["a"]}),
+            &serde_json::json!({"x": 1, "y": ["a"]}),
         );
         let after = version(
             "b",
             &["list", "patch"],
-            serde_json::json!({"x": 2, "y": ["a"], "z": {"w": true}}),
+            &serde_json::json!({"x": 2, "y": ["a"], "z": {"w": true}}),
         );
         let expected = "--- a\n+++ b\npermissions\n- get deployments.apps\n+ patch deployments.apps\nfields\n~ spec.x: 1 → 2\n+ spec.z.w: true\n";
         assert_eq!(changes(&before, &after), expected);

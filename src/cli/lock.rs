@@ -88,22 +88,26 @@ fn compare(file: &std::path::Path, now: &Lock) -> anyhow::Result<bool> {
         "" => locked.digest.clone(),
         revision => format!("{} ({revision})", locked.digest),
     };
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for (source, locked) in &now.sources {
         match before.sources.get(source) {
             Some(before) if before.digest == locked.digest => {}
             Some(before) => {
-                lines += &format!("~ {source}: {} → {}\n", shown(before), shown(locked));
+                lines.push(format!(
+                    "~ {source}: {} → {}\n",
+                    shown(before),
+                    shown(locked)
+                ));
             }
-            None => lines += &format!("+ {source}: {}\n", shown(locked)),
+            None => lines.push(format!("+ {source}: {}\n", shown(locked))),
         }
     }
     for (source, locked) in &before.sources {
         if !now.sources.contains_key(source) {
-            lines += &format!("- {source}: {}\n", shown(locked));
+            lines.push(format!("- {source}: {}\n", shown(locked)));
         }
     }
-    output::print(&lines)?;
+    output::print(&lines.concat())?;
     Ok(!lines.is_empty())
 }
 
@@ -138,7 +142,7 @@ mod tests {
         fs::write(at("ponds.yaml"), katalog(2)).unwrap();
         let run = |line: &str| {
             let line = line.replace("komposer.yaml", &at("komposer.yaml").display().to_string());
-            execute(Cli::try_parse_from(line.split(' ')).unwrap())
+            Box::pin(execute(Cli::try_parse_from(line.split(' ')).unwrap()))
         };
         let lines: Vec<&str> = blocks("sh").into_iter().flat_map(str::lines).collect();
         assert_eq!(lines.len(), 3);

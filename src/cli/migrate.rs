@@ -19,7 +19,7 @@ enum What {
     Storage(Storage),
 }
 
-/// Rewrite all objects of a kind in the storage version of its `CustomResourceDefinition`
+/// Rewrite all objects of a kind in the storage version of its CustomResourceDefinition
 ///
 /// Afterwards, earlier versions are removed from `status.storedVersions`, so that they can be removed from the definition.
 /// Objects are not changed: the API server only stores them again. If the migration is interrupted, it prints the flag with

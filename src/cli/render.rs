@@ -31,6 +31,7 @@ const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
 /// no owner references, because the garbage collector would delete them.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 pub(super) struct Args {
     #[command(flatten)]
     files: Files,

@@ -18,36 +18,40 @@ pub(super) struct Fetching {
     /// Host, subdomains of a host (*.example.org) or network that sources may be fetched from: in a cluster no others, for files
     /// in addition to public hosts over HTTPS and this machine; prefix `http://` permits plain HTTP; may be repeated
     #[arg(
-        long,
+        id = "source_allow",
+        long = "source-allow",
         value_name = "HOST|CIDR",
         env = "ORK_SOURCE_ALLOW",
         hide_env_values = true
     )]
-    source_allow: Vec<Several<Allow>>,
+    allow: Vec<Several<Allow>>,
     /// Environment variable that sources may use, in URLs and as `fromEnv`; may be repeated
     #[arg(
-        long,
+        id = "source_env",
+        long = "source-env",
         value_name = "NAME",
         env = "ORK_SOURCE_ENV",
         hide_env_values = true
     )]
-    source_env: Vec<Several<String>>,
+    env: Vec<Several<String>>,
     /// File with the signatures that artifacts must have, by host
     #[arg(
-        long,
+        id = "source_policy",
+        long = "source-policy",
         value_name = "FILE",
         env = "ORK_SOURCE_POLICY",
         hide_env_values = true
     )]
-    source_policy: Option<PathBuf>,
+    policy: Option<PathBuf>,
     /// Certificates in PEM to trust for sources beside those of the machine
     #[arg(
-        long,
+        id = "source_ca_file",
+        long = "source-ca-file",
         value_name = "FILE",
         env = "ORK_SOURCE_CA_FILE",
         hide_env_values = true
     )]
-    source_ca_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
 }
 
 /// The sources that Komposers in files may name.
@@ -80,7 +84,7 @@ pub(super) fn at_desk(allowed: Vec<Allow>) -> Options {
 impl Fetching {
     /// The hosts and networks that are permitted by flags.
     pub(super) fn allowed(&self) -> Vec<Allow> {
-        Several::all(&self.source_allow)
+        Several::all(&self.allow)
     }
 
     /// The fetcher for Komposers of a cluster: it calls only permitted hosts, without credentials of its own.
@@ -93,14 +97,13 @@ impl Fetching {
 
     /// Adds the variables, the policy and the certificates of the flags.
     pub(super) fn complete(&self, mut options: Options) -> anyhow::Result<Options> {
-        options.variables =
-            Variables::new(Several::all(&self.source_env), |name| env::var(name).ok());
-        if let Some(file) = &self.source_policy {
+        options.variables = Variables::new(Several::all(&self.env), |name| env::var(name).ok());
+        if let Some(file) = &self.policy {
             let text = fs::read_to_string(file)
                 .with_context(|| format!("cannot read {}", file.display()))?;
             options.policy = Policy::parse(&text).with_context(|| file.display().to_string())?;
         }
-        if let Some(file) = &self.source_ca_file {
+        if let Some(file) = &self.ca_file {
             options.roots = registry::certificates(file)?;
         }
         Ok(options)

@@ -40,62 +40,66 @@ const SERVICE: &str = "orkestra";
 pub(super) struct Webhooks {
     /// Serve webhooks [default: on in a Pod, and with --webhooks-listen or --webhooks-url]
     #[arg(
-        long,
+        id = "webhooks",
+        long = "webhooks",
         value_name = "ON|OFF",
         env = "ORK_WEBHOOKS",
         hide_env_values = true,
         value_enum
     )]
-    webhooks: Option<Switch>,
+    switch: Option<Switch>,
     /// Address of the webhooks [default: :8443]
-    #[arg(long, value_name = "ADDR", env = "ORK_WEBHOOKS_LISTEN", hide_env_values = true, value_parser = parse_listen)]
-    webhooks_listen: Option<SocketAddr>,
-    /// URL at which the API server reaches the webhooks, such as <https://127.0.0.1:8443> [default: the Service]
-    #[arg(long, value_name = "URL", env = "ORK_WEBHOOKS_URL", hide_env_values = true, value_parser = parse_url)]
-    webhooks_url: Option<String>,
+    #[arg(id = "webhooks_listen", long = "webhooks-listen", value_name = "ADDR", env = "ORK_WEBHOOKS_LISTEN", hide_env_values = true, value_parser = parse_listen)]
+    listen: Option<SocketAddr>,
+    // Not a doc comment: the address has no markup.
+    #[arg(help = "URL at which the API server reaches the webhooks, such as https://127.0.0.1:8443 [default: the Service]", id = "webhooks_url", long = "webhooks-url", value_name = "URL", env = "ORK_WEBHOOKS_URL", hide_env_values = true, value_parser = parse_url)]
+    url: Option<String>,
     /// Service at which the API server reaches the webhooks, at port 443
-    #[arg(long, value_name = "NAME", env = "ORK_SERVICE_NAME", hide_env_values = true, default_value = SERVICE, value_parser = parse_namespace)]
-    webhooks_service: String,
+    #[arg(id = "webhooks_service", long = "webhooks-service", value_name = "NAME", env = "ORK_SERVICE_NAME", hide_env_values = true, default_value = SERVICE, value_parser = parse_namespace)]
+    service: String,
     /// Namespace of the Service and of the Secret with the certificate [default: the namespace of the Pod, else of the
     /// kubeconfig's context]
-    #[arg(long, value_name = "NS", env = "ORK_WEBHOOKS_NAMESPACE", hide_env_values = true, value_parser = parse_namespace)]
-    webhooks_namespace: Option<String>,
+    #[arg(id = "webhooks_namespace", long = "webhooks-namespace", value_name = "NS", env = "ORK_WEBHOOKS_NAMESPACE", hide_env_values = true, value_parser = parse_namespace)]
+    namespace: Option<String>,
     /// Name of the webhook configurations; installations in one cluster need different names
-    #[arg(long, value_name = "NAME", env = "ORK_WEBHOOKS_NAME", hide_env_values = true, default_value = gateway::NAME, value_parser = parse_namespace)]
-    webhooks_name: String,
+    #[arg(id = "webhooks_name", long = "webhooks-name", value_name = "NAME", env = "ORK_WEBHOOKS_NAME", hide_env_values = true, default_value = gateway::NAME, value_parser = parse_namespace)]
+    name: String,
     /// Secret with the certificate that the webhooks issue for themselves
-    #[arg(long, value_name = "NAME", env = "ORK_WEBHOOKS_SECRET", hide_env_values = true, default_value = gateway::SECRET, value_parser = parse_namespace)]
-    webhooks_secret: String,
+    #[arg(id = "webhooks_secret", long = "webhooks-secret", value_name = "NAME", env = "ORK_WEBHOOKS_SECRET", hide_env_values = true, default_value = gateway::SECRET, value_parser = parse_namespace)]
+    secret: String,
     /// Validity of that certificate; it is replaced after two thirds of it
-    #[arg(long, value_name = "DURATION", env = "ORK_WEBHOOKS_CERT_LIFE", hide_env_values = true, default_value = "2160h", value_parser = parse_life)]
-    webhooks_cert_life: Duration,
+    #[arg(id = "webhooks_cert_life", long = "webhooks-cert-life", value_name = "DURATION", env = "ORK_WEBHOOKS_CERT_LIFE", hide_env_values = true, default_value = "2160h", value_parser = parse_life)]
+    cert_life: Duration,
     /// Certificate chain in PEM, instead of one that the webhooks issue; reloaded when it changes
     #[arg(
-        long,
+        id = "webhooks_cert_file",
+        long = "webhooks-cert-file",
         value_name = "FILE",
         env = "TLS_CERT",
         hide_env_values = true,
         requires_all = ["webhooks_key_file", "webhooks_ca_file"]
     )]
-    webhooks_cert_file: Option<PathBuf>,
+    cert_file: Option<PathBuf>,
     /// Private key of the certificate, in PEM
     #[arg(
-        long,
+        id = "webhooks_key_file",
+        long = "webhooks-key-file",
         value_name = "FILE",
         env = "TLS_KEY",
         hide_env_values = true,
         requires = "webhooks_cert_file"
     )]
-    webhooks_key_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
     /// Certificates of the authorities that the API server trusts for it, in PEM
     #[arg(
-        long,
+        id = "webhooks_ca_file",
+        long = "webhooks-ca-file",
         value_name = "FILE",
         env = "TLS_CA",
         hide_env_values = true,
         requires = "webhooks_cert_file"
     )]
-    webhooks_ca_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
     /// Check that authors of Katalogs have the permissions that operators get by them
     #[arg(
         long,
@@ -154,17 +158,17 @@ pub(super) struct Bound {
 impl Webhooks {
     /// Binds the port; `None` if there are no webhooks. `always` is for a process that does nothing else.
     pub(super) async fn bind(&self, always: bool) -> Result<Option<Bound>, Failure> {
-        let is_asked = self.webhooks_listen.is_some() || self.webhooks_url.is_some();
-        let is_on = match self.webhooks {
+        let is_asked = self.listen.is_some() || self.url.is_some();
+        let is_on = match self.switch {
             Some(switch) => switch == Switch::On,
             None => always || is_asked || is_in_pod(),
         };
         if !is_on {
             return Ok(None);
         }
-        let files = (self.webhooks_cert_file.as_ref())
-            .zip(self.webhooks_key_file.as_ref())
-            .zip(self.webhooks_ca_file.as_ref());
+        let files = (self.cert_file.as_ref())
+            .zip(self.key_file.as_ref())
+            .zip(self.ca_file.as_ref());
         let files = match files {
             None => None,
             Some(((certificate, key), authorities)) => Some(gateway::Files {
@@ -172,28 +176,28 @@ impl Webhooks {
                 authorities: authorities.clone(),
             }),
         };
-        let address = self.webhooks_listen.unwrap_or(LISTEN);
+        let address = self.listen.unwrap_or(LISTEN);
         let listener = listen::bind(address, "--webhooks-listen").await;
         let listener = listener.map_err(anyhow::Error::new)?;
         Ok(Some(Bound { listener, files }))
     }
 
     fn options(&self, namespace: &str, katalogs: Namespaces) -> Options {
-        let reach = match &self.webhooks_url {
+        let reach = match &self.url {
             Some(url) => Reach::Url(url.clone()),
             None => Reach::Service {
-                name: self.webhooks_service.clone(),
+                name: self.service.clone(),
             },
         };
-        let namespace = self.webhooks_namespace.as_deref().unwrap_or(namespace);
+        let namespace = self.namespace.as_deref().unwrap_or(namespace);
         Options {
-            name: self.webhooks_name.clone(),
+            name: self.name.clone(),
             namespace: namespace.to_owned(),
-            secret: self.webhooks_secret.clone(),
+            secret: self.secret.clone(),
             reach,
             conversion: self.enable_conversion,
             author_check: self.admission_author_check,
-            life: self.webhooks_cert_life,
+            life: self.cert_life,
             files: None,
             katalogs,
             user: String::new(),

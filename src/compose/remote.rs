@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::{
     compose::{Artifact, Lock, Request, RequestKind},
-    diagnostics::Code,
+    diagnostics::{Code, Diagnostic},
 };
 use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Secrets, Source};
 
@@ -60,7 +60,9 @@ impl Remote {
         } else {
             let pin = self.pin(request);
             let fetching = self.fetcher.request(request, &*self.secrets, pin.as_ref());
-            fetching.await.map_err(|error| problem(request, &error))?
+            fetching
+                .await
+                .map_err(|error| Box::new(problem(request, &error)))?
         };
         let unlocked = self
             .lock
@@ -109,13 +111,13 @@ impl fmt::Debug for Remote {
 }
 
 /// The problem of a source, at its place.
-fn problem(request: &Request, error: &Error) -> Box<orkestra_core::diagnostics::Diagnostic> {
+fn problem(request: &Request, error: &Error) -> Diagnostic {
     let chain = orkestra_ground::chain(error);
     let problem = request.problem(Code::Unreadable, format!("cannot be fetched: {chain}"));
-    Box::new(match error {
+    match error {
         Error::Mismatch { .. } => problem.hint(
             "if the new content is wanted, run `ork lock` and review the change with `ork diff`",
         ),
         _ => problem,
-    })
+    }
 }

@@ -176,9 +176,9 @@ impl Client {
         let mut from: Option<Target> = None;
         for _ in 0..=REDIRECTS {
             let dialler = &self.inner.dialler;
-            let dialled = dialler.dial(dialler.guard(), &target, request.timeout);
-            let dialled = dialled.await.map_err(CallError::from);
-            let stream = dialled.map_err(|error| match (&from, error) {
+            let dialling = dialler.dial(dialler.guard(), &target, request.timeout);
+            let connected = dialling.await.map_err(CallError::from);
+            let stream = connected.map_err(|error| match (&from, error) {
                 (Some(from), CallError::Refused(why)) => redirect(from, why),
                 (_, error) => error,
             })?;

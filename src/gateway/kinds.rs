@@ -40,7 +40,7 @@ pub(super) async fn review(gateway: &Gateway, request: &Admission) -> Answer {
         return Answer::denied("the object has no valid metadata");
     };
     let context = &gateway.context;
-    let examined = match request.kind.kind.as_str() {
+    let examined = match request.kind.name.as_str() {
         "Katalog" => examine_katalog(context, object).await,
         "Komposer" => Ok(examine_komposer(&object)),
         "Motif" => examine_motif(context, &object).await,

@@ -34,7 +34,7 @@ pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
     gateway.context.events.publish(Event {
         regarding: ObjectReference {
             api_version: Some(api_version),
-            kind: Some(request.kind.kind.clone()),
+            kind: Some(request.kind.name.clone()),
             name: Some(request.name.clone()),
             namespace: text("namespace"),
             uid: text("uid"),

@@ -47,7 +47,8 @@ pub(super) struct Admission {
 pub(super) struct Kind {
     pub(super) group: String,
     pub(super) version: String,
-    pub(super) kind: String,
+    #[serde(rename = "kind")]
+    pub(super) name: String,
 }
 
 /// Group, version and plural.
@@ -56,7 +57,8 @@ pub(super) struct Kind {
 pub(super) struct Resource {
     pub(super) group: String,
     pub(super) version: String,
-    pub(super) resource: String,
+    #[serde(rename = "resource")]
+    pub(super) plural: String,
 }
 
 /// The user of a request.
@@ -232,22 +234,15 @@ impl Answer {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Converted<'a> {
     uid: &'a str,
-    converted_objects: &'a [Node],
+    #[serde(rename = "convertedObjects")]
+    objects: &'a [Node],
     result: Value,
 }
 
 /// Returns the bytes of the response to a request for conversion: every object in order, or why there are none.
 pub(super) fn converted(uid: &str, objects: &Result<Vec<Node>, String>) -> Vec<u8> {
-    let (converted_objects, result) = match objects {
-        Ok(objects) => (objects.as_slice(), json!({ "status": "Success" })),
-        Err(why) => (
-            [].as_slice(),
-            json!({ "status": "Failure", "message": why, "reason": "Invalid" }),
-        ),
-    };
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Review<'a> {
@@ -255,12 +250,19 @@ pub(super) fn converted(uid: &str, objects: &Result<Vec<Node>, String>) -> Vec<u
         kind: &'static str,
         response: Converted<'a>,
     }
+    let (objects, result) = match objects {
+        Ok(objects) => (objects.as_slice(), json!({ "status": "Success" })),
+        Err(why) => (
+            [].as_slice(),
+            json!({ "status": "Failure", "message": why, "reason": "Invalid" }),
+        ),
+    };
     let review = Review {
         api_version: "apiextensions.k8s.io/v1",
         kind: "ConversionReview",
         response: Converted {
             uid,
-            converted_objects,
+            objects,
             result,
         },
     };

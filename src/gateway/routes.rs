@@ -88,8 +88,8 @@ async fn katalogs(State(gateway): State<Gateway>, body: Body) -> Response {
     let work = async {
         let request = parse(body, Admission::parse).await?;
         let _turn = turn(&gateway, "katalogs").await?;
-        let review = kinds::review(&gateway, &request);
-        Ok(answered(&request, bounded(review).await))
+        let review = Box::pin(kinds::review(&gateway, &request));
+        Ok(answered(&request, &bounded(review).await))
     };
     counted(&gateway, Webhook::Katalogs, work).await
 }
@@ -98,7 +98,7 @@ async fn deletion_protection(State(gateway): State<Gateway>, body: Body) -> Resp
     let work = async {
         let request = parse(body, Admission::parse).await?;
         let answer = protection::record(&gateway, &request);
-        Ok(answered(&request, answer))
+        Ok(answered(&request, &answer))
     };
     counted(&gateway, Webhook::DeletionProtection, work).await
 }
@@ -140,14 +140,14 @@ async fn admission(
     let catalogue = gateway.catalogue.load_full();
     let resource = &request.resource;
     let (group, version) = (&*resource.group, &*resource.version);
-    let plan = catalogue.operator(group, version, &resource.resource);
+    let plan = catalogue.operator(group, version, &resource.plural);
     let Some(plan) = plan.cloned() else {
         // Another replica has noticed first that the entry has gone, or its configuration remains: there are no rules.
-        return Ok(answered(&request, Answer::default()));
+        return Ok(answered(&request, &Answer::default()));
     };
     let _turn = turn(gateway, &plan.full_name()).await?;
     let review = instances::review(gateway, &request, &plan, webhook, READS);
-    Ok(answered(&request, bounded(review).await))
+    Ok(answered(&request, &bounded(review).await))
 }
 
 async fn bounded(review: impl Future<Output = Answer>) -> Answer {
@@ -162,7 +162,7 @@ async fn turn(gateway: &Gateway, of: &str) -> Result<super::turns::Turn, Refused
     }
 }
 
-fn answered(request: &Admission, answer: Answer) -> (Response, WebhookResult) {
+fn answered(request: &Admission, answer: &Answer) -> (Response, WebhookResult) {
     let result = if answer.denial.is_none() {
         WebhookResult::Allowed
     } else {

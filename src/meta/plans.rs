@@ -79,7 +79,7 @@ async fn follow(
     let mut states = katalogs.states();
     let mut others = motifs.states();
     let mut crds = context.crds.changed();
-    let mut published = BTreeSet::new();
+    let mut earlier = BTreeSet::new();
     let mut has_komposers = false;
     loop {
         if !has_komposers && is_served(&context.crds, Declaring::Komposer) {
@@ -110,11 +110,11 @@ async fn follow(
         }
         let compiled = compile_all(context, &katalogs, &motifs).await;
         let present: BTreeSet<KatalogRef> = compiled.keys().cloned().collect();
-        for gone in published.difference(&present) {
+        for gone in earlier.difference(&present) {
             publisher.remove(gone);
         }
         publish(publisher, compiled);
-        published = present;
+        earlier = present;
         listed.send_replace(true);
     }
 }

@@ -91,7 +91,8 @@ fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
 
 fn errors(validated: &Validated) -> String {
     let problems = validated.problems.0.iter();
-    problems.map(|problem| format!("{problem}\n")).collect()
+    let lines: Vec<String> = problems.map(|problem| format!("{problem}\n")).collect();
+    lines.concat()
 }
 
 #[tokio::test]
@@ -99,16 +100,16 @@ async fn a_motif_is_imported_from_a_registry_with_the_files_that_it_names() {
     let server = Server::start().await;
     let motif = "apiVersion: orkestra.orkspace.io/v1\nkind: Motif\nmetadata: {name: reeds}\nspec:\n  inputs:\n  - {name: depth}\n  profiles: {include: profiles.yaml}\n  resources:\n    configMaps:\n    - name: '{{ .metadata.name }}-reeds'\n      data: {depth: '{{ .inputs.depth }}'}\n";
     let profiles = "profiles: {}\n";
-    let mut layers = String::new();
+    let mut layers = Vec::new();
     for (name, text) in [("motif.yaml", motif), ("profiles.yaml", profiles)] {
         let digest = Digest::of(text.as_bytes());
         server.put(&format!("/v2/m/reeds/blobs/{digest}"), "x/y", text);
-        let comma = if layers.is_empty() { "" } else { "," };
-        layers += &format!(
-            r#"{comma}{{"mediaType": "x/y", "digest": "{digest}", "size": {}, "annotations": {{"org.opencontainers.image.title": "{name}"}}}}"#,
+        layers.push(format!(
+            r#"{{"mediaType": "x/y", "digest": "{digest}", "size": {}, "annotations": {{"org.opencontainers.image.title": "{name}"}}}}"#,
             text.len()
-        );
+        ));
     }
+    let layers = layers.join(",");
     let type_ = "application/vnd.oci.image.manifest.v1+json";
     let manifest = format!(
         r#"{{"schemaVersion": 2, "mediaType": "{type_}", "artifactType": "application/vnd.orkestra.motif.v1+tar+gzip", "config": {{"mediaType": "application/vnd.oci.empty.v1+json", "digest": "{}", "size": 2}}, "layers": [{layers}]}}"#,

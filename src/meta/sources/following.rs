@@ -304,7 +304,7 @@ impl ConfigMaps {
         };
         let is_wanted = |name: &str| match key {
             Some(key) => name == key,
-            None => name.ends_with(".yaml"),
+            None => name.strip_suffix(".yaml").is_some(),
         };
         let documents: Vec<Fetched> = (found.data.iter())
             .filter(|(name, _)| is_wanted(name))

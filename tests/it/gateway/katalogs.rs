@@ -58,8 +58,11 @@ async fn a_wrong_katalog_is_refused_with_the_lines_of_validate_and_our_own_write
         ensure!(error.contains(at), "{error}");
     }
     // Seven errors: five are named.
-    let keys: String = (0..7).map(|key| format!("      wrong{key}: 1\n")).collect();
-    let many = PLAIN.replace("      operatorBox:", &format!("{keys}      operatorBox:"));
+    let keys: Vec<String> = (0..7).map(|key| format!("      wrong{key}: 1\n")).collect();
+    let many = PLAIN.replace(
+        "      operatorBox:",
+        &format!("{}      operatorBox:", keys.concat()),
+    );
     let error = gate.refused(&many)?;
     ensure!(error.contains("and 2 more errors"), "{error}");
 

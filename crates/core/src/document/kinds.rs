@@ -72,32 +72,32 @@ impl DocumentKind {
 }
 
 /// Moves everything in a document of a kind to its present spelling and place; returns the blocks that are permitted next to
-/// `spec`. `None` for kinds that are not checked.
+/// `spec`.
 pub(crate) fn normalise_as(
     kind: DocumentKind,
     tree: &mut Tree,
     found: &mut Diagnostics,
-) -> Option<&'static [&'static str]> {
+) -> &'static [&'static str] {
     match kind {
         DocumentKind::Katalog => {
             KatalogSpec::normalise(tree, found);
-            Some(katalog::BLOCKS)
+            katalog::BLOCKS
         }
         DocumentKind::Motif => {
             MotifSpec::normalise(tree, found);
-            Some(motif::BLOCKS)
+            motif::BLOCKS
         }
         DocumentKind::Komposer => {
             KomposerSpec::normalise(tree, found);
-            Some(komposer::BLOCKS)
+            komposer::BLOCKS
         }
         DocumentKind::E2e => {
             E2eSpec::normalise(tree, found);
-            Some(crate::api::e2e::BLOCKS)
+            crate::api::e2e::BLOCKS
         }
         DocumentKind::Simulate => {
             SimulateSpec::normalise(tree, found);
-            Some(crate::api::simulate::BLOCKS)
+            crate::api::simulate::BLOCKS
         }
     }
 }

@@ -115,20 +115,7 @@ fn compile_listing(
             });
             continue;
         }
-        let resource = &operator.resource;
-        // Objects of a built-in kind have one operator, whichever labels select them: the operator is identified by the
-        // kind.
-        if operator.watched.built_in
-            && let Some(other) = taken(&operators, &resource.group_kind())
-        {
-            let message = format!(
-                "`{other}` operates {} already, whatever its labels: this entry stays stopped",
-                resource.group_kind()
-            );
-            let hint = "join the two, with `when` for what differs; the other entries run";
-            at.demote_from(before);
-            at.field("apiTypes")
-                .warn_hint(Code::SameKindTwice, message.clone(), hint);
+        if let Some(message) = why_second(&at, before, &operator, &operators) {
             stopped.push(Stopped {
                 name: name.clone(),
                 kind: operator.resource,
@@ -137,6 +124,7 @@ fn compile_listing(
             continue;
         }
         // Each version of a kind may have an entry; the runtime decides which of them reconciles.
+        let resource = &operator.resource;
         let version = (resource.group_kind(), resource.version.clone());
         if let Some(other) = kinds.insert(version, name) {
             at.error(
@@ -242,6 +230,29 @@ fn check_deletion(at: &At<'_>, spec: &KatalogSpec, operators: &[OperatorPlan]) {
         );
         at.field("deletionPolicy").warn(Code::NoEffect, message);
     }
+}
+
+/// Returns why an entry stays stopped whose built-in kind has an operator already, and warns of it; the problems of the entry
+/// since `before` become warnings. Objects of a built-in kind have one operator, whichever labels select them: the operator is
+/// identified by the kind.
+fn why_second(
+    at: &At<'_>,
+    before: usize,
+    operator: &OperatorPlan,
+    operators: &[OperatorPlan],
+) -> Option<String> {
+    if !operator.watched.built_in {
+        return None;
+    }
+    let kind = operator.resource.group_kind();
+    let other = taken(operators, &kind)?;
+    let message =
+        format!("`{other}` operates {kind} already, whatever its labels: this entry stays stopped");
+    let hint = "join the two, with `when` for what differs; the other entries run";
+    at.demote_from(before);
+    at.field("apiTypes")
+        .warn_hint(Code::SameKindTwice, message.clone(), hint);
+    Some(message)
 }
 
 /// Returns the operator that has the kind.

@@ -29,10 +29,6 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
 }
 
 /// Describes a plan without its name, schedule and capacity.
-#[expect(
-    clippy::too_many_lines,
-    reason = "every field of a plan is named here once"
-)]
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,

@@ -158,15 +158,7 @@ fn with_names(
     let default_box = crate::api::OperatorBox::default();
     let declared = entry.operator_box.as_ref().unwrap_or(&default_box);
     let box_at = at.field("operatorBox");
-    if declared.default == Some(false) {
-        box_at.field("default").error(
-            Code::CustomReconciler,
-            "reconcilers of your own are not supported",
-        );
-    }
-    if let Some(declared) = &entry.setup {
-        setup::check(&at.field("setup"), declared);
-    }
+    check_own_code(at, entry);
     let imports = imports::plans(at, imported);
     let imported_here = (imported, &*imports);
     let version = resource
@@ -253,6 +245,20 @@ fn with_names(
     resource?;
     plan.hash = describe::hash(&plan);
     Some(plan)
+}
+
+/// Checks what an entry declares for an operator with code of its own: its reconciler and its setup.
+fn check_own_code(at: &At<'_>, entry: &CrdEntry) {
+    let declared = entry.operator_box.as_ref();
+    if declared.is_some_and(|declared| declared.default == Some(false)) {
+        at.field("operatorBox").field("default").error(
+            Code::CustomReconciler,
+            "reconcilers of your own are not supported",
+        );
+    }
+    if let Some(declared) = &entry.setup {
+        setup::check(&at.field("setup"), declared);
+    }
 }
 
 /// Checks the plan for `resource`, and fills in its reads.

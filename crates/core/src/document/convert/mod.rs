@@ -128,7 +128,7 @@ fn today(tree: &Tree, found: &mut Diagnostics) -> Option<Tree> {
         version.value = TreeValue::Str(names::API_VERSION.to_owned());
         version.verbatim = Box::default();
     }
-    let blocks = normalise_as(kind, &mut today, found)?;
+    let blocks = normalise_as(kind, &mut today, found);
     for name in blocks {
         if tree.get(name).is_some()
             && today.get(name).is_none()
