@@ -1,4 +1,4 @@
-//! The Secret with the certificates, which replicas share: whoever is first writes, and the others read.
+//! The Secret with the certificates, which replicas share: the first one writes it, and the others read it.
 //!
 //! Each write names the resourceVersion that it is based on, so that of two writers one starts again with the other's result.
 

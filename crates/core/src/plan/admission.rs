@@ -297,7 +297,7 @@ fn protection(
     if protection.resources && !protection.definition {
         at.field("deletionProtection").warn_hint(
             Code::NoEffect,
-            "the custom resources are protected and their definition is not: whoever deletes the definition deletes them too",
+            "the custom resources are protected and their definition is not: deleting the definition deletes them too",
             "protect both, or only the definition",
         );
     }

@@ -292,7 +292,7 @@ fn literal_number(text: &str) -> Said<String> {
         .filter(|number| number.abs() < PLAIN);
     number
         .map(|number| format!("{number:?}"))
-        .ok_or_else(|| format!("`{text}` is no number that CEL compares exactly"))
+        .ok_or_else(|| format!("`{text}` is not a number that CEL compares exactly"))
 }
 
 /// Returns the literal values of a list, trimmed.
