@@ -1,8 +1,8 @@
 //! Webhooks: Katalogs that are refused when they are written, rules at admission, conversion, and what points the API server at
 //! them. The API server reaches them by URL on loopback.
 
-mod conversion;
-mod instances;
+pub(crate) mod conversion;
+pub(crate) mod instances;
 mod katalogs;
 mod requests;
 mod rotation;

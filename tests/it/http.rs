@@ -94,7 +94,19 @@ async fn bind(scenario: &Scenario, role: &str, name: &str, path: &str) -> Result
 
 fn shipped(path: &str) -> Result<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(root.join("config").join(path)).context("a shipped file")
+    std::fs::read_to_string(root.join("config/base").join(path)).context("a shipped file")
+}
+
+/// The shipped roles of readers: nobody has them until they are bound.
+fn roles_of_readers() -> Result<String> {
+    let manifests = serde_saphyr::from_multiple::<Value>(&shipped("rbac.yaml")?)?;
+    let is_reader = |one: &&Value| {
+        let name = one["metadata"]["name"].as_str();
+        one["kind"] == "ClusterRole" && name.is_some_and(|name| name.ends_with("-reader"))
+    };
+    let roles: Vec<&Value> = manifests.iter().filter(is_reader).collect();
+    ensure!(roles.len() == 2, "{roles:?}");
+    Ok(json!({ "apiVersion": "v1", "kind": "List", "items": roles }).to_string())
 }
 
 /// A controller that listens on every address, and service accounts with the shipped roles, and with none.
@@ -114,7 +126,7 @@ impl Readers {
         scenario.host = "0.0.0.0";
         scenario.arguments = vec!["--probe-listen".to_owned(), "off".to_owned()];
         scenario.grant(&input("depends/katalog.yaml")?).await?;
-        scenario.apply(&shipped("readers.yaml")?)?;
+        scenario.apply(&roles_of_readers()?)?;
         let prometheus = account(&scenario, "prometheus")?;
         let reader = account(&scenario, "reader")?;
         let visitor = account(&scenario, "visitor")?;
@@ -214,7 +226,7 @@ async fn metrics_and_pages_are_for_those_whom_the_api_server_knows_and_lets() ->
 async fn a_follower_reviews_tokens_too_and_insecure_http_asks_for_none() -> Result<()> {
     let mut scenario = Scenario::new("followers").await?;
     scenario.grant(&input("depends/katalog.yaml")?).await?;
-    scenario.apply(&shipped("readers.yaml")?)?;
+    scenario.apply(&roles_of_readers()?)?;
     let token = account(&scenario, "prometheus")?;
     bind(
         &scenario,
@@ -350,7 +362,12 @@ async fn the_shipped_pods_are_restricted() -> Result<()> {
     let refusal = create(&pod).err().context("the standard is not enforced")?;
     ensure!(refusal.to_string().contains("restricted"), "{refusal}");
     // The rest of what is shipped is accepted as it is.
-    for file in ["networkpolicy.yaml", "deployment.yaml"] {
+    for file in [
+        "networkpolicy.yaml",
+        "deployment.yaml",
+        "service.yaml",
+        "poddisruptionbudget.yaml",
+    ] {
         let manifests = shipped(file)?.replace("orkestra-system", &namespace);
         let arguments = ["create", "--dry-run=server", "-f", "-"];
         scenario.kubectl_with(&arguments, Some(&manifests))?;

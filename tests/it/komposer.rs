@@ -83,7 +83,7 @@ async fn running(prefix: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one_touches_no_other()
+pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one_touches_no_other()
 -> Result<()> {
     let mut scenario = running("komposer").await?;
     let komposer = komposers(&scenario).fetch("waters").await?;

@@ -16,7 +16,7 @@ use orkestra_core::{
     api::KatalogSpec,
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{
-        MotifDocument, Source, parse_stream, read_katalog, read_motif, read_stream,
+        MotifDocument, Source, parse_stream, read_katalog, read_komposer, read_motif, read_stream,
         read_what_can_be,
     },
     plan::{self, CrdShape, KatalogRef, Library, Part, Schemas},
@@ -64,6 +64,12 @@ fn check(file: &str, text: &str) -> Diagnostics {
         .collect();
     if others.is_empty() && motifs.is_empty() && found.is_empty() {
         return read_stream(file, text).unwrap_err();
+    }
+    let (komposers, others): (Vec<Source>, Vec<Source>) = others
+        .into_iter()
+        .partition(|source| text_at(source, "kind") == Some("Komposer"));
+    for source in &komposers {
+        found.extend(read_komposer(source).map_or_else(|problems| problems.0, |(_, found)| found));
     }
     // Without a Motif that cannot be read, what else is said of a Katalog may follow from that.
     let all_read = motifs.len() == declared;

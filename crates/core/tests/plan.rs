@@ -151,6 +151,10 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
             "RoleBinding orkestra-claims",
             "ClusterRole orkestra",
             "ClusterRoleBinding orkestra",
+            "ClusterRole orkestra-webhooks",
+            "ClusterRoleBinding orkestra-webhooks",
+            "Role orkestra-webhooks",
+            "RoleBinding orkestra-webhooks",
             "ClusterRole orkestra:gardens:ponds",
             "ClusterRoleBinding orkestra:gardens:ponds",
         ]
@@ -161,10 +165,10 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
         { "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"] },
         { "apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"] },
         { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"] },
-        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": ["get", "list", "patch", "watch"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs", "komposers"], "verbs": ["get", "list", "patch", "watch"] },
         { "apiGroups": ["orkestra.orkspace.io"], "resources": ["motifs"], "verbs": ["list", "watch"] },
-        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/status"], "verbs": ["patch"] },
-        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/finalizers"], "verbs": ["update"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/status", "komposers/status"], "verbs": ["patch"] },
+        { "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs/finalizers", "komposers/finalizers"], "verbs": ["update"] },
     ]);
     assert_eq!(manifests[7]["rules"], expected);
     let lease = json!([

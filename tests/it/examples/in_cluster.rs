@@ -21,9 +21,10 @@ use crate::scenario::{Scenario, condition};
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// Examples that cannot be custom resources, with the reason that their Katalog gives.
-const FROM_FILES_ONLY: [(&str, &str); 2] = [
+const FROM_FILES_ONLY: [(&str, &str); 3] = [
     ("15-includes", "InvalidRevision"),
     ("20-motif", "MotifNotFound"),
+    ("36-katalog-with-sources", "InvalidRevision"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

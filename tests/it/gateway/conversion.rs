@@ -55,7 +55,8 @@ async fn until_converted(gate: &Gate) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_sample_of_conversion_serves_both_versions_and_goes_with_its_entry() -> Result<()> {
+pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_its_entry()
+-> Result<()> {
     let mut gate = Gate::start("gateconv", &[CRD], KATALOG).await?;
     gate.run(KATALOG).await?;
     until_converted(&gate).await?;

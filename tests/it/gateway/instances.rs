@@ -134,8 +134,8 @@ spec:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn protected_resources_are_deleted_with_an_annotation_only_and_that_is_recorded() -> Result<()>
-{
+pub(crate) async fn protected_resources_are_deleted_with_an_annotation_only_and_that_is_recorded()
+-> Result<()> {
     let security = "    deletionProtection: { enabled: true }\n    namespaceProtection: { enabled: true, restrictedNamespaces: [NAMESPACE-closed] }\n";
     let katalog = with_security("rules/admission.yaml", security)?;
     let gate = Gate::start("gateprot", CRDS, &katalog).await?;

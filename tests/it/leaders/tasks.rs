@@ -49,8 +49,16 @@ const OTHERS: [Task; 8] = [
 
 /// Tasks that do not run in this scenario, or are no tasks of tokio; how they start is that of the others, and the unit tests of
 /// `crates/ground/src/tasks` show what follows.
-const ELSEWHERE: [Task; 13] = [
+const ELSEWHERE: [Task; 21] = [
     Task::OperatorUnderTest,
+    Task::Sources,
+    Task::SourceFetch,
+    Task::SourceConnection,
+    Task::Webhooks,
+    Task::Review,
+    Task::WebhookCertificate,
+    Task::WebhookConfigurations,
+    Task::Plans,
     Task::ForwardedRequest,
     Task::ExternalCall,
     Task::ExternalConnection,

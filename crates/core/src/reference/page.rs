@@ -173,7 +173,7 @@ struct Page {
 }
 
 impl Page {
-    /// `prefix` selects the blocks; `other` is the page of all others.
+    /// `prefix` selects the blocks; `other` is the page of the Katalog, empty for that page itself.
     fn new(prefix: &str, other: &str) -> Self {
         let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
         let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
@@ -200,13 +200,13 @@ impl Page {
                 }
             }
         }
-        if !other.is_empty() {
-            let theirs = katalog_types();
-            for (name, anchor) in &mut anchors {
-                if theirs.contains(name) && anchor.starts_with('#') {
-                    anchor.insert_str(0, other);
-                    done.insert(name.clone());
-                }
+        // Types that a Katalog reaches are described on its page, and the rest on that of the Komposer.
+        let of_katalog = katalog_types();
+        let is_katalog = other.is_empty();
+        for (name, anchor) in &mut anchors {
+            if of_katalog.contains(name) != is_katalog && anchor.starts_with('#') {
+                anchor.insert_str(0, if is_katalog { "komposer.md" } else { other });
+                done.insert(name.clone());
             }
         }
         let common = match Shape::of::<Common>() {
