@@ -16,7 +16,7 @@ use crate::waters;
 type Right = (String, String, String);
 
 /// Rights that no request of the scenario shows, and why they are granted all the same. `GROUP` is the scenario's.
-const UNSEEN: [(&str, &str, &str, &str); 9] = [
+const UNSEEN: [(&str, &str, &str, &str); 13] = [
     (
         "update",
         "GROUP",
@@ -28,6 +28,25 @@ const UNSEEN: [(&str, &str, &str, &str); 9] = [
         "update",
         "orkestra.orkspace.io",
         "katalogs/finalizers",
+        "the same",
+    ),
+    (
+        "get",
+        "orkestra.orkspace.io",
+        "komposers",
+        "there is no Komposer here; `komposer` shows it",
+    ),
+    ("patch", "orkestra.orkspace.io", "komposers", "the same"),
+    (
+        "patch",
+        "orkestra.orkspace.io",
+        "komposers/status",
+        "the same",
+    ),
+    (
+        "update",
+        "orkestra.orkspace.io",
+        "komposers/finalizers",
         "the same",
     ),
     (

@@ -9,7 +9,7 @@ use std::{
 use orkestra_core::{
     api::KatalogSpec,
     compose::{Artifacts, Merged, SourceRecord},
-    diagnostics::{Code, Diagnostics, Severity},
+    diagnostics::{Code, Diagnostic, Diagnostics, Severity},
     document::{KatalogDocument, Source, read_what_can_be},
     plan::{
         self, Declaring, GroupKind, KatalogRef, Plan, Schemas,
@@ -154,9 +154,13 @@ fn compile(
 ) -> Result<Judged, Refusal> {
     let invalid = |problems: &Diagnostics| {
         let mut errors = (problems.iter()).filter(|problem| problem.severity == Severity::Error);
+        // A source that cannot exist in a cluster is a fault of the document: nothing that appears later corrects it.
+        let is_missing_motif = |problem: &Diagnostic| {
+            problem.code == Code::NotFound && !problem.path.to_string().starts_with("spec.sources")
+        };
         let reason = if plan::lacks_api_types(problems) {
             KatalogReason::NoApiTypes
-        } else if errors.all(|problem| problem.code == Code::NotFound) {
+        } else if errors.all(is_missing_motif) {
             KatalogReason::MotifNotFound
         } else {
             KatalogReason::InvalidRevision

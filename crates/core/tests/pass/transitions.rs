@@ -116,7 +116,7 @@ fn the_conditions_keep_to_kstatus_over_every_transition() {
 }
 
 /// Which part of the transitions the genuine judges see: prime to the states between two outcomes, so that all sorts are among them.
-const EVERY: usize = 7;
+const EVERY: usize = 5;
 
 /// G17: what Argo CD shows is the truth over every transition, and what kstatus itself, not our model of it, makes of it. It is
 /// never healthy too early.
