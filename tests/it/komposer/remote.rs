@@ -147,7 +147,7 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     remote.scenario.until_logged().await?;
     let writes = remote.scenario.writes_since(mark)?;
     ensure!(writes.is_empty(), "{}", waters::lines(&writes));
-    let fetches = ["kind=\"registry\"", "result=\"unchanged\""];
+    let fetches = [("kind", "registry"), ("result", "unchanged")];
     let fetches = remote
         .scenario
         .series("orkestra_source_fetches_total", &fetches)
