@@ -176,7 +176,7 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     let line = broken.lines().position(|line| line.contains("configMapz"));
     let digest = remote.registry.digest("k/lakes", "stable")?;
     let place = format!("/katalog.yaml:{}:", line.context("no line")? + 1);
-    let parts = [&remote.reference("lakes"), &digest, &place, "configMapz"];
+    let parts = ["/k/lakes@", &digest, &place, "configMapz"];
     remote.fails("InvalidRevision", &parts, "green").await?;
     remote.children("green", "9", "slow").await?;
 
