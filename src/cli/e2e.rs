@@ -11,6 +11,7 @@ use super::{
     options::{Calls, Cluster},
     output::{self, Counts},
     serve::stop_on_signals,
+    sources::Fetching,
 };
 use crate::{
     e2e::{self, Choice, Options, Progress, Ran, SessionError},
@@ -83,6 +84,8 @@ pub(super) struct Args {
     keep_cluster: bool,
     #[command(flatten)]
     cluster: Cluster,
+    #[command(flatten)]
+    sources: Fetching,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -120,6 +123,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         keep: args.keep_cluster,
         skip: args.skip,
         external: Arc::new(move |connection| calls.external(connection)),
+        fetch: args.sources.fetch()?,
         stop: stop.clone(),
         progress: Arc::new(move |progress| show(format, progress)),
     };

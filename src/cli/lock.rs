@@ -34,7 +34,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let paths = args.files.or_default()?;
     let mut locks: BTreeMap<PathBuf, Lock> = BTreeMap::new();
     for path in &paths {
-        let fetch = args.sources.fetch(std::slice::from_ref(path))?;
+        let fetch = args.sources.current(path)?;
         let one = [path.clone()];
         let fetching = files::validate_with(&one, &*fetch);
         let found = output::progress("fetching sources", fetching).await;

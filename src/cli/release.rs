@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use orkestra_cluster::client::{self, ClusterOptions, Connection};
 use orkestra_core::{
     api::names,
-    plan::{GroupKind, KatalogRef},
+    plan::{Declaring, GroupKind, KatalogRef},
 };
 
 use super::{
@@ -29,14 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// With `--file`, the kinds in the Katalog files are released. Stop `ork run` first: kinds in use are refused.
 ///
-/// With the name of a Katalog in the cluster that is being deleted, the kinds that it operated are released, and then
-/// the Katalog. Use this if no controller is running, or if it lacks the permissions.
+/// With the name of a Katalog or Komposer in the cluster that is being deleted, the kinds that it operated are released, and
+/// then the Katalog or Komposer itself. Use this if no controller is running, or if it lacks the permissions.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) katalogs: FileFlags,
-    /// Katalogs in the cluster, such as `waters` or `katalog/waters`
+    /// Katalogs and Komposers in the cluster, such as `waters`, `katalog/waters` or `komposer/waters`
     #[arg(
         value_name = "KATALOG",
         conflicts_with = "files",
@@ -63,32 +63,32 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace().to_owned());
     for name in &args.names {
-        let katalog = KatalogRef::new(namespace.clone(), bare(name).to_owned());
+        let katalog = reference(&namespace, name);
         release_katalog(&connection, &katalog).await?;
     }
     Ok(())
 }
 
-/// Returns the name without its kind.
-fn bare(name: &str) -> &str {
-    match name.split_once('/') {
-        Some(("katalog" | "katalogs" | "kat", name)) => name,
-        _ => name,
-    }
+/// Returns what a name with or without its kind refers to.
+fn reference(namespace: &str, name: &str) -> KatalogRef {
+    let (kind, name) = match name.split_once('/') {
+        Some(("katalog" | "katalogs" | "kat", name)) => (Declaring::Katalog, name),
+        Some(("komposer" | "komposers" | "komp", name)) => (Declaring::Komposer, name),
+        _ => (Declaring::Katalog, name),
+    };
+    KatalogRef::new(namespace.to_owned(), name.to_owned()).of(kind)
 }
 
 async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Result<(), Failure> {
     let releasing = meta::release_katalog(&connection.client, katalog);
     let outcomes = output::progress("releasing custom resources", releasing).await;
-    let outcomes = outcomes.with_context(|| format!("cannot release Katalog {katalog}"))?;
+    let outcomes = outcomes.with_context(|| format!("cannot release {}", katalog.titled()))?;
     let mut failed = 0;
     for (kind, outcome) in &outcomes {
         match outcome {
             Outcome::Released(released) => note(kind, *released),
             Outcome::Claimed(holder) => {
-                output::note(&format!(
-                    "{kind}: not released, Katalog {holder} operates it"
-                ));
+                output::note(&format!("{kind}: not released, {holder} operates it"));
             }
             Outcome::Failed(error) => {
                 failed += 1;
@@ -99,14 +99,16 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
     if failed > 0 {
         let (kinds, annotation) = (outcomes.len(), names::ANNOTATION_RELEASE);
         return Err(anyhow!(
-            "{failed} of {kinds} kinds could not be released; fix the cause, or run `kubectl annotate katalog {} \
-             --namespace {} {annotation}=true` to delete the Katalog without releasing them",
+            "{failed} of {kinds} kinds could not be released; fix the cause, or run `kubectl annotate {} {} \
+             --namespace {} {annotation}=true` to delete the {} without releasing them",
+            katalog.kind.kind().to_lowercase(),
             katalog.name,
-            katalog.namespace
+            katalog.namespace,
+            katalog.kind.kind()
         )
         .into());
     }
-    output::note(&format!("Katalog {katalog} released"));
+    output::note(&format!("{} released", katalog.titled()));
     Ok(())
 }
 
@@ -151,9 +153,7 @@ async fn release_free(
     let (client, own) = (&connection.client, installation.name);
     let now = jiff::Timestamp::now();
     if let Some(holder) = meta::claimed_elsewhere(client, kind, &own, now).await? {
-        return Err(anyhow!(
-            "Katalog {holder} operates it; delete or stop that Katalog first"
-        ));
+        return Err(anyhow!("{holder} operates it; delete or stop that first"));
     }
     Ok(meta::release_kind(client, operated, &meta::Progress::default()).await?)
 }

@@ -12,6 +12,7 @@ use orkestra_core::value;
 use super::{
     Failure,
     output::{self, Counts},
+    sources::Fetching,
 };
 use crate::simulate::{self, Init, Options, Simulated};
 
@@ -61,6 +62,8 @@ pub(super) struct Args {
     /// Run again whenever a file changes, until Ctrl-C
     #[arg(short, long)]
     watch: bool,
+    #[command(flatten)]
+    sources: Fetching,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -117,6 +120,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         cycles: args.cycles,
         skip_external: args.skip_external,
         skip: args.skip,
+        fetch: args.sources.fetch()?,
     };
     loop {
         let simulated = once(&paths, &options, args.output).await?;

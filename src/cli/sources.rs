@@ -95,6 +95,17 @@ impl Fetching {
         Ok(Fetcher::new(self.complete(options)?))
     }
 
+    /// The fetcher for files that the user of this machine names.
+    pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
+        let options = at_desk(self.allowed());
+        Ok(Fetcher::new(self.complete(options)?))
+    }
+
+    /// Fetches the sources of Komposers in files.
+    pub(super) fn fetch(&self) -> anyhow::Result<Arc<dyn Fetch>> {
+        Ok(Arc::new(Remote::new(self.fetcher()?)))
+    }
+
     /// Adds the variables, the policy and the certificates of the flags.
     pub(super) fn complete(&self, mut options: Options) -> anyhow::Result<Options> {
         options.variables = Variables::new(Several::all(&self.env), |name| env::var(name).ok());
@@ -113,16 +124,23 @@ impl Fetching {
 impl Sources {
     /// The fetcher for files that the user names.
     pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
-        let options = at_desk(self.fetching.allowed());
-        Ok(Fetcher::new(self.fetching.complete(options)?))
+        self.fetching.fetcher()
+    }
+
+    /// Fetches the sources as they are now, even if Komposers require a lock; with `--locked` in the locked revisions.
+    pub(super) fn current(&self, path: &PathBuf) -> anyhow::Result<Arc<dyn Fetch>> {
+        if self.locked {
+            return self.fetch(std::slice::from_ref(path));
+        }
+        Ok(Arc::new(Remote::new(self.fetcher()?).ignoring_locks()))
     }
 
     /// Fetches the sources of the Komposers at these paths.
     pub(super) fn fetch(&self, paths: &[PathBuf]) -> anyhow::Result<Arc<dyn Fetch>> {
-        let remote = Remote::new(self.fetcher()?);
         if !self.locked {
-            return Ok(Arc::new(remote));
+            return self.fetching.fetch();
         }
+        let remote = Remote::new(self.fetcher()?);
         let mut locked = Lock::default();
         for path in paths {
             let file = lock_file(path);

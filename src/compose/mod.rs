@@ -12,12 +12,15 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, io, path::Path, sync::Arc};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use orkestra_core::{
-    compose::{Artifact, Artifacts, Base, Composition, Merged, Request, Resolved, merge},
-    diagnostics::{Code, Diagnostic, Diagnostics},
+    compose::{
+        Artifact, Artifacts, Base, Composition, LOCK_FILE, Lock, Locked, Merged, Request, Resolved,
+        merge,
+    },
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{DocumentKind, Source, read_katalog, read_komposer},
 };
 
@@ -30,6 +33,20 @@ const MOST_ROUNDS: usize = 32;
 pub trait Fetch: Send + Sync + fmt::Debug {
     /// Fetches one source. The error has the place of the source: see [`Request::problem`].
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched>;
+
+    /// Fetches one source in its locked revision; a fetcher that knows no revisions fetches the current one.
+    fn fetch_locked<'a>(
+        &'a self,
+        request: &'a Request,
+        _locked: &'a Locked,
+    ) -> BoxFuture<'a, Fetched> {
+        self.fetch(request)
+    }
+
+    /// True if sources need not be locked, even if a composition requires it.
+    fn ignores_locks(&self) -> bool {
+        false
+    }
 
     /// Fetches a Motif that a document imports from a registry.
     ///
@@ -52,6 +69,15 @@ pub type Merge = Result<(Resolved, Vec<Diagnostic>), Diagnostics>;
 /// # Errors
 /// Every problem of the composition and its sources. If a source cannot be fetched, the problems of all sources of its round.
 pub async fn resolve(composition: &Composition, fetch: &dyn Fetch) -> Merge {
+    let unlocked;
+    let mut composition = composition;
+    if fetch.ignores_locks() && composition.requires_lock {
+        let mut copy = composition.clone();
+        (copy.lock, copy.requires_lock) = (Lock::default(), false);
+        unlocked = copy;
+        composition = &unlocked;
+    }
+    let lock = composition.requires_lock.then_some(&composition.lock);
     let mut artifacts = Artifacts::new();
     for _ in 0..MOST_ROUNDS {
         let requests = match merge(composition, &artifacts)? {
@@ -59,7 +85,11 @@ pub async fn resolve(composition: &Composition, fetch: &dyn Fetch) -> Merge {
             Merged::Need(requests) => requests,
         };
         let fetching = requests.iter().enumerate().map(|(index, request)| {
-            let fetched = fetch.fetch(request);
+            let locked = lock.and_then(|lock| lock.sources.get(&request.id));
+            let fetched = match locked {
+                Some(locked) => fetch.fetch_locked(request, locked),
+                None => fetch.fetch(request),
+            };
             fetched.map(move |fetched| (index, fetched))
         });
         let mut fetching: FuturesUnordered<_> = fetching.collect();
@@ -80,6 +110,25 @@ pub async fn resolve(composition: &Composition, fetch: &dyn Fetch) -> Merge {
     Err(Diagnostic::error(Code::TooLarge, composition.place(), message).into())
 }
 
+/// Adds what `komposer.lock` beside a file locks, as far as `spec.locked` does not; without the file, nothing.
+fn add_lock_file(lock: &mut Lock, komposer: &Path) -> Result<(), Diagnostics> {
+    let file = komposer.with_file_name(LOCK_FILE);
+    let wrong = |code, why: &dyn fmt::Display| Diagnostic {
+        file: Some(file.display().to_string()),
+        ..Diagnostic::error(code, FieldPath::root(), why.to_string())
+    };
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(why) => return Err(wrong(Code::Unreadable, &why).into()),
+    };
+    let written = Lock::read(&text).map_err(|why| wrong(Code::Syntax, &why))?;
+    for (source, locked) in written.sources {
+        lock.sources.entry(source).or_insert(locked);
+    }
+    Ok(())
+}
+
 /// Returns the composition that a document of a file declares, with warnings; `None` if it is not composed.
 ///
 /// # Errors
@@ -92,7 +141,11 @@ pub fn composition(
     match DocumentKind::of(source) {
         Some(DocumentKind::Komposer) => {
             let (document, warnings) = read_komposer(source)?;
-            Ok(Some((Composition::of_komposer(&document, base), warnings)))
+            let mut composition = Composition::of_komposer(&document, base);
+            if composition.requires_lock {
+                add_lock_file(&mut composition.lock, Path::new(file))?;
+            }
+            Ok(Some((composition, warnings)))
         }
         Some(DocumentKind::Katalog) if Composition::has_sources(&source.tree) => {
             let (document, warnings) = read_katalog(source)?;

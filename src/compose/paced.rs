@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use orkestra_core::compose::{Artifact, Request, RequestKind};
+use orkestra_core::compose::{Artifact, Locked, Request, RequestKind};
 use tokio::time::Instant;
 
 use super::{Fetch, Fetched};
@@ -34,6 +34,8 @@ type Motif = Result<Arc<Artifact>, String>;
 struct Last {
     /// The request that it answers: another one with the same identity may have other credentials.
     request: Request,
+    /// The revision that was asked for.
+    locked: Option<Locked>,
     until: Instant,
     fetched: Fetched,
 }
@@ -48,18 +50,23 @@ impl Paced {
         }
     }
 
-    fn last(&self, request: &Request) -> Option<Last> {
+    fn last(&self, request: &Request, locked: Option<&Locked>) -> Option<Last> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.get(&request.id)?.clone();
         let is_same = |last: &Request| {
             (&last.kind, &last.auth, &last.verify)
                 == (&request.kind, &request.auth, &request.verify)
         };
-        Some(last).filter(|last| is_same(&last.request))
+        Some(last).filter(|last| is_same(&last.request) && last.locked.as_ref() == locked)
     }
 
     /// Keeps the result of a source, and returns what counts.
-    fn keep(&self, request: &Request, before: Option<Arc<Artifact>>, fetched: Fetched) -> Fetched {
+    fn keep(
+        &self,
+        (request, locked): (&Request, Option<&Locked>),
+        before: Option<Arc<Artifact>>,
+        fetched: Fetched,
+    ) -> Fetched {
         let interval = request.interval.map_or(INTERVAL, |interval| interval.0);
         let (pause, fetched) = match (fetched, before) {
             (Ok(artifact), _) => (interval, Ok(artifact)),
@@ -68,6 +75,7 @@ impl Paced {
         };
         let last = Last {
             request: request.clone(),
+            locked: locked.cloned(),
             until: Instant::now() + pause,
             fetched: fetched.clone(),
         };
@@ -99,17 +107,37 @@ impl Fetch for Paced {
     }
 
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
-        async move {
-            if matches!(request.kind, RequestKind::File { .. }) {
-                return self.inner.fetch(request).await;
-            }
-            let last = self.last(request);
-            if let Some(last) = last.as_ref().filter(|last| Instant::now() < last.until) {
-                return last.fetched.clone();
-            }
-            let fetched = self.inner.fetch(request).await;
-            self.keep(request, last.and_then(|last| last.fetched.ok()), fetched)
+        self.paced(request, None).boxed()
+    }
+
+    fn fetch_locked<'a>(
+        &'a self,
+        request: &'a Request,
+        locked: &'a Locked,
+    ) -> BoxFuture<'a, Fetched> {
+        self.paced(request, Some(locked)).boxed()
+    }
+
+    fn ignores_locks(&self) -> bool {
+        self.inner.ignores_locks()
+    }
+}
+
+impl Paced {
+    async fn paced(&self, request: &Request, locked: Option<&Locked>) -> Fetched {
+        let fetching = || match locked {
+            Some(locked) => self.inner.fetch_locked(request, locked),
+            None => self.inner.fetch(request),
+        };
+        if matches!(request.kind, RequestKind::File { .. }) {
+            return fetching().await;
         }
-        .boxed()
+        let last = self.last(request, locked);
+        if let Some(last) = last.as_ref().filter(|last| Instant::now() < last.until) {
+            return last.fetched.clone();
+        }
+        let fetched = fetching().await;
+        let before = last.and_then(|last| last.fetched.ok());
+        self.keep((request, locked), before, fetched)
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::{
-    compose::{Artifact, Lock, Request, RequestKind},
+    compose::{Artifact, Lock, Locked, Request, RequestKind},
     diagnostics::{Code, Diagnostic},
 };
 use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Secrets, Source};
@@ -17,6 +17,7 @@ pub struct Remote {
     fetcher: Fetcher,
     secrets: Arc<dyn Secrets>,
     lock: Option<Arc<Lock>>,
+    ignores_locks: bool,
 }
 
 impl Remote {
@@ -26,6 +27,7 @@ impl Remote {
             fetcher,
             secrets: Arc::new(NoSecrets),
             lock: None,
+            ignores_locks: false,
         }
     }
 
@@ -44,21 +46,29 @@ impl Remote {
         }
     }
 
-    /// Returns what the lock records about a source.
-    fn pin(&self, request: &Request) -> Option<Pin> {
-        let locked = self.lock.as_ref()?.sources.get(&request.id)?;
-        // Without a revision, as from `spec.locked`, the source is fetched as it is and compared.
-        Some(Pin {
-            revision: locked.revision.clone(),
-            digest: locked.digest.clone(),
-        })
+    /// Fetches sources as they are now, even if a composition requires a lock.
+    #[must_use]
+    pub fn ignoring_locks(self) -> Self {
+        Self {
+            ignores_locks: true,
+            ..self
+        }
     }
 
-    async fn fetched(&self, request: &Request) -> Fetched {
+    /// Returns what the lock records about a source.
+    fn locked_as(&self, request: &Request) -> Option<&Locked> {
+        self.lock.as_ref()?.sources.get(&request.id)
+    }
+
+    async fn fetched(&self, request: &Request, locked: Option<&Locked>) -> Fetched {
         let fetched = if let RequestKind::File { .. } = &request.kind {
             DiskFiles.fetch(request).await?
         } else {
-            let pin = self.pin(request);
+            // Without a revision, as from `spec.locked`, the source is fetched as it is and compared.
+            let pin = locked.map(|locked| Pin {
+                revision: locked.revision.clone(),
+                digest: locked.digest.clone(),
+            });
             let fetching = self.fetcher.request(request, &*self.secrets, pin.as_ref());
             fetching
                 .await
@@ -98,7 +108,20 @@ impl Fetch for Remote {
     }
 
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
-        self.fetched(request).boxed()
+        self.fetched(request, self.locked_as(request)).boxed()
+    }
+
+    fn fetch_locked<'a>(
+        &'a self,
+        request: &'a Request,
+        locked: &'a Locked,
+    ) -> BoxFuture<'a, Fetched> {
+        let own = self.locked_as(request);
+        self.fetched(request, Some(own.unwrap_or(locked))).boxed()
+    }
+
+    fn ignores_locks(&self) -> bool {
+        self.ignores_locks
     }
 }
 

@@ -37,7 +37,7 @@ use orkestra_cluster::client::{ClusterOptions, Connection};
 use orkestra_core::diagnostics::Diagnostics;
 use tokio_util::sync::CancellationToken;
 
-use crate::external;
+use crate::{compose::Fetch, external};
 
 pub(crate) use self::session::kind_context;
 pub use self::{
@@ -59,6 +59,8 @@ pub struct Options {
     pub skip: Vec<String>,
     /// Creates the client for `external` calls on a cluster.
     pub external: Arc<dyn Fn(&Connection) -> external::Client + Send + Sync>,
+    /// Fetches the sources of Komposers.
+    pub fetch: Arc<dyn Fetch>,
     /// Cancels the run; the created objects are cleaned up.
     pub stop: CancellationToken,
     /// Called for each document when it begins, and for each case when it ends.

@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Options;
 use crate::{
-    compose::DiskFiles,
     meta::{AppliedObject, Feed, FileError, Files, Installation, Notice, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
@@ -77,7 +76,7 @@ impl Operator {
             paths: vec![katalog],
             poll: POLL,
             notices: sender,
-            fetch: Arc::new(DiskFiles),
+            fetch: Arc::clone(&options.fetch),
         });
         let stop = CancellationToken::new();
         let running = Box::pin(runtime.run(feed, stop.clone(), STOP));

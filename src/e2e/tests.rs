@@ -29,7 +29,7 @@ use super::{
     process::Place,
     to_json, to_junit,
 };
-use crate::external;
+use crate::{compose::DiskFiles, external};
 
 /// A folder with programs that precede those of the machine in `PATH`.
 struct Programs(TempDir);
@@ -255,6 +255,7 @@ fn options(skip: &[&str]) -> Options {
         keep: false,
         skip: skip.iter().map(|skip| (*skip).to_owned()).collect(),
         external: Arc::new(|_| external::Client::closed()),
+        fetch: Arc::new(DiskFiles),
         stop: CancellationToken::new(),
         progress: Arc::new(|_| {}),
     }

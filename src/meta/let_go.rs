@@ -20,7 +20,7 @@ use super::{
 pub enum Outcome {
     /// It was released.
     Released(Released),
-    /// The named other Katalog has the kind.
+    /// The named other Katalog or Komposer has the kind.
     Claimed(String),
     /// It could not be released.
     Failed(ReleaseError),
@@ -71,7 +71,7 @@ pub async fn release_katalog(
         let claim = claim_of(&leases, &lease).await?;
         let outcome = match claim {
             Some(claim) if claim.claimant.uid != uid => {
-                Outcome::Claimed(claim.claimant.katalog.to_string())
+                Outcome::Claimed(claim.claimant.katalog.titled())
             }
             claim => {
                 own.extend(claim.map(|claim| (lease, claim.state)));
@@ -129,7 +129,7 @@ pub async fn claimed_elsewhere(
         _ => None,
     };
     let is_alive = renewed.is_some_and(|renewed| now.duration_since(renewed) < EXPIRY);
-    Ok(is_alive.then(|| format!("{} of installation {holder}", claimant.katalog)))
+    Ok(is_alive.then(|| format!("{} of installation {holder}", claimant.katalog.titled())))
 }
 
 async fn claim_of(leases: &Resource, lease: &str) -> Result<Option<Claim>, CallError> {

@@ -236,7 +236,15 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         Verdict::Deleted => {
             return not(KatalogReason::Terminating, terminating_message(facts));
         }
-        Verdict::Refused { reason, message } => return not(*reason, message.clone()),
+        Verdict::Refused { reason, message } => {
+            return match facts.source_problem {
+                // What was refused may not be what the source has now.
+                Some((KatalogReason::SourceFailed, why)) if reason.is_permanent() => {
+                    not(KatalogReason::SourceFailed, format!("{why}\n{message}"))
+                }
+                _ => not(*reason, message.clone()),
+            };
+        }
         Verdict::Pending(Some(why)) => return not(KatalogReason::RevisionNotStored, why.clone()),
         Verdict::Pending(None) => {
             return not(

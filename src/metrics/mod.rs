@@ -12,6 +12,7 @@
 
 mod calls;
 pub mod dashboard;
+mod fetches;
 #[cfg(test)]
 mod monitoring;
 mod operator;
@@ -31,6 +32,7 @@ use prometheus::{
 };
 
 pub use calls::{CallMetrics, CallResult};
+pub use fetches::FetchResult;
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
 pub use webhooks::{Figures, Reviewed, Webhook, WebhookMetrics, WebhookResult};
@@ -266,6 +268,12 @@ process! {
         "Kubernetes Events that were not sent: the queue was full, or the API server did not accept them.";
     external_calls: IntCounterVec, "orkestra_external_calls_total", ["host" = ALLOWED, "result" = CALL_RESULTS],
         "Attempts of `external` calls. host is the entry of --external-allow that permits the host; other stands for hosts without an entry.";
+    source_fetches: IntCounterVec, "orkestra_source_fetches_total", ["kind" = fetches::KINDS, "result" = fetches::RESULTS],
+        "Fetches of sources of Komposers in the cluster. changed: the source has a new revision; unchanged: it has not.";
+    source_duration: HistogramVec, "orkestra_source_fetch_duration_seconds", ["kind" = fetches::KINDS],
+        "Duration of a fetch of a source, without the time that it waited for others.";
+    source_bytes: IntCounterVec, "orkestra_source_fetch_bytes_total", ["kind" = fetches::KINDS],
+        "Bytes of the documents of new revisions of sources.";
     leader: IntGaugeVec, "orkestra_leader", [],
         "1 while this process is the leader or runs without leader election; 0 while it is a follower.";
     api_server_reachable: IntGaugeVec, "orkestra_api_server_reachable", [],

@@ -19,6 +19,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
+    sync::Arc,
 };
 
 use orkestra_core::{
@@ -31,8 +32,10 @@ pub use self::{
     print::{to_json, to_junit, to_text},
 };
 
+use crate::compose::{DiskFiles, Fetch};
+
 /// The options that override the documents.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Custom resources to use instead of those that a document names.
     pub resources: Vec<PathBuf>,
@@ -44,6 +47,22 @@ pub struct Options {
     pub skip_external: bool,
     /// Documents that are left out: by name, by file, or by a folder above it.
     pub skip: Vec<String>,
+    /// Fetches the sources of Komposers.
+    pub fetch: Arc<dyn Fetch>,
+}
+
+impl Default for Options {
+    /// Overrides nothing; sources are files on disk.
+    fn default() -> Self {
+        Self {
+            resources: Vec::new(),
+            definitions: Vec::new(),
+            cycles: None,
+            skip_external: false,
+            skip: Vec::new(),
+            fetch: Arc::new(DiskFiles),
+        }
+    }
 }
 
 /// The result of all simulations.

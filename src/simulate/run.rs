@@ -104,7 +104,7 @@ async fn compile(
     } else {
         paths.extend(options.definitions.iter().cloned());
     }
-    let found = files::validate(&paths).await;
+    let found = files::validate_with(&paths, &*options.fetch).await;
     simulated
         .files
         .extend(found.texts.keys().map(PathBuf::from));

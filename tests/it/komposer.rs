@@ -1,5 +1,8 @@
 //! Komposers of the cluster.
 
+mod registry;
+mod remote;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 

@@ -74,6 +74,8 @@ impl Katalog {
         self.document = Arc::clone(&self.object.document);
         self.observed = self.object.metadata.generation;
         let tree = self.document.tree();
+        // Read before the artifacts: one that arrives in between is judged again.
+        let sources = self.source_states();
         let taken = take(&tree, &self.artifacts(), &|name| self.motif(name));
         let kinds = taken.composed.as_ref().and_then(Composed::resolved);
         let kinds = kinds.map(|resolved| kinds_named(&resolved.to_json()));
@@ -85,7 +87,7 @@ impl Katalog {
             crds: self.crds_of(&self.kinds(&kinds), &taken.asked),
             motifs: taken.asked.clone(),
             kinds,
-            sources: self.source_states(),
+            sources,
             approved: self.object.approved.clone(),
         };
         (subject, tree, taken)

@@ -8,7 +8,10 @@ use std::{
 
 use orkestra_core::{
     api::{KomposerSpec, LockMode, names},
-    compose::{Artifacts, Base, Composition, Merged, Request, Resolved, SourceRecord, merge},
+    compose::{
+        Artifacts, Base, Composition, Lock, Merged, Request, Resolved, SourceRecord, is_pinned,
+        merge,
+    },
     diagnostics::Diagnostics,
     document::{DocumentKind, Source, read_komposer, read_what_can_be},
     plan::{self, Library, Part, Reference},
@@ -78,7 +81,7 @@ impl Locks {
                 Some(locked) => Some(format!(
                     "source {source} has the digest {digest}; `spec.locked` has {locked}"
                 )),
-                None if self.required && !source.ends_with(&format!("@{digest}")) => Some(format!(
+                None if self.required && !is_pinned(source, digest) => Some(format!(
                     "source {source} is not locked, and `spec.lock` is `required`: add its digest {digest} to `spec.locked`"
                 )),
                 None => None,
@@ -147,7 +150,9 @@ fn look_up(
     let spec = if DocumentKind::of(&source) == Some(DocumentKind::Komposer) {
         let composed = match read_komposer(&source) {
             Ok((komposer, _)) => {
-                let composition = Composition::of_komposer(&komposer, base);
+                let mut composition = Composition::of_komposer(&komposer, base);
+                // Checked once everything is known, for a reason of its own.
+                (composition.lock, composition.requires_lock) = (Lock::default(), false);
                 compose(&composition, known, Locks::of(&komposer.spec))
             }
             Err(problems) => Composed {

@@ -26,6 +26,7 @@ use super::{
     },
     FetchError, Known, KnownSources, Secret, Secrets, Wanted, is_in_cluster,
 };
+use crate::metrics::FetchResult;
 
 /// How often a source is fetched that does not say so.
 const INTERVAL: Duration = Duration::from_mins(5);
@@ -37,7 +38,7 @@ const JITTER: f64 = 0.1;
 const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_mins(5));
 
 /// The result of a fetch of one source.
-type Done = (String, Result<Arc<Artifact>, FetchError>);
+type Done = (String, Result<Arc<Artifact>, FetchError>, Duration);
 
 /// Follows the sources of one Komposer.
 pub(super) struct Following {
@@ -138,7 +139,10 @@ impl Following {
                     Ok(()) => self.wants.mark_changed(),
                     Err(_) => return,
                 },
-                Some((id, result)) = fetching.next() => self.note(&id, result),
+                Some((id, result, took)) = fetching.next() => {
+                    self.count(&id, &result, took);
+                    self.note(&id, result);
+                }
                 Ok(()) = katalogs.changed() => self.look_at_katalogs(),
                 Some(_) = self.config_maps.watches.told.recv() => self.look_at_config_maps(),
                 () = Watches::<ConfigMap>::changed(&mut states) => self.look_at_config_maps(),
@@ -226,6 +230,21 @@ impl Following {
         for (id, result) in results {
             self.note(&id, result.map(Arc::new));
         }
+    }
+
+    /// Counts a fetch.
+    fn count(&self, id: &str, result: &Result<Arc<Artifact>, FetchError>, took: Duration) {
+        let Some(source) = self.sources.get(id) else {
+            return;
+        };
+        let known = source.known.artifact.as_deref();
+        let result = match result {
+            Ok(artifact) if known == Some(&**artifact) => FetchResult::Unchanged,
+            Ok(artifact) => FetchResult::Changed(artifact),
+            Err(_) => FetchResult::Failed,
+        };
+        let metrics = &self.shared.context.metrics;
+        metrics.fetched(&source.request.kind, result, took);
     }
 
     /// Records the result of a fetch, and when the source is fetched again.
@@ -340,8 +359,10 @@ async fn fetch(shared: Arc<Shared>, of: KatalogRef, request: Request) -> Done {
                 message,
                 permanent: false,
             }),
+            Duration::ZERO,
         );
     };
+    let began = Instant::now();
     let fetched = async {
         let auth = request
             .auth
@@ -357,7 +378,8 @@ async fn fetch(shared: Arc<Shared>, of: KatalogRef, request: Request) -> Done {
         };
         shared.fetch.fetch(&request, &secrets).await
     };
-    (id, fetched.await)
+    let fetched = fetched.await;
+    (id, fetched, began.elapsed())
 }
 
 /// Reads a Secret by name, in the namespace of the Komposer.

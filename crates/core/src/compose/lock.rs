@@ -153,7 +153,7 @@ impl Lock {
     }
 
     /// Returns the error of a source that differs from the lock: another digest or, if `required`, none. `None` if it may be
-    /// used.
+    /// used. A source whose reference has its digest need not be in the lock.
     pub fn check(
         &self,
         request: &Request,
@@ -177,12 +177,12 @@ impl Lock {
                 let problem = request.problem(Code::NotFound, message);
                 Some(problem.hint("if the new revision is wanted, run `ork lock` and review the change with `ork diff`"))
             }
-            None if required => {
+            None if !required || is_pinned(&request.id, &artifact.digest) => None,
+            None => {
                 let message = format!("`{request}` is not locked");
                 let problem = request.problem(Code::NotFound, message);
                 Some(problem.hint("run `ork lock`"))
             }
-            None => None,
         }
     }
 
@@ -194,6 +194,12 @@ impl Lock {
             .map(String::as_str)
             .collect()
     }
+}
+
+/// True if the identity of a source ends with the digest of its content, as in `oci://host/path@sha256:…`.
+pub fn is_pinned(source: &str, digest: &str) -> bool {
+    let before = source.strip_suffix(digest);
+    before.is_some_and(|before| before.ends_with('@'))
 }
 
 fn quoted(text: &str) -> String {
@@ -225,6 +231,15 @@ mod tests {
         assert_eq!(Lock::read(&text).unwrap().to_yaml(), text);
         let empty = Lock::default();
         assert_eq!(Lock::read(&empty.to_yaml()).unwrap(), empty);
+    }
+
+    #[test]
+    fn a_reference_with_a_digest_is_pinned() {
+        let digest = digest("0a");
+        assert!(is_pinned(&format!("oci://r.example/p@{digest}"), &digest));
+        for other in ["oci://r.example/p:1", &digest, &format!("x{digest}")] {
+            assert!(!is_pinned(other, &digest), "{other}");
+        }
     }
 
     #[test]

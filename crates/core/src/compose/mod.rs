@@ -25,7 +25,7 @@ mod tests;
 pub use crate::api::oci::{BadReference, OciReference, is_digest};
 pub use artifact::{Artifact, Artifacts, Fetched, Verified};
 pub use composition::Composition;
-pub use lock::{BadLock, LOCK_FILE, Lock, Locked};
+pub use lock::{BadLock, LOCK_FILE, Lock, Locked, is_pinned};
 pub use merge::{Merged, merge};
 pub use request::{Base, Place, Request, RequestKind};
 pub use resolved::{Resolved, SourceRecord};

@@ -1,0 +1,270 @@
+//! Komposers whose sources are in a registry.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use rcgen::KeyPair;
+use serde_json::json;
+
+use super::{child, is, komposers, registry::Registry};
+use crate::scenario::{LIMIT, Scenario, input};
+use crate::waters;
+
+/// Another kind beside Pond and Lake, for a third source.
+fn rivers(text: &str) -> String {
+    let text = text.replace("Pond", "River").replace("pond", "river");
+    text.replace("colour: green", "flow: slow")
+}
+
+/// A scenario with a registry. Its Komposer takes Ponds, which must be signed with `key`, Lakes and Rivers from there.
+struct Remote {
+    scenario: Scenario,
+    registry: Registry,
+    key: PathBuf,
+    komposer: String,
+}
+
+impl Remote {
+    async fn running(prefix: &str) -> Result<Self> {
+        let scenario = Scenario::new(prefix).await?;
+        let registry = Registry::start().await?;
+        let pair = KeyPair::generate()?;
+        let key = scenario.file("signing.key", &pair.serialize_pem())?;
+        let public = pair.public_key_pem().replace('\n', "\n              ");
+        let komposer = input("komposer/remote.yaml")?
+            .replace("HOST", &registry.host)
+            .replace("KEY", public.trim_end());
+        let remote = Self {
+            scenario,
+            registry,
+            key,
+            komposer,
+        };
+        let ponds = input("komposer/ponds.yaml")?;
+        remote.push("ponds", &ponds)?;
+        remote.sign(&remote.key)?;
+        remote.push("lakes", &lakes()?)?;
+        remote.push("rivers", &rivers(&ponds))?;
+        let Self {
+            mut scenario,
+            registry,
+            key,
+            komposer,
+        } = remote;
+        scenario.grant_confined(&komposer).await?;
+        let crds = waters::crds()?;
+        scenario.install(&crds).await?;
+        scenario.install(&rivers(&crds)).await?;
+        scenario.arguments = vec!["--source-allow=http://127.0.0.0/8".to_owned()];
+        scenario.start().await?;
+        scenario.apply(&komposer)?;
+        is(&scenario, "waters", ("True", "Running"), &[]).await?;
+        for (kind, plural, name) in NAMES {
+            let object = waters::resource(&scenario, kind, name, &json!({}));
+            scenario.objects(plural).create(&object).await?;
+        }
+        let remote = Self {
+            scenario,
+            registry,
+            key,
+            komposer,
+        };
+        remote.children("green", "7", "slow").await?;
+        Ok(remote)
+    }
+
+    /// Pushes a Katalog as `k/NAME:stable`.
+    fn push(&self, name: &str, katalog: &str) -> Result<()> {
+        let file = self
+            .scenario
+            .file(&format!("{name}/katalog.yaml"), katalog)?;
+        let folder = file.parent().and_then(std::path::Path::to_str);
+        let reference = self.reference(name);
+        let folder = folder.context("a path is not text")?;
+        self.scenario
+            .ork(&["push", folder, &reference, "--no-index"])?;
+        Ok(())
+    }
+
+    fn reference(&self, name: &str) -> String {
+        format!("oci://{}/k/{name}:stable", self.registry.host)
+    }
+
+    /// Signs the Ponds.
+    fn sign(&self, key: &std::path::Path) -> Result<()> {
+        let key = key.to_str().context("a path is not text")?;
+        self.scenario
+            .ork(&["sign", &self.reference("ponds"), "--key", key])?;
+        Ok(())
+    }
+
+    /// Waits until the children of all three have these values.
+    async fn children(&self, colour: &str, depth: &str, flow: &str) -> Result<()> {
+        child(&self.scenario, "north-pond", "colour", colour).await?;
+        child(&self.scenario, "south-lake", "depth", depth).await?;
+        child(&self.scenario, "west-river", "flow", flow).await
+    }
+
+    /// Waits until the Komposer is not ready for that reason, and checks the colour of the Ponds.
+    async fn fails(&self, reason: &str, parts: &[&str], colour: &str) -> Result<()> {
+        is(&self.scenario, "waters", ("False", reason), parts).await?;
+        child(&self.scenario, "north-pond", "colour", colour).await
+    }
+
+    async fn runs(&self) -> Result<serde_json::Value> {
+        is(&self.scenario, "waters", ("True", "Running"), &[]).await
+    }
+}
+
+const NAMES: [(&str, &str, &str); 3] = [
+    ("Pond", "ponds", "north"),
+    ("Lake", "lakes", "south"),
+    ("River", "rivers", "west"),
+];
+
+fn lakes() -> Result<String> {
+    Ok(input("komposer/lakes.yaml")?.replace("  suspend: true\n", ""))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them() -> Result<()> {
+    let mut remote = Remote::running("remote").await?;
+    let komposer = komposers(&remote.scenario).fetch("waters").await?;
+    ensure!(komposer["status"]["ready"] == "3/3", "{komposer}");
+    // Longer than counts wait to be written.
+    let window = std::time::Duration::from_secs(7);
+    remote.scenario.until_settled(window, LIMIT).await?;
+
+    // Unchanged, each source costs one small request in each interval of a second, and nothing is written.
+    let mark = remote.scenario.cluster.mark()?;
+    remote.registry.seen();
+    tokio::time::sleep(window).await;
+    let seen = remote.registry.seen();
+    ensure!(seen.iter().all(|one| one.starts_with("HEAD ")), "{seen:?}");
+    ensure!((3 * 3..=3 * 8).contains(&seen.len()), "{seen:?}");
+    remote.scenario.until_logged().await?;
+    let writes = remote.scenario.writes_since(mark)?;
+    ensure!(writes.is_empty(), "{}", waters::lines(&writes));
+    let fetches = [("kind", "registry"), ("result", "unchanged")];
+    let fetches = remote
+        .scenario
+        .series("orkestra_source_fetches_total", &fetches)
+        .await?;
+    ensure!(
+        fetches.iter().any(|one| !one.ends_with(" 0")),
+        "{fetches:?}"
+    );
+
+    // One source has a new version: no other operator writes or reads anything.
+    let mark = remote.scenario.cluster.mark()?;
+    let deep = lakes()?.replace("depth: \"7\"", "depth: \"9\"");
+    remote.push("lakes", &deep)?;
+    remote.children("green", "9", "slow").await?;
+    remote.runs().await?;
+    remote.scenario.until_logged().await?;
+    let requests = remote.scenario.requests_since(mark)?;
+    let others = ["ponds", "rivers", "north-pond", "west-river"];
+    let touched = (requests.iter())
+        .any(|one| others.contains(&&*one.resource) || others.contains(&&*one.name));
+    ensure!(!touched, "{}", waters::lines(&requests));
+
+    // A broken version: the last good one runs on.
+    let broken = remote
+        .scenario
+        .text(&deep.replace("configMaps:", "configMapz:"));
+    remote.registry.publish("k/lakes", &broken, false);
+    let line = broken.lines().position(|line| line.contains("configMapz"));
+    let digest = remote.registry.digest("k/lakes", "stable")?;
+    let place = format!("/katalog.yaml:{}:", line.context("no line")? + 1);
+    let parts = ["/k/lakes@", &digest, &place, "configMapz"];
+    remote.fails("InvalidRevision", &parts, "green").await?;
+    remote.children("green", "9", "slow").await?;
+
+    // The registry is unreachable, and the controller restarts: everything runs.
+    remote.push("lakes", &deep)?;
+    remote.runs().await?;
+    remote.registry.stop();
+    remote.scenario.kill9()?;
+    remote.scenario.start().await?;
+    let maps = remote.scenario.objects("configmaps");
+    for name in ["north-pond", "south-lake", "west-river"] {
+        maps.delete(name).await?;
+    }
+    remote.children("green", "9", "slow").await?;
+    let parts = ["cannot be fetched", &*remote.registry.host];
+    is(
+        &remote.scenario,
+        "waters",
+        ("False", "SourceFailed"),
+        &parts,
+    )
+    .await?;
+    remote.registry.restart().await?;
+    remote.runs().await?;
+
+    // Its deletion lets everything go.
+    komposers(&remote.scenario).delete("waters").await?;
+    komposers(&remote.scenario)
+        .until_gone("waters", LIMIT)
+        .await?;
+    for (_, plural, name) in NAMES {
+        let object = remote.scenario.objects(plural).fetch(name).await?;
+        ensure!(object["metadata"].get("finalizers").is_none(), "{object}");
+    }
+    remote.scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s14_what_is_not_signed_tampered_with_or_not_locked_is_refused_and_what_ran_runs_on()
+-> Result<()> {
+    let mut remote = Remote::running("verified").await?;
+    let komposer = komposers(&remote.scenario).fetch("waters").await?;
+    let row = komposer["status"]["sources"][0].clone();
+    let first = remote.registry.digest("k/ponds", "stable")?;
+    ensure!(waters::text(&row, "/digest") == first, "{row}");
+    ensure!(!waters::text(&row, "/verified").is_empty(), "{row}");
+
+    // A new version without a signature, with one of another key, and with the right one.
+    let ponds = input("komposer/ponds.yaml")?;
+    remote.push("ponds", &ponds.replace("green", "blue"))?;
+    let source = remote.reference("ponds");
+    remote
+        .fails("SourceFailed", &[&source, "no signature"], "green")
+        .await?;
+    let other = KeyPair::generate()?.serialize_pem();
+    remote.sign(&remote.scenario.file("other.key", &other)?)?;
+    let parts = [&*source, "not signed with the given key"];
+    remote.fails("SourceFailed", &parts, "green").await?;
+    remote.sign(&remote.key)?;
+    child(&remote.scenario, "north-pond", "colour", "blue").await?;
+    let komposer = remote.runs().await?;
+    let second = remote.registry.digest("k/ponds", "stable")?;
+    let row = &komposer["status"]["sources"][0];
+    ensure!(waters::text(row, "/digest") == second, "{row}");
+
+    // Bytes that do not have the digest that the manifest names.
+    let lakes = remote
+        .scenario
+        .text(&lakes()?.replace("depth: \"7\"", "depth: \"9\""));
+    remote.registry.publish("k/lakes", &lakes, true);
+    let parts = [&*remote.reference("lakes"), "digest"];
+    remote.fails("SourceFailed", &parts, "blue").await?;
+    child(&remote.scenario, "south-lake", "depth", "7").await?;
+    remote.registry.publish("k/lakes", &lakes, false);
+    child(&remote.scenario, "south-lake", "depth", "9").await?;
+    remote.runs().await?;
+
+    // Locked to the first version: the second one is refused.
+    let lock = |digest: &str| json!({ "spec": { "locked": { &source: digest } } });
+    komposers(&remote.scenario)
+        .patch("waters", &lock(&first))
+        .await?;
+    remote
+        .fails("NotLocked", &[&source, &first, &second], "blue")
+        .await?;
+    komposers(&remote.scenario)
+        .patch("waters", &lock(&second))
+        .await?;
+    remote.runs().await?;
+    remote.scenario.check_running()
+}
