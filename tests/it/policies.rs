@@ -166,7 +166,13 @@ fn with_webhooks_the_network_policy_lets_the_api_server_in_at_their_port_only() 
         );
         for api_server in [address("10.0.0.4"), pod] {
             ensure!(allows(policy, &own, "in", &api_server, ("TCP", port)));
-            ensure!(!allows(policy, &own, "in", &api_server, ("TCP", other_port)));
+            ensure!(!allows(
+                policy,
+                &own,
+                "in",
+                &api_server,
+                ("TCP", other_port)
+            ));
             ensure!(!allows(policy, &own, "in", &api_server, ("UDP", port)));
         }
         // Everything else is as without webhooks.

@@ -146,7 +146,14 @@ async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it
         let katalog = [&["delete", "katalog/hello-website"][..], &place].concat();
         site.kubectl(&katalog, None)?;
         site.stop()?;
-        site.kubectl(&["delete", "clusterrole/katalog", "clusterrolebinding/katalog"], None)?;
+        site.kubectl(
+            &[
+                "delete",
+                "clusterrole/katalog",
+                "clusterrolebinding/katalog",
+            ],
+            None,
+        )?;
         site.kubectl(&["delete", "-k", &overlay, "--timeout=90s"], None)?;
     }
     Ok(())

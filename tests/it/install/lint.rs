@@ -139,10 +139,7 @@ fn ensure_nothing_dangles(objects: &[Value], deployment: &Value) -> Result<()> {
     let budgets: Vec<&Value> = of_kind(objects, "PodDisruptionBudget").collect();
     ensure!(budgets.len() == usize::from(is_replicated), "{budgets:?}");
     for budget in budgets {
-        ensure!(selects(
-            &budget["spec"]["selector"]["matchLabels"],
-            labels
-        ));
+        ensure!(selects(&budget["spec"]["selector"]["matchLabels"], labels));
         ensure!(budget["spec"]["maxUnavailable"] == 1, "{budget}");
     }
     if is_replicated {
@@ -165,10 +162,19 @@ fn ensure_permissions_are_few(objects: &[Value], deployment: &Value) -> Result<(
     for role in roles {
         for rule in role["rules"].as_array().into_iter().flatten() {
             let rule = rule.to_string();
-            for word in ["\"*\"", "\"secrets\"", "\"pods\"", "\"escalate\"", "\"bind\"", "\"impersonate\""] {
+            for word in [
+                "\"*\"",
+                "\"secrets\"",
+                "\"pods\"",
+                "\"escalate\"",
+                "\"bind\"",
+                "\"impersonate\"",
+            ] {
                 let is_own_secret = word == "\"secrets\"" && rule.contains("resourceNames");
                 // Secrets can be created by kind only: a name is not known when access is checked.
-                let creates = word == "\"secrets\"" && rule.contains("[\"create\"]") && role["kind"] == "Role";
+                let creates = word == "\"secrets\""
+                    && rule.contains("[\"create\"]")
+                    && role["kind"] == "Role";
                 ensure!(
                     !rule.contains(word) || is_own_secret || creates,
                     "{}: {rule}",

@@ -146,8 +146,16 @@ async fn the_versions_of_the_crds_are_compared_with_those_of_the_cluster() -> Re
     };
     let own = env!("CARGO_PKG_VERSION");
     for (version, skew, sentence) in [
-        ("0.0.1", "older", "is older: it was written by version 0.0.1"),
-        ("99.0.0", "newer", "is newer: it was written by version 99.0.0"),
+        (
+            "0.0.1",
+            "older",
+            "is older: it was written by version 0.0.1",
+        ),
+        (
+            "99.0.0",
+            "newer",
+            "is newer: it was written by version 99.0.0",
+        ),
         (own, "different", "differs from that of this version"),
         ("text", "different", "differs from that of this version"),
     ] {
