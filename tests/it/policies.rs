@@ -141,6 +141,52 @@ fn the_shipped_network_policy_allows_what_is_needed_and_nothing_else() -> Result
     Ok(())
 }
 
+/// What `ork install` would apply with a value.
+fn installed(value: &str) -> Result<Vec<Value>> {
+    let mut ork = std::process::Command::new(env!("CARGO_BIN_EXE_ork"));
+    ork.args(["install", "--dry-run=client", "--set", value]);
+    let text = crate::scenario::printed(&ork.output()?, "ork")?;
+    Ok(serde_saphyr::from_multiple::<Value>(&text)?)
+}
+
+#[test]
+fn with_webhooks_the_network_policy_lets_the_api_server_in_at_their_port_only() -> Result<()> {
+    let own = json!({ "kubernetes.io/metadata.name": "orkestra-system" });
+    for (value, port, other_port) in [
+        ("webhooks.enabled=true", 8443, 9443),
+        ("webhooks={enabled: true, port: 9443}", 9443, 8443),
+    ] {
+        let objects = installed(value)?;
+        let policy = objects.iter().find(|one| one["kind"] == "NetworkPolicy");
+        let policy = policy.context("no policy")?;
+        // The API server may connect from a node, or through a Pod of konnectivity.
+        let pod = pod(
+            json!({ "kubernetes.io/metadata.name": "kube-system" }),
+            json!({}),
+        );
+        for api_server in [address("10.0.0.4"), pod] {
+            ensure!(allows(policy, &own, "in", &api_server, ("TCP", port)));
+            ensure!(!allows(
+                policy,
+                &own,
+                "in",
+                &api_server,
+                ("TCP", other_port)
+            ));
+            ensure!(!allows(policy, &own, "in", &api_server, ("UDP", port)));
+        }
+        // Everything else is as without webhooks.
+        for (expected, way, other, at) in table(&own) {
+            if way == "in" && at.1 == port {
+                continue;
+            }
+            let allowed = allows(policy, &own, way, &other, at);
+            ensure!(allowed == expected, "{value}: {way} {other:?} {at:?}");
+        }
+    }
+    Ok(())
+}
+
 /// Whether a connection is allowed, which way it goes, whom with, and its protocol and port.
 type Row = (bool, &'static str, Other, (&'static str, u64));
 

@@ -1,4 +1,4 @@
-//! The commands of `docs/install.md` and of the README's "Run Orkestra", in order.
+//! The commands of `docs/install.md`, `docs/operations.md`, `docs/gitops.md` and of the README's "Run Orkestra", in order.
 
 use std::{os::unix::fs::symlink, path::Path, process::Command};
 
@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use testbed::eventually;
 
-use super::EXAMPLE;
 use super::site::Site;
+use super::{EXAMPLE, run_the_example};
 use crate::scenario::LIMIT;
 
 /// The commands in the `sh` blocks of a text, a line each.
@@ -113,4 +113,97 @@ async fn the_readme_runs_orkestra_by_three_commands() -> Result<()> {
         "kubectl wait --for=condition=Ready katalog/hello-website --timeout=60s",
     )?;
     site.stop()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_commands_of_operations_do_what_the_page_says() -> Result<()> {
+    let mut site = Site::start()?;
+    let folder = folder()?;
+    site.ork(&["install", "--wait"])?;
+    run_the_example(&mut site).await?;
+    let websites = site.objects_at("/apis/demo.orkestra.io/v1alpha1/namespaces/default/websites");
+    let uid = websites.fetch("hello").await?["metadata"]["uid"].clone();
+    let page = std::fs::read_to_string("docs/operations.md")?;
+    let mut ran = 0;
+    for command in commands(&page) {
+        // The controller runs beside the cluster: it stops and starts with the Pods.
+        if command.starts_with("kubectl delete katalog") {
+            site.stop()?;
+        }
+        run(&site, folder.path(), command)?;
+        if command.ends_with("--replicas=0") {
+            site.stop()?;
+        }
+        if command.ends_with("--replicas=2") {
+            site.launch().await?;
+        }
+        if command.starts_with("ork release") {
+            let katalogs =
+                site.objects_at("/apis/orkestra.orkspace.io/v1/namespaces/default/katalogs");
+            ensure!(katalogs.get("hello-website").await?.is_none());
+            let website = websites.fetch("hello").await?;
+            ensure!(website["metadata"]["uid"] == uid, "{website}");
+            ensure!(website["metadata"]["finalizers"].is_null(), "{website}");
+            site.launch().await?;
+            run(&site, folder.path(), "kubectl apply -f katalog.yaml")?;
+            katalogs.until_ready("hello-website").await?;
+        }
+        ran += 1;
+    }
+    ensure!(ran > 20, "{ran} commands");
+    for (file, part) in [
+        ("orkestra.yaml", "name: hello-website"),
+        ("websites.yaml", "name: hello"),
+        ("revisions.yaml", "kind: ControllerRevision"),
+    ] {
+        let text = std::fs::read_to_string(folder.path().join(file))?;
+        ensure!(text.contains(part), "{file} lacks {part}");
+    }
+    site.stop()
+}
+
+/// A CRD that takes everything, in place of Flux's own.
+const KUSTOMIZATIONS: &str = r#"{
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": { "name": "kustomizations.kustomize.toolkit.fluxcd.io" },
+    "spec": {
+        "group": "kustomize.toolkit.fluxcd.io", "scope": "Namespaced",
+        "names": { "kind": "Kustomization", "plural": "kustomizations" },
+        "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true
+        } } }]
+    }
+}"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_commands_of_gitops_configure_argo_cd_and_flux() -> Result<()> {
+    let site = Site::start()?;
+    for namespace in ["argocd", "flux-system"] {
+        site.kubectl(&["create", "namespace", namespace], None)?;
+    }
+    site.kubectl(&["apply", "-f", "-"], Some(KUSTOMIZATIONS))?;
+    let definition = "crd/kustomizations.kustomize.toolkit.fluxcd.io";
+    site.kubectl(&["wait", "--for=condition=Established", definition], None)?;
+    let page = std::fs::read_to_string("docs/gitops.md")?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/gitops");
+    let commands = commands(&page);
+    ensure!(commands.len() == 2, "{commands:?}");
+    for command in commands {
+        // A kind is served a moment after its definition is established.
+        eventually("the command succeeds", LIMIT, async || {
+            run(&site, &folder, command).map(Some)
+        })
+        .await?;
+    }
+    let maps = site.objects_at("/api/v1/namespaces/argocd/configmaps");
+    let settings = maps.fetch("argocd-cm").await?;
+    let health = "resource.customizations.health.gitops.example.org_Website";
+    ensure!(settings["data"][health].is_string(), "{settings}");
+    let flux = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/flux-system/kustomizations";
+    let resources = site.objects_at(flux).fetch("resources").await?;
+    ensure!(
+        resources["spec"]["dependsOn"][0]["name"] == "katalogs",
+        "{resources}"
+    );
+    Ok(())
 }

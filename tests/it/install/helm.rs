@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::{Path, PathBuf},
     process::{Command, Output},
 };
 
@@ -9,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::EXAMPLE;
+use super::churn::Churn;
 use super::site::{NAMESPACE, Site, definitions};
 use crate::scenario::{LIMIT, is_ready, printed};
 
@@ -16,6 +18,10 @@ const CHART: &str = "charts/orkestra";
 
 /// Runs helm on the cluster of a site, or without one.
 fn helm(site: Option<&Site>, args: &[&str]) -> Result<Output> {
+    Ok(command(site, args)?.output()?)
+}
+
+fn command(site: Option<&Site>, args: &[&str]) -> Result<Command> {
     let program = std::env::var_os("HELM").context("HELM is not set: run `make helm-install`")?;
     let mut helm = Command::new(program);
     helm.args(args)
@@ -24,7 +30,7 @@ fn helm(site: Option<&Site>, args: &[&str]) -> Result<Output> {
     if let Some(site) = site {
         helm.env("KUBECONFIG", site.cluster.admin().kubeconfig_path());
     }
-    Ok(helm.output()?)
+    Ok(helm)
 }
 
 fn done(site: Option<&Site>, args: &[&str]) -> Result<String> {
@@ -203,4 +209,65 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
         &["uninstall", "orkestra", "--namespace", NAMESPACE, "--wait"],
     )?;
     deployments.until_gone("orkestra", LIMIT).await
+}
+
+/// The chart and the CRDs of the change before the last that the repository has of the chart, unpacked in a folder.
+fn earlier_chart(folder: &Path) -> Result<PathBuf> {
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        printed(
+            &git.args(args)
+                .current_dir(env!("CARGO_MANIFEST_DIR"))
+                .output()?,
+            "git",
+        )
+    };
+    let commit = git(&["rev-list", "--skip=1", "--max-count=1", "HEAD", "--", CHART])?;
+    let commit = commit.trim();
+    ensure!(!commit.is_empty(), "the clone has one version of the chart");
+    let archive = folder.join("chart.tar");
+    let path = archive.to_str().context("a path is not text")?;
+    git(&["archive", "--output", path, commit, "charts", "crds"])?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(&archive).arg("-C").arg(folder);
+    printed(&tar.output()?, "tar")?;
+    Ok(folder.join(CHART))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs helm: make helm-install"]
+async fn an_upgrade_from_an_earlier_chart_and_a_rollback_lose_no_change_and_rewrite_no_child()
+-> Result<()> {
+    let mut site = Site::start()?;
+    let folder = tempfile::tempdir()?;
+    let chart = earlier_chart(folder.path())?;
+    let chart = chart.to_str().context("a path is not text")?;
+    let place = [
+        "--namespace",
+        NAMESPACE,
+        "--create-namespace",
+        "--wait",
+        "--timeout",
+        "120s",
+    ];
+    let install = [&["install", "orkestra", chart][..], &place].concat();
+    done(Some(&site), &install)?;
+    let churn = Churn::begin(&mut site).await?;
+    for (what, args) in [
+        ("upgrade", ["upgrade", "orkestra", CHART].as_slice()),
+        ("rollback", ["rollback", "orkestra", "1"].as_slice()),
+        ("second upgrade", ["upgrade", "orkestra", CHART].as_slice()),
+    ] {
+        let place = place.iter().filter(|one| **one != "--create-namespace");
+        let args: Vec<&str> = args.iter().chain(place).copied().collect();
+        churn.round().await?;
+        let mut helm = command(Some(&site), &args)?;
+        let output = tokio::task::spawn_blocking(move || helm.output()).await??;
+        printed(&output, "helm").context(what)?;
+        let took = churn.hand_over(&mut site).await.context(what)?;
+        println!("{what}: drift was corrected after {took:#}");
+    }
+    site.ork(&["version", "--cluster"])?;
+    churn.end(&site).await?;
+    site.stop()
 }

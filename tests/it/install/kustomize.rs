@@ -6,9 +6,11 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 use testbed::ControlPlane;
 
+use super::EXAMPLE;
 use super::site::{NAMESPACE, Site};
-use crate::scenario::{LIMIT, printed};
+use crate::scenario::{LIMIT, is_ready, printed};
 
+const OVERLAYS: [&str; 4] = ["default", "ha", "no-webhooks", "single-namespace"];
 const INVENTORY: &str = "orkestra-inventory";
 
 /// Objects by kind, namespace and name. The policy of helm on CRDs is not part of kustomize's.
@@ -36,7 +38,7 @@ fn by_name(text: &str) -> Result<BTreeMap<String, Value>> {
 #[test]
 fn every_overlay_is_the_chart_with_its_values() -> Result<()> {
     let cluster = ControlPlane::shared();
-    for overlay in ["default", "ha", "no-webhooks", "single-namespace"] {
+    for overlay in OVERLAYS {
         let folder = format!("config/overlays/{overlay}");
         let built = cluster.kubectl(&cluster.admin(), &["kustomize", &folder], None)?;
         let values = format!("{folder}/values.yaml");
@@ -87,5 +89,72 @@ async fn the_default_overlay_is_applied_by_kubectl_alone_and_deleted_again() -> 
         .until_gone(NAMESPACE, LIMIT)
         .await?;
     ensure!(site.definition("katalogs").await?.is_none());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it_has() -> Result<()>
+{
+    let mut site = Site::start()?;
+    let websites = site.objects_at("/apis/demo.orkestra.io/v1alpha1/namespaces/default/websites");
+    let katalogs = |namespace: &str| {
+        let group = "/apis/orkestra.orkspace.io/v1";
+        site.objects_at(&format!("{group}/namespaces/{namespace}/katalogs"))
+    };
+    let (here, elsewhere) = (katalogs(NAMESPACE), katalogs("default"));
+    site.kubectl(&["apply", "-f", &format!("{EXAMPLE}/crd.yaml")], None)?;
+    for overlay in OVERLAYS {
+        let overlay = format!("config/overlays/{overlay}");
+        site.kubectl(&["apply", "-k", &overlay], None)?;
+        let is_single = overlay.ends_with("single-namespace");
+        let katalog = format!("{EXAMPLE}/katalog.yaml");
+        // The permissions of the Katalog alone: those of the controller are the overlay's.
+        let rules = site.ork(&["generate", "rbac", "--output", "values", "-k", &katalog])?;
+        let rules: Value = serde_saphyr::from_str(&rules)?;
+        let role = serde_json::json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": { "name": "katalog" }, "rules": rules["katalogs"][0]["rules"],
+        });
+        site.kubectl(&["apply", "-f", "-"], Some(&role.to_string()))?;
+        let account = format!("--serviceaccount={NAMESPACE}:orkestra");
+        let bind = [
+            "create",
+            "clusterrolebinding",
+            "katalog",
+            "--clusterrole=katalog",
+            &account,
+        ];
+        site.kubectl(&bind, None)?;
+        site.launch_as_installed().await?;
+        if is_single {
+            site.kubectl(&["apply", "--namespace", "default", "-f", &katalog], None)?;
+        }
+        let apply = ["apply", "--namespace", NAMESPACE, "-f", &katalog];
+        site.kubectl(&apply, None)?;
+        here.until_ready("hello-website").await?;
+        let website = format!("{EXAMPLE}/website.yaml");
+        site.kubectl(&["apply", "-f", &website], None)?;
+        websites.until("hello", "is ready", LIMIT, is_ready).await?;
+        let delete = ["delete", "website/hello", "--timeout=60s"];
+        site.kubectl(&delete, None)?;
+        if is_single {
+            let other = elsewhere.fetch("hello-website").await?;
+            ensure!(other["status"]["conditions"].is_null(), "{other}");
+            elsewhere.delete("hello-website").await?;
+        }
+        let place = ["--namespace", NAMESPACE, "--timeout=60s"];
+        let katalog = [&["delete", "katalog/hello-website"][..], &place].concat();
+        site.kubectl(&katalog, None)?;
+        site.stop()?;
+        site.kubectl(
+            &[
+                "delete",
+                "clusterrole/katalog",
+                "clusterrolebinding/katalog",
+            ],
+            None,
+        )?;
+        site.kubectl(&["delete", "-k", &overlay, "--timeout=90s"], None)?;
+    }
     Ok(())
 }

@@ -1,9 +1,12 @@
 //! Installation, upgrade and removal on control planes of the tests' own: Pods are scheduled and run on a fake node, and the
 //! controller runs beside, with the installed permissions of its service account.
 
+mod churn;
 mod documents;
 mod helm;
 mod kustomize;
+mod lint;
+mod preflight;
 mod site;
 mod upgrade;
 

@@ -16,12 +16,16 @@ use crate::scenario::{LIMIT, Objects, ask, printed};
 
 /// The namespace of the installation.
 pub(super) const NAMESPACE: &str = "orkestra-system";
+/// The user that the controller is.
+pub(super) const ACCOUNT: &str = "system:serviceaccount:orkestra-system:orkestra";
 
 pub(super) struct Site {
     pub(super) cluster: ControlPlane,
     /// The administrator's client.
     client: Client,
     controller: Option<Guarded>,
+    /// The number of controllers that were started.
+    started: usize,
 }
 
 /// The names of Orkestra's own CRDs.
@@ -44,6 +48,7 @@ impl Site {
             cluster,
             client,
             controller: None,
+            started: 0,
         })
     }
 
@@ -60,6 +65,13 @@ impl Site {
     /// What `ork` prints to the administrator; it must succeed.
     pub(super) fn ork(&self, args: &[&str]) -> Result<String> {
         printed(&Self::command(&self.cluster.admin(), args).output()?, "ork")
+    }
+
+    /// What `ork` prints and warns of; it must succeed.
+    pub(super) fn said(&self, args: &[&str]) -> Result<String> {
+        let output = Self::command(&self.cluster.admin(), args).output()?;
+        let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(printed(&output, "ork")? + &warned)
     }
 
     /// What `ork` says to the administrator; it must refuse.
@@ -90,6 +102,17 @@ impl Site {
             &self.cluster.kubectl(&self.cluster.admin(), args, stdin)?,
             "kubectl",
         )
+    }
+
+    /// `kubectl` as the administrator.
+    pub(super) fn kubectl_command(&self, args: &[&str]) -> Result<Command> {
+        let mut command = Command::new(self.cluster.assets().binary("kubectl")?);
+        command
+            .args(args)
+            .env("KUBECONFIG", self.cluster.admin().kubeconfig_path())
+            .env("KUBECACHEDIR", self.cluster.folder().join("kubectl-cache"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        Ok(command)
     }
 
     /// A file with that text.
@@ -134,23 +157,45 @@ impl Site {
             .await
     }
 
-    /// Starts the controller as the installed service account, and waits until it leads and is ready.
+    /// Starts the controller as the installed service account, and waits until it is ready.
     pub(super) async fn launch(&mut self) -> Result<()> {
-        let account = format!("system:serviceaccount:{NAMESPACE}:orkestra");
+        self.launch_with(&["controller"]).await
+    }
+
+    /// Starts the controller with the arguments of the installed Deployment.
+    pub(super) async fn launch_as_installed(&mut self) -> Result<()> {
+        let mut deployment = self.objects("deployments").fetch("orkestra").await?;
+        let args = deployment["spec"]["template"]["spec"]["containers"][0]["args"].take();
+        let args: Vec<String> = serde_json::from_value(args)?;
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        self.launch_with(&args).await
+    }
+
+    /// Starts another controller, and waits until it is ready. Returns the one that ran before.
+    pub(super) async fn launch_beside(&mut self) -> Result<Guarded> {
+        let before = self.controller.take().context("no controller runs")?;
+        self.launch().await?;
+        Ok(before)
+    }
+
+    async fn launch_with(&mut self, args: &[&str]) -> Result<()> {
         let groups = [
             "system:serviceaccounts",
             "system:serviceaccounts:orkestra-system",
         ];
-        let identity = self.cluster.identity(&account, &groups)?;
+        let identity = self.cluster.identity(ACCOUNT, &groups)?;
         let listen = format!("127.0.0.1:{}", free_port()?);
-        let args = [
-            "controller",
+        // What a Pod has of its own: an address, and a namespace.
+        let own = [
             "--leader-elect-resource-namespace",
             NAMESPACE,
             "--listen",
             &listen,
         ];
-        let log = self.cluster.folder().join("controller.log");
+        self.started += 1;
+        let name = format!("controller-{}.log", self.started);
+        let log = self.cluster.folder().join(name);
+        let args = [args, &own].concat();
         self.controller = Some(spawn_guarded(&Self::command(&identity, &args), &log)?);
         let is_ready = eventually("the controller is ready", LIMIT, async || {
             let answer = ask(&listen, "/readyz").await?;

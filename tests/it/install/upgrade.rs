@@ -1,45 +1,50 @@
-//! An upgrade while custom resources change.
+//! Upgrades while custom resources change.
 
 use std::fmt::Write as _;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use super::churn::Churn;
 use super::site::{Site, definitions};
-use crate::scenario::{LIMIT, input, printed};
+use crate::scenario::printed;
 
-const GROUP: &str = "waters.example.org";
-const CHANGED: usize = 40;
-const STILL: usize = 40;
+const OVERLAY: &str = "config/overlays/default";
 
-const KATALOG: &str = r#"{
-    "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "waters", "namespace": "default" },
-    "spec": { "crds": { "pond": {
-        "apiTypes": { "group": "waters.example.org", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
-        "operatorBox": { "onReconcile": { "configMaps": [
-            { "name": "{{ .metadata.name }}", "data": { "depth": "{{ .spec.depth }}" } }
-        ] } }
-    } } }
-}"#;
-
-/// The CRDs of Orkestra as an earlier version wrote them: with its annotations and without their columns.
-fn earlier(crds: &str) -> Result<String> {
+/// Manifests as an earlier version printed them: the CRDs with its annotations and without their columns, and its image.
+fn earlier(manifests: &str) -> Result<String> {
     let mut stream = String::new();
-    for mut definition in serde_saphyr::from_multiple::<Value>(crds)? {
-        definition["metadata"]["annotations"] = json!({
-            "orkestra.orkspace.io/version": "0.0.1",
-            "orkestra.orkspace.io/schema": "earlier",
-        });
-        if let Some(version) = definition["spec"]["versions"][0].as_object_mut() {
-            version.remove("additionalPrinterColumns");
+    for mut object in serde_saphyr::from_multiple::<Value>(manifests)? {
+        if object["kind"] == "CustomResourceDefinition" {
+            object["metadata"]["annotations"] = json!({
+                "orkestra.orkspace.io/version": "0.0.1",
+                "orkestra.orkspace.io/schema": "earlier",
+            });
+            if let Some(version) = object["spec"]["versions"][0].as_object_mut() {
+                version.remove("additionalPrinterColumns");
+            }
         }
-        writeln!(stream, "---\n{definition}")?;
+        if object["kind"] == "Deployment" {
+            object["spec"]["template"]["spec"]["containers"][0]["image"] =
+                json!("ghcr.io/orkspace/orkestra:0.0.1");
+        }
+        writeln!(stream, "---\n{object}")?;
     }
     Ok(stream)
 }
 
+/// The CRDs of the cluster are those of the version 0.0.1.
+fn is_earlier(site: &Site) -> Result<()> {
+    let older = site.refused(&["version", "--cluster"])?;
+    ensure!(
+        older.contains("is older: it was written by version 0.0.1"),
+        "{older}"
+    );
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upgrade_of_the_crds_loses_no_change_and_rewrites_no_child() -> Result<()> {
+async fn an_upgrade_by_ork_install_loses_no_change_and_rewrites_no_child() -> Result<()> {
     let mut site = Site::start()?;
     site.ork(&["install", "--set", "crds.install=false"])?;
     let crds = earlier(&site.ork(&["crds"])?)?;
@@ -51,93 +56,43 @@ async fn an_upgrade_of_the_crds_loses_no_change_and_rewrites_no_child() -> Resul
         "-",
     ];
     site.kubectl(&apply, Some(&crds))?;
-    let older = site.refused(&["version", "--cluster"])?;
-    ensure!(
-        older.contains("is older: it was written by version 0.0.1"),
-        "{older}"
-    );
-    let katalog = site.file("katalog.yaml", KATALOG)?;
-    let folder = site
-        .cluster
-        .folder()
-        .to_str()
-        .map(str::to_owned)
-        .unwrap_or_default();
-    site.grant(&folder)?;
-    site.kubectl(
-        &["apply", "-f", "-"],
-        Some(&input("kinds/crds.yaml")?.replace("GROUP", GROUP)),
-    )?;
-    site.launch().await?;
-    site.kubectl(&["apply", "-f", &katalog], None)?;
-    site.kubectl(
-        &[
-            "wait",
-            "--for=condition=Ready",
-            "katalog/waters",
-            "--timeout=60s",
-        ],
-        None,
-    )?;
-    let ponds = site.objects_at(&format!("/apis/{GROUP}/v1alpha1/namespaces/default/ponds"));
-    let maps = site.objects_at("/api/v1/namespaces/default/configmaps");
-    let changed: Vec<String> = (0..CHANGED)
-        .map(|number| format!("changed-{number}"))
-        .collect();
-    let still: Vec<String> = (0..STILL).map(|number| format!("still-{number}")).collect();
-    for name in changed.iter().chain(&still) {
-        let pond = json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Pond", "metadata": { "name": name }, "spec": { "depth": 0 } });
-        ponds.create(&pond).await?;
-    }
-    for name in changed.iter().chain(&still) {
-        maps.until_equal(name, "/data/depth", json!("0"), LIMIT)
-            .await?;
-    }
-
-    let mark = site.cluster.mark()?;
+    is_earlier(&site)?;
+    let churn = Churn::begin(&mut site).await?;
+    churn.round().await?;
     let mut install = Site::command(&site.cluster.admin(), &["install"]);
-    let upgrade = tokio::task::spawn_blocking(move || install.output());
-    let mut round = 0;
-    // Changes before, during and after the upgrade.
-    let mut rounds_after = 0;
-    while rounds_after < 3 {
-        round += 1;
-        rounds_after += usize::from(upgrade.is_finished());
-        for name in &changed {
-            ponds
-                .patch(name, &json!({ "spec": { "depth": round } }))
-                .await?;
-        }
-    }
-    let said = printed(&upgrade.await??, "ork")?;
+    let said = tokio::task::spawn_blocking(move || install.output()).await??;
+    let said = printed(&said, "ork")?;
     for name in definitions() {
         ensure!(
             said.contains(&format!("CustomResourceDefinition {name} configured")),
             "{said}"
         );
     }
+    let took = churn.hand_over(&mut site).await?;
     site.ork(&["version", "--cluster"])?;
-    for name in &changed {
-        maps.until_equal(name, "/data/depth", json!(round.to_string()), LIMIT)
-            .await?;
-    }
-    for name in &still {
-        assert_eq!(maps.fetch(name).await?["data"]["depth"], "0");
-    }
-    let writes = site
-        .cluster
-        .audit_since(mark)?
-        .into_iter()
-        .filter(|event| event.is_write() && still.contains(&event.name));
-    let writes: Vec<_> = writes.collect();
-    ensure!(writes.is_empty(), "{writes:?}");
-    let katalogs = site.objects_at("/apis/orkestra.orkspace.io/v1/namespaces/default/katalogs");
-    let ready = katalogs
-        .until("waters", "is ready", LIMIT, crate::scenario::is_ready)
-        .await?;
+    churn.end(&site).await?;
+    println!("drift was corrected after {took:#}");
+    site.stop()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_by_kubectl_apply_loses_no_change_and_rewrites_no_child() -> Result<()> {
+    let mut site = Site::start()?;
+    let manifests = earlier(&site.kubectl(&["kustomize", OVERLAY], None)?)?;
+    site.kubectl(&["apply", "-f", "-"], Some(&manifests))?;
+    is_earlier(&site)?;
+    let churn = Churn::begin(&mut site).await?;
+    churn.round().await?;
+    let mut apply = site.kubectl_command(&["apply", "-k", OVERLAY])?;
+    let said = tokio::task::spawn_blocking(move || apply.output()).await??;
+    let said = printed(&said, "kubectl")?;
     ensure!(
-        ready["status"]["observedGeneration"] == ready["metadata"]["generation"],
-        "{ready}"
+        said.contains("deployment.apps/orkestra configured"),
+        "{said}"
     );
+    let took = churn.hand_over(&mut site).await?;
+    site.ork(&["version", "--cluster"])?;
+    churn.end(&site).await?;
+    println!("drift was corrected after {took:#}");
     site.stop()
 }
