@@ -176,9 +176,17 @@ async fn pods(kinds: &mut Kinds<'_>, deployment: &Object) -> Result<Option<Scope
     let path = ["spec", "selector", "matchLabels"];
     let labels = path.iter().try_fold(&live, |node, field| node.get(field));
     let mut selector = String::new();
-    for (key, value) in labels.and_then(Node::as_map).into_iter().flat_map(Map::iter) {
+    for (key, value) in labels
+        .and_then(Node::as_map)
+        .into_iter()
+        .flat_map(Map::iter)
+    {
         let comma = if selector.is_empty() { "" } else { "," };
-        let _ = write!(selector, "{comma}{key}={}", value.as_str().unwrap_or_default());
+        let _ = write!(
+            selector,
+            "{comma}{key}={}",
+            value.as_str().unwrap_or_default()
+        );
     }
     Ok((!selector.is_empty()).then(|| Scope {
         namespace: deployment.key.namespace.as_ref().map(ToString::to_string),

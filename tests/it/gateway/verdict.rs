@@ -201,12 +201,7 @@ impl Place {
 
     /// Compares the verdicts about one object. The API server may take over a policy a moment after the one that was written
     /// last, so a difference counts if it stays.
-    async fn compare(
-        &self,
-        set: (u64, &RuleSet),
-        stored: &[Value],
-        at: u64,
-    ) -> Result<usize> {
+    async fn compare(&self, set: (u64, &RuleSet), stored: &[Value], at: u64) -> Result<usize> {
         let first = match self.compare_once(set, stored, at).await {
             Ok(count) => return Ok(count),
             Err(first) => first,
@@ -300,7 +295,10 @@ fn compare_with_pass(plan: &OperatorPlan, pass: &Told, webhook: &Told) -> Result
         moments.not_in_passes.is_none() && moments.not_at_admission.is_none()
     });
     let (pass, webhook) = (pass.of(&both), webhook.of(&both));
-    ensure!(pass == webhook, "{pass:?} of a pass, {webhook:?} of the webhook");
+    ensure!(
+        pass == webhook,
+        "{pass:?} of a pass, {webhook:?} of the webhook"
+    );
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod helm;
 mod kustomize;
 mod site;
 mod upgrade;
+mod webhooks;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

@@ -136,6 +136,11 @@ impl Site {
 
     /// Starts the controller as the installed service account, and waits until it leads and is ready.
     pub(super) async fn launch(&mut self) -> Result<()> {
+        self.launch_with(&[]).await
+    }
+
+    /// The same with further arguments.
+    pub(super) async fn launch_with(&mut self, more: &[&str]) -> Result<()> {
         let account = format!("system:serviceaccount:{NAMESPACE}:orkestra");
         let groups = [
             "system:serviceaccounts",
@@ -150,6 +155,7 @@ impl Site {
             "--listen",
             &listen,
         ];
+        let args = [&args[..], more].concat();
         let log = self.cluster.folder().join("controller.log");
         self.controller = Some(spawn_guarded(&Self::command(&identity, &args), &log)?);
         let is_ready = eventually("the controller is ready", LIMIT, async || {
