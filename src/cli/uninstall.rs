@@ -9,11 +9,11 @@ use super::{
     options::{Cluster, parse_namespace},
     output,
 };
-use crate::install::{Object, Removal, remove};
+use crate::install::{Removal, remove};
 
 /// Remove an installation of `ork install`
 ///
-/// Removes the controller and its permissions. The CRDs stay, and with them all Katalogs; the namespaces stay with everything
+/// Removes the controller, its webhooks and its permissions. The CRDs stay, and with them all Katalogs; the namespaces stay with everything
 /// in them. Katalogs must be deleted first: without a controller, nobody removes the finalizers of their custom resources.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Timeout for the removal of CRDs and namespaces
+    /// Timeout for the end of the controller, and for the removal of CRDs and namespaces
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::parse)]
     timeout: Duration,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         within: args.timeout,
     };
     let dry = if args.dry_run { " (dry run)" } else { "" };
-    let mut lines = |object: &Object| {
+    let mut lines = |object: &dyn std::fmt::Display| {
         // A closed pipe does not interrupt the removal.
         let _ = output::print(&format!("{object} deleted{dry}\n"));
     };

@@ -22,6 +22,7 @@ mod keys;
 mod kinds;
 mod probe;
 mod protection;
+mod remove;
 mod review;
 mod routes;
 mod secret;
@@ -35,8 +36,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
-use orkestra_core::{plan::rbac, value::Node};
+use orkestra_cluster::wire::Wire;
+use orkestra_core::plan::rbac;
 use orkestra_ground::{
     Backoff, chain,
     tasks::{self, Ends, Task},
@@ -45,6 +46,7 @@ use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
 pub use author::AuthorCheck;
+pub use remove::{Registered, Settings, registered, remove};
 
 use self::{author::Authors, catalogue::Catalogue, keys::Keys, turns::Turns};
 use crate::{
@@ -406,63 +408,4 @@ async fn own_user(client: &kube::Client) -> Result<String, kube::Error> {
     let review: SelfSubjectReview = client.request(request).await?;
     let user = review.status.and_then(|status| status.user_info);
     Ok(user.and_then(|user| user.username).unwrap_or_default())
-}
-
-/// Removes everything that points the API server at an installation's webhooks, then the Secret with its certificates: for
-/// `ork uninstall`. Definitions stay, without conversion. Returns what was removed, as kind and name.
-///
-/// # Errors
-/// The first request that failed; a second call continues.
-pub async fn remove(
-    wire: &Wire,
-    name: &str,
-    (namespace, secret): (&str, &str),
-) -> Result<Vec<String>, WireError> {
-    let scope = Scope {
-        selector: Some(format!("{}={name}", wanted::LABEL)),
-        ..Scope::default()
-    };
-    let mut removed = Vec::new();
-    for served in wanted::kinds().into_iter().chain([Served::crds()]) {
-        let page = match wire.list_page(&served, &scope, 0, None).await {
-            Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
-            page => page?,
-        };
-        let names = page.items.iter().filter_map(|item| {
-            let name = item.get("metadata")?.get("name")?;
-            name.as_str().map(str::to_owned)
-        });
-        for name in names {
-            keeper::release(wire, &served, &name).await?;
-            removed.push(format!("{}/{name}", served.kind));
-        }
-    }
-    let key = orkestra_core::plan::ObjectKey {
-        namespace: Some(namespace.into()),
-        name: secret.into(),
-    };
-    let how = orkestra_cluster::wire::Deletion {
-        propagation: orkestra_cluster::wire::Propagation::Background,
-        uid: None,
-        resource_version: None,
-    };
-    let secrets = secret::secrets();
-    let is_own = match wire.get(&secrets, &key).await {
-        Ok(found) => has_label(&found, name),
-        Err(WireError::NotFound(_)) => false,
-        Err(error) => return Err(error),
-    };
-    if is_own {
-        wire.delete(&secrets, &key, &how).await?;
-        removed.push(format!("Secret/{namespace}/{secret}"));
-    }
-    Ok(removed)
-}
-
-fn has_label(object: &Node, name: &str) -> bool {
-    let labels = object
-        .get("metadata")
-        .and_then(|metadata| metadata.get("labels"));
-    let label = labels.and_then(|labels| labels.get(wanted::LABEL));
-    label.and_then(Node::as_str) == Some(name)
 }

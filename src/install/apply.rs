@@ -4,9 +4,11 @@ use std::{collections::HashMap, fmt::Write as _, time::Duration};
 
 use orkestra_cluster::wire::{Deletion, Propagation, Served, Wire, WireError};
 use orkestra_core::{
+    api::names,
     plan::{GroupKind, ObjectKey},
     value::{Key, Node},
 };
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{Error, INVENTORY, Inventory, MANAGER, Object, objects::text};
@@ -263,6 +265,15 @@ pub(super) fn found(answer: Result<Node, WireError>) -> Result<Option<Node>, Wir
     }
 }
 
+/// True if a protection against deletion refused a request: its message names the annotation that overrides it.
+fn is_protected(error: &WireError) -> bool {
+    use WireError::{Denied, Forbidden, Invalid};
+    let (Denied { message } | Forbidden { message, .. } | Invalid { message, .. }) = error else {
+        return false;
+    };
+    message.contains(names::ANNOTATION_BREAK_GLASS)
+}
+
 /// Kinds as the API server serves them, each looked up once.
 pub(super) struct Kinds<'w> {
     wire: &'w Wire,
@@ -312,7 +323,8 @@ impl<'w> Kinds<'w> {
         Ok(served)
     }
 
-    /// Deletes an object; a missing one is not an error.
+    /// Deletes an object; a missing one is not an error. A protection against deletion is overridden: an uninstallation is never
+    /// blocked.
     pub(super) async fn delete(&mut self, object: &Object) -> Result<(), Error> {
         let kind = match self.of(object).await {
             Err(error) if error.is_not_served() => return Ok(()),
@@ -323,7 +335,19 @@ impl<'w> Kinds<'w> {
             uid: None,
             resource_version: None,
         };
-        let deleted = self.wire.delete(&kind, &object.key, &how).await;
+        let mut deleted = self.wire.delete(&kind, &object.key, &how).await;
+        if deleted.as_ref().err().is_some_and(is_protected) {
+            let body = json!({ "metadata": { "annotations": {
+                names::ANNOTATION_BREAK_GLASS: "uninstalled by ork",
+            } } });
+            let body = Node::from(&body);
+            let patched = self
+                .wire
+                .merge_patch(&kind, &object.key, None, MANAGER, &body)
+                .await;
+            patched.map_err(Error::request("annotate", object))?;
+            deleted = self.wire.delete(&kind, &object.key, &how).await;
+        }
         match deleted {
             Ok(_) | Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(()),
             Err(error) => Err(Error::request("delete", object)(error)),

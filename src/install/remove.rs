@@ -1,15 +1,26 @@
 //! Removes an installation.
+//!
+//! ```text
+//!  Deployment ── its Pods end ──► what its gateway wrote ──► all other objects, in reverse order
+//! ```
+//!
+//! Configurations of webhooks go once no controller runs that would restore them, and before anything that they could refuse.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
-use orkestra_cluster::wire::{Scope, Wire};
-use orkestra_core::api::names;
+use orkestra_cluster::wire::{Scope, Served, Wire};
+use orkestra_core::{
+    api::names,
+    plan::{GroupKind, rbac},
+    value::{Map, Node},
+};
 use tokio::time::Instant;
 
 use super::{
-    Error, Inventory, Object,
+    Error, Inventory, Object, RELEASE,
     apply::{Kinds, read_inventory, until},
 };
+use crate::gateway::{self, Settings};
 
 /// What to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +52,7 @@ pub async fn remove(
     wire: &Wire,
     removal: &Removal<'_>,
     dry: bool,
-    report: &mut (dyn FnMut(&Object) + Send),
+    report: &mut (dyn FnMut(&dyn std::fmt::Display) + Send),
 ) -> Result<Remains, Error> {
     let inventory = read_inventory(wire, removal.namespace).await?.ok_or_else(|| {
         Error::Absent(format!(
@@ -64,10 +75,37 @@ pub async fn remove(
         first.unwrap_or(objects.len()),
         Inventory::default().object(removal.namespace),
     );
+    let deadline = Instant::now() + removal.within;
+    let is_controller = |object: &Object| object.is("apps", "Deployment");
+    let (controllers, others): (Vec<Object>, Vec<Object>) =
+        objects.into_iter().partition(is_controller);
     // The controller ends first: while it runs, it needs its permissions.
-    objects.sort_by_key(|object| object.is("apps", "Deployment"));
+    let settings = settings(&mut kinds, &controllers, removal.namespace).await?;
+    for object in controllers.iter().rev() {
+        let pods = pods(&mut kinds, object).await?;
+        report(object);
+        if !dry {
+            kinds.delete(object).await?;
+            if let Some(pods) = pods {
+                ended(wire, object, &pods, deadline).await?;
+            }
+        }
+    }
+    let problem = Error::request("remove", "what the webhooks need");
+    let registered = gateway::registered(wire, &settings).await;
+    for registered in registered.map_err(problem)? {
+        if let Some(why) = &registered.kept {
+            remains.kept.push(format!("{registered}, since {why}"));
+            continue;
+        }
+        report(&registered);
+        if !dry {
+            let removed = gateway::remove(wire, &registered).await;
+            removed.map_err(Error::request("remove", &registered))?;
+        }
+    }
     let mut gone = Vec::new();
-    for object in objects.iter().rev() {
+    for object in others.iter().rev() {
         let is_removed = (!object.is_definition() || removal.crds)
             && (!object.is("", "Namespace") || removal.namespaces);
         if !is_removed {
@@ -80,7 +118,6 @@ pub async fn remove(
             gone.push(object);
         }
     }
-    let deadline = Instant::now() + removal.within;
     for object in gone.into_iter().filter(|object| object.is_kept()) {
         until(deadline, format!("{object} was not deleted"), async || {
             Ok(Kinds::new(wire).get(object).await?.is_none())
@@ -88,6 +125,97 @@ pub async fn remove(
         .await?;
     }
     Ok(remains)
+}
+
+/// Returns the names of the gateway: those of the controller's arguments, if it still exists, or else those of `ork install`.
+async fn settings(
+    kinds: &mut Kinds<'_>,
+    controllers: &[Object],
+    namespace: &str,
+) -> Result<Settings, Error> {
+    let mut settings = Settings {
+        name: format!("{RELEASE}-webhooks"),
+        namespace: namespace.to_owned(),
+        secret: rbac::WEBHOOKS_SECRET.to_owned(),
+    };
+    for object in controllers {
+        let Some(live) = kinds.get(object).await? else {
+            continue;
+        };
+        let arguments = arguments(&live);
+        let value = |flag: &str| {
+            let at = arguments.iter().position(|argument| *argument == flag)?;
+            arguments.get(at + 1).map(|value| (*value).to_owned())
+        };
+        settings.name = value("--webhooks-name").unwrap_or(settings.name);
+        settings.secret = value("--webhooks-secret").unwrap_or(settings.secret);
+    }
+    Ok(settings)
+}
+
+/// Returns the arguments of all containers of a Deployment.
+fn arguments(deployment: &Node) -> Vec<&str> {
+    let path = ["spec", "template", "spec", "containers"];
+    let containers = path
+        .iter()
+        .try_fold(deployment, |node, field| node.get(field));
+    let containers = containers.and_then(Node::as_list).unwrap_or_default();
+    containers
+        .iter()
+        .filter_map(|container| container.get("args")?.as_list())
+        .flatten()
+        .filter_map(Node::as_str)
+        .collect()
+}
+
+/// Returns where the Pods of a Deployment are; `None` if it does not exist.
+async fn pods(kinds: &mut Kinds<'_>, deployment: &Object) -> Result<Option<Scope>, Error> {
+    let Some(live) = kinds.get(deployment).await? else {
+        return Ok(None);
+    };
+    let path = ["spec", "selector", "matchLabels"];
+    let labels = path.iter().try_fold(&live, |node, field| node.get(field));
+    let mut selector = String::new();
+    for (key, value) in labels
+        .and_then(Node::as_map)
+        .into_iter()
+        .flat_map(Map::iter)
+    {
+        let comma = if selector.is_empty() { "" } else { "," };
+        let _ = write!(
+            selector,
+            "{comma}{key}={}",
+            value.as_str().unwrap_or_default()
+        );
+    }
+    Ok((!selector.is_empty()).then(|| Scope {
+        namespace: deployment.key.namespace.as_ref().map(ToString::to_string),
+        selector: Some(selector),
+        ..Scope::default()
+    }))
+}
+
+/// Waits until the Pods of a Deployment have ended.
+async fn ended(
+    wire: &Wire,
+    deployment: &Object,
+    pods: &Scope,
+    deadline: Instant,
+) -> Result<(), Error> {
+    let kind = GroupKind {
+        group: "".into(),
+        kind: "Pod".into(),
+    };
+    let Some(served) = Served::built_in(&kind, "v1") else {
+        return Ok(());
+    };
+    let late = format!("the Pods of {deployment} did not end");
+    until(deadline, late, async || {
+        let page = wire.list_page(&served, pods, 0, None).await;
+        let page = page.map_err(Error::request("list", "Pods"))?;
+        Ok(page.items.is_empty())
+    })
+    .await
 }
 
 /// Fails if a Katalog exists: without a controller, nobody removes the finalizers of its custom resources.

@@ -6,6 +6,7 @@ pub(crate) mod instances;
 mod katalogs;
 mod requests;
 mod rotation;
+mod verdict;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};

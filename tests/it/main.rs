@@ -37,6 +37,8 @@ mod flow;
 mod foreach;
 mod forged;
 mod gateway;
+#[path = "../../crates/core/tests/generate/mod.rs"]
+mod generate;
 mod generations;
 mod gitops;
 mod gitops_folder;

@@ -9,6 +9,7 @@ mod lint;
 mod preflight;
 mod site;
 mod upgrade;
+mod webhooks;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

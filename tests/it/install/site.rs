@@ -178,7 +178,8 @@ impl Site {
         Ok(before)
     }
 
-    async fn launch_with(&mut self, args: &[&str]) -> Result<()> {
+    /// Starts the controller with these arguments, the command first.
+    pub(super) async fn launch_with(&mut self, args: &[&str]) -> Result<()> {
         let groups = [
             "system:serviceaccounts",
             "system:serviceaccounts:orkestra-system",

@@ -39,7 +39,7 @@ impl Chance {
 }
 
 /// Texts of fields and of literals.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 36] = [
     "",
     " ",
     "a",
@@ -64,7 +64,22 @@ const TEXTS: [&str; 24] = [
     "back\\slash",
     "line\nbreak",
     "\u{a0}a\u{2003}",
+    "\u{85}a\u{85}",
+    "\u{200b}a",
+    "\u{feff}a",
+    "\u{1f600}",
+    "tab\tstop",
+    "+5",
+    "1_000",
+    "0x10",
+    "NaN",
+    "Infinity",
+    "9007199254740993",
+    "aXc",
 ];
+
+/// Texts that the API server accepts as values of labels.
+const LABELS: [&str; 9] = ["", "a", "abc", "ABC", "0", "5", "05", "5.0", "true"];
 
 /// Whole numbers of fields and of literals.
 const INTEGERS: [i64; 8] = [0, 1, 3, 5, -3, 100, 9_007_199_254_740_991, i64::MAX];
@@ -73,12 +88,12 @@ const INTEGERS: [i64; 8] = [0, 1, 3, 5, -3, 100, 9_007_199_254_740_991, i64::MAX
 const DECIMALS: [f64; 7] = [0.0, 0.5, 2.5, 3.0, -1.25, 1e10, 5.5];
 
 /// Fields with their types.
-const FIELDS: [(&str, &str); 13] = [
+const FIELDS: [(&str, &str); 21] = [
     ("spec.text", "text"),
     ("spec.image", "text"),
     ("spec.tier", "text"),
     ("spec.more.name", "text"),
-    ("metadata.labels.team", "text"),
+    ("metadata.labels.team", "label"),
     ("metadata.annotations[\"demo.example/owner\"]", "text"),
     ("metadata.name", "text"),
     ("spec.depth", "int"),
@@ -87,6 +102,14 @@ const FIELDS: [(&str, &str); 13] = [
     ("spec.open", "bool"),
     ("spec.tags", "list"),
     ("spec.more", "map"),
+    ("spec.maybe", "nullable"),
+    ("spec.port", "either"),
+    ("spec.namespace", "text"),
+    ("spec.max-depth", "int"),
+    ("spec.a__b", "text"),
+    ("spec.extra.key", "text"),
+    ("spec.free.text", "text"),
+    ("metadata.namespace", "place"),
 ];
 
 /// Returns the definition of the objects.
@@ -96,6 +119,10 @@ pub(crate) fn definition() -> Value {
         "depth": { "type": "integer" }, "ratio": { "type": "number" }, "open": { "type": "boolean" },
         "replicas": { "type": "integer" }, "filled": { "type": "string" },
         "tags": { "type": "array", "items": { "type": "array", "items": { "type": "string" } } },
+        "maybe": { "type": "string", "nullable": true }, "port": { "x-kubernetes-int-or-string": true },
+        "namespace": { "type": "string" }, "max-depth": { "type": "integer" }, "a__b": { "type": "string" },
+        "extra": { "type": "object", "additionalProperties": { "type": "string" } },
+        "free": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
         "more": { "type": "object", "properties": { "name": { "type": "string" }, "depth": { "type": "integer" } } },
     } });
     json!({
@@ -151,7 +178,12 @@ pub(crate) fn object(seed: u64) -> Value {
         }
         let value = match kind {
             "text" => json!(chance.one(&TEXTS)),
+            "label" => json!(chance.one(&LABELS)),
             "int" => json!(chance.one(&INTEGERS)),
+            "nullable" if chance.once_in(3) => Value::Null,
+            "nullable" => json!(chance.one(&TEXTS)),
+            "either" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
+            "either" => json!(chance.one(&TEXTS)),
             "number" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
             "number" => json!(chance.one(&DECIMALS)),
             "bool" => json!(chance.once_in(2)),
@@ -220,10 +252,11 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
         field = "operation";
     }
     let mut condition = json!({ "field": field });
-    let text = |chance: &mut Chance| match chance.below(12) {
+    let text = |chance: &mut Chance| match chance.below(14) {
         0 => json!("{{ .spec.text }}"),
         1 => json!("{{ .spec.depth }}"),
         2 => json!("{{ lower .spec.tier }}"),
+        3 if can_be_old => json!("{{ .old.spec.text }}"),
         _ => json!(chance.one(&TEXTS)),
     };
     let number = |chance: &mut Chance| match chance.below(10) {
@@ -231,6 +264,7 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
         1 => json!("2.5"),
         2 => json!("9007199254740993"),
         3 => json!(""),
+        4 if can_be_old => json!("{{ .old.spec.depth }}"),
         _ => json!(chance.one(&INTEGERS).to_string()),
     };
     for _ in 0..=usize::from(chance.once_in(5)) {
@@ -251,7 +285,13 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
                     "a|b",
                     "^$",
                     "^.{2,4}$",
-                    "(?i)abc"
+                    "(?i)abc",
+                    "^[^a-z]",
+                    "a.c",
+                    "(ab)*c?$",
+                    r"\.",
+                    "line.break",
+                    "^ *a? *$",
                 ]));
             }
             8 => condition["greaterThan"] = number(chance),
@@ -293,7 +333,7 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
             }
         }
     }
-    if kind == "text" && chance.once_in(8) {
+    if ["text", "label"].contains(&kind) && chance.once_in(8) {
         condition["field"] = json!(format!(
             "{{{{ .{} }}}}",
             if field.contains('[') {

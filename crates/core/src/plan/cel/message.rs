@@ -6,6 +6,11 @@ use super::{
 };
 use crate::template::Template;
 
+/// Texts with control characters: the API server drops warnings that have any.
+///
+/// Source: apimachinery, `NewWarningHeader`.
+const CONTROL: &str = r"[\x00-\x1f\x7f-\x{9f}]";
+
 impl Saying<'_> {
     /// Returns the message of a rule as text, with `…` for each part that depends on the object; and its expression, if CEL
     /// can say all of it and it does.
@@ -37,7 +42,11 @@ impl Saying<'_> {
     fn part(&self, template: &Template, inner: &str) -> Option<String> {
         let side = self.side(&path_of(template, inner)?).ok()?;
         let value = match side.kind {
-            Kind::Text => side.value.clone(),
+            Kind::Text => format!(
+                "({0}.matches({1}) ? \"…\" : {0})",
+                side.value,
+                quoted(CONTROL)
+            ),
             Kind::Int | Kind::Bool => format!("string({})", side.value),
             Kind::Number | Kind::List | Kind::Map => return None,
         };
