@@ -69,7 +69,7 @@ fn with_version(crds: &str, plural: &str, is_stored: bool) -> Result<String> {
     let mut one = all.remove(0);
     let versions = one["spec"]["versions"].as_array_mut();
     let versions = versions.into_iter().flatten();
-    let mut versions: Vec<Value> = versions.map(|version| version.take()).collect();
+    let mut versions: Vec<Value> = versions.map(Value::take).collect();
     let mut other = versions[0].clone();
     other["name"] = json!("v0");
     other["storage"] = json!(is_stored);
@@ -167,8 +167,8 @@ async fn the_versions_of_the_crds_are_compared_with_those_of_the_cluster() -> Re
         );
         let said = site.refused(&["version", "--cluster", "--output", "json"])?;
         let about: Value = serde_json::from_str(&said)?;
-        let row = about["cluster"].as_array().into_iter().flatten();
-        let row = row.filter(|row| row["name"] == katalogs).next();
+        let mut row = about["cluster"].as_array().into_iter().flatten();
+        let row = row.find(|row| row["name"] == katalogs);
         ensure!(
             row.is_some_and(|row| row["skew"] == skew),
             "{version}: {about}"

@@ -177,14 +177,11 @@ pub(crate) fn object(seed: u64) -> Value {
             continue;
         }
         let value = match kind {
-            "text" => json!(chance.one(&TEXTS)),
             "label" => json!(chance.one(&LABELS)),
             "int" => json!(chance.one(&INTEGERS)),
             "nullable" if chance.once_in(3) => Value::Null,
-            "nullable" => json!(chance.one(&TEXTS)),
-            "either" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
-            "either" => json!(chance.one(&TEXTS)),
-            "number" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
+            "either" | "number" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
+            "text" | "nullable" | "either" => json!(chance.one(&TEXTS)),
             "number" => json!(chance.one(&DECIMALS)),
             "bool" => json!(chance.once_in(2)),
             "list" => json!(
