@@ -14,6 +14,16 @@ use super::churn::Churn;
 use super::site::{NAMESPACE, Site, definitions};
 use crate::scenario::{LIMIT, is_ready, printed};
 
+/// Where a release is installed, and how long helm waits for it.
+const PLACE: [&str; 6] = [
+    "--namespace",
+    NAMESPACE,
+    "--create-namespace",
+    "--wait",
+    "--timeout",
+    "120s",
+];
+
 const CHART: &str = "charts/orkestra";
 
 /// Runs helm on the cluster of a site, or without one.
@@ -116,17 +126,7 @@ fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
 #[ignore = "needs helm: make helm-install"]
 async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result<()> {
     let mut site = Site::start()?;
-    let install = [
-        "install",
-        "orkestra",
-        CHART,
-        "--namespace",
-        NAMESPACE,
-        "--create-namespace",
-        "--wait",
-        "--timeout",
-        "120s",
-    ];
+    let install = [&["install", "orkestra", CHART][..], &PLACE].concat();
     done(Some(&site), &install)?;
     site.ork(&["version", "--cluster"])?;
     // `helm` owns the objects, and `ork` leaves them alone.
@@ -242,15 +242,7 @@ async fn an_upgrade_from_an_earlier_chart_and_a_rollback_lose_no_change_and_rewr
     let folder = tempfile::tempdir()?;
     let chart = earlier_chart(folder.path())?;
     let chart = chart.to_str().context("a path is not text")?;
-    let place = [
-        "--namespace",
-        NAMESPACE,
-        "--create-namespace",
-        "--wait",
-        "--timeout",
-        "120s",
-    ];
-    let install = [&["install", "orkestra", chart][..], &place].concat();
+    let install = [&["install", "orkestra", chart][..], &PLACE].concat();
     done(Some(&site), &install)?;
     let churn = Churn::begin(&mut site).await?;
     for (what, args) in [
@@ -258,7 +250,7 @@ async fn an_upgrade_from_an_earlier_chart_and_a_rollback_lose_no_change_and_rewr
         ("rollback", ["rollback", "orkestra", "1"].as_slice()),
         ("second upgrade", ["upgrade", "orkestra", CHART].as_slice()),
     ] {
-        let place = place.iter().filter(|one| **one != "--create-namespace");
+        let place = PLACE.iter().filter(|one| **one != "--create-namespace");
         let args: Vec<&str> = args.iter().chain(place).copied().collect();
         churn.round().await?;
         let mut helm = command(Some(&site), &args)?;
