@@ -12,7 +12,7 @@ CLUSTER ?= .cluster
 GO_CASES := crates/core/src/template/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane image image-push image-run release helm-install registry-tools registry-test gitops-tools gitops-health gitops cluster-up cluster-down demo binaries cargo
+.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke chaos control-plane image image-push image-run reproducible release helm-install registry-tools registry-test gitops-tools gitops-health gitops cluster-up cluster-down demo binaries cargo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,9 +24,10 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# Most of a live test is waiting for the control plane: three at a time for each core.
+# Most of a live test is waiting for the control plane: three at a time for each core. The backtrace of an error that a test returns
+# names the test runner alone.
 suite: cargo control-plane gitops-health ## the tests alone, against a genuine control plane
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --exclude orkestra-registry-tests --locked
+	RUST_LIB_BACKTRACE=0 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --exclude orkestra-registry-tests --locked
 
 docs: cargo ## the API documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
@@ -63,11 +64,11 @@ bench-core: cargo ## what compiling, a pass and templates cost, beside Go's text
 
 bench: cargo control-plane ## what ork costs and how fast it is, beside the same writes without it (15 minutes; BENCH="create --crs 100")
 	cargo build --release -p orkestra -p orkestra-bench --bins --locked
-	$(BUILT)/release/bench $(BENCH)
+	GO_WEBHOOK=$$(hack/go-webhook/build) $(BUILT)/release/bench $(BENCH)
 
 # Small, in the tests' own profile: what it judges does not depend on speed.
-bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (2 minutes)
-	$(BUILT)/debug/bench create noop template change fleet --without-bare --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --settle 2
+bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (3 minutes)
+	$(BUILT)/debug/bench create noop template change fleet komposer --without-bare --crs 100 --window 5 --samples 25 --operators 3 --per-operator 30 --sources 12 --quiet 20 --settle 2
 
 # What a release is built of: this machine's target, named so that build scripts are not static; the commit, and no path of this machine.
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
@@ -77,14 +78,17 @@ RELEASE := ORK_COMMIT=$(COMMIT) $(BUILT)/debug/release
 DIST ?= dist
 
 # `--remap-path-prefix` hides where sources and crates are.
-static: cargo
+static: binaries
 	ORK_COMMIT=$(COMMIT) RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/src --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
 	  cargo build --release --locked --package orkestra --bin ork --target $(HOST)
-	cargo build --locked --package orkestra-release --bin release
 
 image: static ## build the image into dist/image and dist/image.tar, without a container runtime
 	rm -rf $(DIST)/image
 	@$(RELEASE) image --binary $(STATIC) --output $(DIST)/image
+
+# Needs a commit without changes. The second build has its own target folder, so that everything is compiled again.
+reproducible: image ## build the image again from a clone in another folder, and compare the digests (as long as a release build)
+	@hack/reproducible $(DIST)/image
 
 image-push: ## push dist/image with SBOM and provenance (REF=registry.example/orkestra:0.1.0; KEY=cosign.key signs it)
 	@test -n "$(REF)" || { echo "make: REF is missing: make image-push REF=registry.example/orkestra:0.1.0"; exit 1; }
@@ -93,16 +97,18 @@ image-push: ## push dist/image with SBOM and provenance (REF=registry.example/or
 image-run: binaries control-plane image ## run the image as a container runtime does, and start its controller on a control plane
 	@hack/image-run $(DIST)/image $(TESTBED) $(ORK)
 
-release: static ## assemble a release in dist/
+release: static ## assemble a release in dist/, and check it as its users get it
 	rm -rf $(DIST)
 	@$(RELEASE) dist --binary $(STATIC) --output $(DIST)
+	@hack/release-check $(DIST) $(COMMIT)
 
+# One test at a time: what is measured is the handover from one controller to the next, which has a second.
 helm-install: cargo control-plane ## the chart with the genuine helm (needs Go; builds helm once, 3 minutes)
-	HELM=$$(hack/helm/build) cargo test --test it --locked install::helm -- --ignored
+	HELM=$$(hack/helm/build) HANDOVER_SECONDS=$${HANDOVER_SECONDS:-1} cargo test --workspace --test it --locked -- --include-ignored --nocapture --test-threads 1 install::helm install::upgrade
 
 # One round of chaos takes as long as it is told and some minutes more, until everything has converged; its diary is printed.
 chaos: cargo control-plane ## everything goes wrong at once, under churn (TIME=600 seconds; SEED, else a random one)
-	CHAOS_SECONDS=$(or $(TIME),600) CHAOS_SEED=$(or $(SEED),$$RANDOM) cargo test --test it --locked -- --nocapture --exact chaos::after_chaos_everything_is_as_declared_and_each_job_ran_once
+	CHAOS_SECONDS=$(or $(TIME),600) CHAOS_SEED=$(or $(SEED),$$RANDOM) cargo test --workspace --test it --locked -- --nocapture --exact chaos::after_chaos_everything_is_as_declared_and_each_job_ran_once
 
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds
@@ -117,8 +123,8 @@ registry-tools: ## build the registry, oras and cosign that the tests use (6 min
 	@hack/registry/build
 
 # Not part of `suite`: building the registry alone takes more than three minutes on two cores.
-registry-test: binaries registry-tools ## ork with genuine registries, oras and cosign
-	cargo test -p orkestra-registry-tests --locked
+registry-test: binaries registry-tools ## ork, and the image, with genuine registries, oras and cosign
+	cargo test --workspace --test registry --locked
 
 gitops-tools: ## build the parts of Argo CD, Flux and Prometheus that the tests use (10 minutes, once; needs Go)
 	@hack/gitops/build
@@ -129,7 +135,7 @@ gitops-health: ## build kstatus and the interpreter of Argo CD's health checks (
 
 # Not part of `suite`: building them takes more than five minutes on two cores.
 gitops: binaries control-plane gitops-tools ## Argo CD's sync engine, Flux's kustomize-controller and promtool with what we ship
-	cargo test --test it --locked -- --include-ignored gitops_tools gitops_folder
+	cargo test --workspace --test it --locked -- --include-ignored --nocapture --test-threads 2 gitops_tools gitops_folder
 
 cluster-up: binaries ## a Kubernetes control plane in the background (NODES=1: pods run, Jobs complete)
 	@$(TESTBED) up --dir $(CLUSTER) $(if $(filter-out 0,$(NODES)),--nodes)

@@ -1,6 +1,10 @@
 //! Rules that the sources follow.
 
 mod imports;
+mod length;
+mod prose;
+mod rooms;
+mod walk;
 
 use std::path::{Path, PathBuf};
 

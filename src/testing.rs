@@ -3,8 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use orkestra_core::{
+    compile,
+    definitions::Schemas,
     document::read_stream,
-    plan::{KatalogRef, Library, OperatorPlan, Plan, Schemas, compile},
+    plan::{KatalogRef, OperatorPlan, Plan},
+    scope::Library,
 };
 
 /// Compares a committed document with what it is generated from; `UPDATE=1` writes it.
@@ -57,6 +60,6 @@ fn compiled_as(katalog: &KatalogRef, text: &str) -> Plan {
     let (documents, _) = read_stream("katalog.yaml", text).unwrap();
     let document = &documents.katalogs[0];
     let (schemas, library) = (Schemas::default(), Library::default());
-    let (plan, _) = compile(katalog, &document.spec, &schemas, &library).unwrap();
+    let (plan, _) = compile::katalog(katalog, &document.spec, &schemas, &library).unwrap();
     plan
 }

@@ -16,6 +16,7 @@ mod bare;
 mod machine;
 mod options;
 mod process;
+mod registry;
 mod report;
 mod requests;
 mod scenarios;

@@ -54,6 +54,12 @@ pub(crate) struct Sizes {
     /// Custom resources of each operator of fleet
     #[arg(long, default_value_t = 217)]
     pub(crate) per_operator: usize,
+    /// Katalogs of komposer
+    #[arg(long, default_value_t = 50)]
+    pub(crate) sources: usize,
+    /// Seconds in which komposer and gateway count requests while nothing changes
+    #[arg(long, default_value_t = 60)]
+    pub(crate) quiet: u64,
     /// Definitions of cold
     #[arg(long, default_value_t = 100)]
     pub(crate) cold_operators: usize,
@@ -72,6 +78,22 @@ pub(crate) struct Sizes {
     /// Seconds in which noop counts passes over an unchanged world
     #[arg(long, default_value_t = 30)]
     pub(crate) window: u64,
+    /// Conversions of gateway
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) conversions: usize,
+    /// The webhook of hack/go-webhook, for gateway to compare with
+    #[arg(long, env = "GO_WEBHOOK")]
+    #[serde(skip)]
+    pub(crate) go_webhook: Option<PathBuf>,
+    /// Seconds for which gateway creates while certificates rotate
+    #[arg(long, default_value_t = 60)]
+    pub(crate) rotation: u64,
+    /// Creations a second meanwhile
+    #[arg(long, default_value_t = 500)]
+    pub(crate) rotation_rate: u32,
+    /// Reviews a second of the flood of gateway
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) flood_rate: u32,
     /// Seconds after a burst or a relist before memory is read
     #[arg(long, default_value_t = 30)]
     pub(crate) settle: u64,

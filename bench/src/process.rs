@@ -134,6 +134,12 @@ impl Ork {
         Ok(Metrics(self.get("/metrics").await?))
     }
 
+    /// When the certificate of its webhooks ends, in seconds since 1970.
+    pub(crate) async fn certificate_end(&self) -> Result<f64> {
+        let metrics = self.metrics().await?;
+        Ok(metrics.sum("orkestra_webhook_certificate_end_seconds"))
+    }
+
     /// What it holds now.
     pub(crate) fn memory(&self) -> Result<Memory> {
         let status = self.proc("status")?;

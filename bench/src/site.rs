@@ -88,7 +88,8 @@ impl Site {
         Ok(())
     }
 
-    async fn define(&self, definitions: &[Value]) -> Result<()> {
+    /// Applies definitions and waits until they are served.
+    pub(crate) async fn define(&self, definitions: &[Value]) -> Result<()> {
         let writes: Vec<Write> = definitions
             .iter()
             .map(|crd| {
@@ -168,6 +169,25 @@ impl Site {
     /// Starts `ork controller`.
     pub(crate) async fn controller(&self) -> Result<Ork> {
         self.controller_with(&self.arguments).await
+    }
+
+    /// Starts `ork controller` with webhooks at that port.
+    pub(crate) async fn controller_serving(&self, port: u16, more: &[String]) -> Result<Ork> {
+        let webhooks = [
+            format!("--webhooks-listen=127.0.0.1:{port}"),
+            format!("--webhooks-url=https://127.0.0.1:{port}"),
+            // That of the printed Role.
+            "--webhooks-namespace=orkestra-system".to_owned(),
+        ];
+        self.controller_with(&[&self.arguments[..], &webhooks, more].concat())
+            .await
+    }
+
+    /// Starts `ork controller` with one more argument.
+    pub(crate) async fn controller_plus(&self, argument: &str) -> Result<Ork> {
+        let one = [argument.to_owned()];
+        self.controller_with(&[&self.arguments[..], &one].concat())
+            .await
     }
 
     /// Starts `ork controller` for the Katalogs of one namespace.

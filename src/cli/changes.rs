@@ -17,14 +17,14 @@ use crate::{
     publish::{self, Described},
 };
 
-/// True if a path is meant as a reference to an artifact: there is no such file, and it names a registry or a digest.
+/// True if an argument is a reference to an artifact: no such file exists, and it names a registry or a digest.
 pub(super) fn is_reference(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let is_named = text.starts_with("oci://") || text.contains('@') || text.contains(':');
     is_named && !path.exists() && orkestra_registry::Reference::parse(&text, "localhost/x").is_ok()
 }
 
-/// An artifact, with what it declares.
+/// An artifact and its document.
 struct Version {
     name: String,
     summary: Summary,

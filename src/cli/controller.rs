@@ -20,7 +20,7 @@ use crate::meta::{ClusterFetch, Feed, Installation, Namespaces};
 
 /// All interfaces: the kubelet and Prometheus connect from other machines.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
-/// How long the cluster may be unreachable at the start: a Pod may run before its network does.
+/// The time to wait for an unreachable cluster at the start: a Pod may start before its network works.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Watch the Katalogs of a cluster and run their operators
@@ -36,7 +36,7 @@ pub(super) struct Args {
     namespaces: Vec<String>,
     /// Children that give power over the cluster and that Katalogs may declare: `all`, `none`, or names with commas between them
     ///
-    /// Such children are objects of RBAC, admission, definitions and certificates, and pods with rights on their node;
+    /// Such children are objects of RBAC, admission, definitions and certificates, and pods with permissions on their node;
     /// docs/permissions.md lists the names. A Katalog that declares one that is not permitted is refused.
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = ChildPolicy::parse)]
     sensitive_children: ChildPolicy,
@@ -59,7 +59,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let fetcher = args.sources.in_cluster()?;
     let installation = Installation {
         name: alone(&args.namespaces).into(),
-        lasting: true,
+        long_running: true,
     };
     let feed = Feed::Cluster(Namespaces::of(args.namespaces));
     serve(Service {

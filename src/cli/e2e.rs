@@ -14,11 +14,11 @@ use super::{
     sources::Fetching,
 };
 use crate::{
-    e2e::{self, Choice, Options, Progress, Ran, SessionError},
+    e2e::{self, Choice, E2eResults, Options, Progress, SessionError},
     telemetry::{self, LogFilter, LogFormat},
 };
 
-/// The file where none is given.
+/// The default file.
 const FILE: &str = "e2e.yaml";
 
 /// Test Katalogs on a cluster
@@ -36,13 +36,13 @@ pub(super) struct Args {
     /// E2E files and folders; `./...` is this folder and all below it [default: e2e.yaml]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The same; may be repeated
+    /// E2E file or folder, like PATH; may be repeated
     #[arg(short, long = "file", value_name = "PATH", num_args = 1..)]
     files: Vec<PathBuf>,
-    /// Leave out documents by name, or by file or folder; may be repeated
+    /// Skip documents by name, file or folder; may be repeated
     #[arg(long, value_name = "NAME|PATH")]
     skip: Vec<String>,
-    /// How results are printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
     /// Also write the results to this file, as `JUnit` XML
@@ -59,7 +59,7 @@ pub(super) struct Args {
     log: LogFilter,
     #[command(flatten)]
     calls: Calls,
-    /// Use the cluster of the kubeconfig, whatever the documents say; implied by `--kubeconfig` and `--context`
+    /// Use the cluster of the kubeconfig for all documents; implied by `--kubeconfig` and `--context`
     #[arg(long, help_heading = "Cluster")]
     use_current: bool,
     /// Use the kind cluster of this name, which must exist
@@ -79,7 +79,7 @@ pub(super) struct Args {
         help_heading = "Cluster"
     )]
     assets: Option<PathBuf>,
-    /// Keep what was created, and list it; a control plane that was started runs until Ctrl-C
+    /// Keep the created objects and list them; a control plane that was started runs until Ctrl-C
     #[arg(long, help_heading = "Cluster")]
     keep_cluster: bool,
     #[command(flatten)]
@@ -154,8 +154,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     ended(ran, stop.is_cancelled())
 }
 
-/// What the command ends with.
-fn ended(ran: Ran, is_stopped: bool) -> Result<(), Failure> {
+/// Returns the result of the command.
+fn ended(ran: E2eResults, is_stopped: bool) -> Result<(), Failure> {
     let is_passed = ran.is_passed();
     match ran.no_cluster {
         Some(error @ (SessionError::NoCluster(_) | SessionError::NotFresh)) => {
@@ -167,7 +167,7 @@ fn ended(ran: Ran, is_stopped: bool) -> Result<(), Failure> {
     }
 }
 
-/// Prints what happens.
+/// Prints the progress.
 fn show(format: Format, progress: Progress<'_>) {
     let text = match (format, progress) {
         (_, Progress::Note(text)) if format == Format::Text => text.trim_end().to_owned() + "\n",
@@ -181,7 +181,7 @@ fn show(format: Format, progress: Progress<'_>) {
 }
 
 /// `2 of 3 tests passed, 1 warning in 12.3 s`.
-fn summary(ran: &Ran, began: Instant) -> String {
+fn summary(ran: &E2eResults, began: Instant) -> String {
     let passed = ran.reports.iter().filter(|report| report.is_passed());
     let counts = Counts::of(&ran.problems);
     let problems = if counts == Counts::default() {

@@ -77,7 +77,7 @@ mod tests {
     fn a_code_is_explained_with_both_samples() {
         let text = code("ork0010").unwrap();
         for part in [
-            "ORK0010: the field is not known",
+            "ORK0010: unknown field",
             "\nWrong:\n",
             "\nRight:\n",
             "    kind: Katalog",

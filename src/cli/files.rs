@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use orkestra_core::plan::{Plan, Schemas};
+use orkestra_core::{definitions::Schemas, plan::Plan};
 
 use super::{Failure, output};
 use crate::{compose::Fetch, meta};

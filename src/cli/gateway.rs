@@ -26,14 +26,14 @@ use crate::{
 
 /// All interfaces: the kubelet and Prometheus connect from other machines.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
-/// How long the cluster may be unreachable at the start.
+/// The time to wait for an unreachable cluster at the start.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Serve the webhooks of the Katalogs of a cluster, and nothing else
+/// Serve the webhooks of the Katalogs of a cluster, without operators
 ///
 /// It reviews custom resources and Katalogs when they are written, converts custom resources between versions, and keeps the
 /// webhook configurations, policies and certificates. It runs no operators, keeps no records of custom resources and takes no
-/// part in leader election; any number of replicas may run. `ork controller` does the same beside its operators.
+/// part in leader election; any number of replicas may run. `ork controller` serves the same webhooks in addition to its operators.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -50,6 +50,7 @@ pub(super) struct Args {
     cluster: Cluster,
 }
 
+// Over 60 lines: the parts of a process in the order in which they start and stop.
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
     let namespaces = Namespaces::of(args.namespaces);

@@ -44,7 +44,7 @@ pub(super) struct Args {
     set: Vec<String>,
     /// Print the manifests without a cluster (`client`), or have the API server check each without storing it (`server`)
     #[arg(long, value_name = "WHERE", value_enum, default_value_t, default_missing_value = "client", num_args = 0..=1, require_equals = true)]
-    dry_run: Where,
+    dry_run: InstallTarget,
     /// Wait until the controller is available
     #[arg(long)]
     wait: bool,
@@ -54,7 +54,7 @@ pub(super) struct Args {
     /// Take over fields that other field managers own
     #[arg(long)]
     force_conflicts: bool,
-    /// Continue although a check of the cluster failed
+    /// Install even if a check of the cluster fails
     #[arg(long)]
     ignore_preflight: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Where {
+enum InstallTarget {
     /// Apply
     #[default]
     None,
@@ -85,7 +85,7 @@ impl From<Error> for Failure {
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let mut request = request(&args)?;
-    if args.dry_run == Where::Client {
+    if args.dry_run == InstallTarget::Client {
         return Ok(output::print(&yaml(&install::render(&request)?)?)?);
     }
     let wire = connect(&args.cluster).await?;
@@ -94,7 +94,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     })?;
     let manifests = install::render(&request)?;
     check(&args, &wire, &manifests.objects).await?;
-    let is_dry = args.dry_run == Where::Server;
+    let is_dry = args.dry_run == InstallTarget::Server;
     let applied = Apply {
         objects: &manifests.objects,
         namespace: &args.namespace,

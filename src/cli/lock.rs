@@ -15,7 +15,7 @@ use crate::files;
 
 /// Write komposer.lock: the digest of every source of a Komposer
 ///
-/// The file is written beside the Komposer, to be committed with it. `ork run --locked` and other commands with `--locked` then
+/// The file is written next to the Komposer. Commit both. `ork run --locked` and other commands with `--locked` then
 /// use these revisions, and refuse other content. With --check, nothing is written, and the exit code is 1 if a source has
 /// another revision than the one in the file. The default path is katalog.yaml or komposer.yaml in the current directory.
 #[derive(Debug, clap::Args)]

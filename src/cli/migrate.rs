@@ -11,11 +11,11 @@ use crate::migrate;
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: MigrateCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum MigrateCommand {
     Storage(Storage),
 }
 
@@ -49,7 +49,7 @@ impl From<migrate::Error> for Failure {
 
 pub(super) async fn execute(
     Args {
-        what: What::Storage(args),
+        what: MigrateCommand::Storage(args),
     }: Args,
 ) -> Result<(), Failure> {
     let connection = client::connect(&args.cluster.options()).await?;

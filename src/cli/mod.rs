@@ -105,7 +105,7 @@ enum Command {
 enum Failure {
     /// The input is invalid, or a check failed: 1.
     Input(anyhow::Error),
-    /// The same, and its diagnostics have been printed.
+    /// Invalid input whose diagnostics have been printed.
     Reported,
     /// The cluster or the registry is unreachable: 3.
     Cluster(anyhow::Error),

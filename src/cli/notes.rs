@@ -16,14 +16,14 @@ use super::{Failure, output};
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<NotesCommand>,
     /// Limit to notes of this domain, such as string or time
     #[arg(long, global = true, value_name = "DOMAIN")]
     domain: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum NotesCommand {
     /// Search for notes, best match first
     ///
     /// WORDS match names and descriptions, their synonyms, such as "join strings" or "random password", and functions of
@@ -48,8 +48,8 @@ pub(super) fn execute(args: Args) -> Result<(), Failure> {
     }
     let text = match args.what {
         None => table(&found),
-        Some(What::Search { words }) => search(&words.join(" "), args.domain.as_deref())?,
-        Some(What::Show { name }) => show(find(&name, &found)?),
+        Some(NotesCommand::Search { words }) => search(&words.join(" "), args.domain.as_deref())?,
+        Some(NotesCommand::Show { name }) => show(find(&name, &found)?),
     };
     Ok(output::print(&text)?)
 }

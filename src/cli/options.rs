@@ -180,7 +180,7 @@ impl Http {
     }
 }
 
-/// Whether an address is reachable only from this machine.
+/// True if an address is reachable only from this machine.
 pub(super) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
@@ -227,7 +227,7 @@ pub(super) struct Calls {
         env = "ORK_EXTERNAL_ALLOW",
         hide_env_values = true
     )]
-    external_allow: Vec<Several<Allow>>,
+    external_allow: Vec<CommaSeparated<Allow>>,
     /// Environment variable that an `external` call may use as its `token`; may be repeated
     #[arg(
         long,
@@ -235,7 +235,7 @@ pub(super) struct Calls {
         env = "ORK_EXTERNAL_ENV",
         hide_env_values = true
     )]
-    external_env: Vec<Several<String>>,
+    external_env: Vec<CommaSeparated<String>>,
 }
 
 /// Leader election among replicas.
@@ -304,8 +304,8 @@ impl Process {
 impl Calls {
     /// The client for `external` calls. It never calls the API server.
     pub(super) fn external(&self, connection: &Connection) -> Client {
-        let mut guard =
-            Guard::new(Several::all(&self.external_allow)).with_api_server(&connection.server);
+        let mut guard = Guard::new(CommaSeparated::all(&self.external_allow))
+            .with_api_server(&connection.server);
         // In a Pod, these variables hold the address of the API server. Source: Kubernetes, "Accessing the API from a Pod".
         let variable = |name: &str| std::env::var(name).ok();
         let (host, port) = (
@@ -320,22 +320,22 @@ impl Calls {
             };
             guard = guard.with_api_server(&format!("https://{host}:{port}"));
         }
-        let variables = Variables::new(Several::all(&self.external_env), variable);
+        let variables = Variables::new(CommaSeparated::all(&self.external_env), variable);
         Client::new(guard, variables, Resolver::system())
     }
 }
 
 /// Comma-separated values, so that an environment variable can hold several. An empty text has none.
 #[derive(Clone, Debug)]
-pub(super) struct Several<T>(Vec<T>);
+pub(super) struct CommaSeparated<T>(Vec<T>);
 
-impl<T: Clone> Several<T> {
+impl<T: Clone> CommaSeparated<T> {
     pub(super) fn all(flags: &[Self]) -> Vec<T> {
         flags.iter().flat_map(|flag| flag.0.clone()).collect()
     }
 }
 
-impl<T: FromStr> FromStr for Several<T> {
+impl<T: FromStr> FromStr for CommaSeparated<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> Result<Self, T::Err> {

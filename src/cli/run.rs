@@ -56,7 +56,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let fetch = args.sources.fetch(&paths)?;
     super::files::check(&paths, &*fetch).await?;
     let (notices, told) = mpsc::unbounded_channel();
-    let teller = tasks::named(Task::Notices, "").start(tell(told));
+    let teller = tasks::named(Task::Notices, "").start(print_notices(told));
     let feed = Feed::Files(meta::Files {
         paths: paths.clone(),
         poll: POLL,
@@ -86,7 +86,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 }
 
 /// Prints notices. Returns true if an operator ran.
-async fn tell(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
+async fn print_notices(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
     let mut ran = false;
     while let Some(notice) = notices.recv().await {
         match notice {

@@ -5,6 +5,8 @@
 //!                                                                    │ signal
 //!                         exit ◄─ lease released ◄─ Events sent ◄─ engine stops: writes in flight finish
 //! ```
+//!
+//! One file: the start and the end of a process, in order.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -27,7 +29,7 @@ use super::{
     webhooks::Webhooks,
 };
 use crate::{
-    lead::{self, Candidacy, Elector},
+    lead::{self, CandidateConfig, Elector},
     meta::{Feed, Fetch, FileError, Installation, Namespaces, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
@@ -40,7 +42,7 @@ use crate::{
 
 /// The timeout of one request to check that the API server answers.
 const QUESTION: Duration = Duration::from_secs(10);
-/// How long sending the last Events may take during shutdown.
+/// The time to send the last Events during shutdown.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 /// The exit code after a second signal: the code of a process that SIGINT terminated.
 const INTERRUPTED: i32 = 130;
@@ -52,7 +54,7 @@ pub(super) struct Service<'a> {
     /// Address of the pages.
     pub(super) listen: SocketAddr,
     pub(super) cluster: &'a ClusterOptions,
-    /// How long to wait for an unreachable cluster.
+    /// The time to wait for an unreachable cluster.
     pub(super) patience: Duration,
     /// The flags of leader election; `None` for a process without leader election.
     pub(super) election: Option<&'a Election>,
@@ -61,7 +63,7 @@ pub(super) struct Service<'a> {
     pub(super) children: ChildPolicy,
     /// The flags of the webhooks; `None` for a process without.
     pub(super) webhooks: Option<&'a Webhooks>,
-    /// What fetches the sources of Komposers of the cluster.
+    /// Fetches the sources of Komposers of the cluster.
     pub(super) fetch: Option<Arc<dyn Fetch>>,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
@@ -72,17 +74,18 @@ struct Engine {
     runtime: Runtime,
     feed: Feed,
     stage: Stage,
-    /// How long a shutdown may take.
+    /// The maximum time for a shutdown.
     timeout: Duration,
 }
 
 /// A candidate that has not joined the election yet, and the cluster of its Lease.
 struct Candidate {
-    candidacy: Candidacy,
+    candidacy: CandidateConfig,
     cluster: ClusterOptions,
 }
 
 /// Runs until SIGTERM or SIGINT. A second signal ends the process at once.
+// Over 60 lines: the parts of a process in the order in which they start and stop.
 pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let Service {
         process,
@@ -131,29 +134,15 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         runtime = runtime.fetching(fetch);
     }
     let stage = Stage::default();
-    let vitals = Vitals::start();
-    let pages = Pages::new(
-        runtime.directory(),
-        context.metrics.clone(),
-        stage.clone(),
-        connection.client.clone(),
-        context.clock.clone(),
-    )
-    .with_leadership(context.leadership.clone())
-    .with_access(ports.access(http, &connection.client)?)
-    .reaching(context.wire.reach().clone())
-    .with_liveness(Liveness::new(move || vitals.check()));
+    let access = ports.access(http, &connection.client)?;
+    let pages = pages(&runtime, &context, &connection.client, access, &stage);
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());
     let server = tasks::named(Task::HttpServer, listen).start_needed(&server_stop, answering);
     let gateway = match webhooks.zip(bound) {
         None => None,
         Some((webhooks, bound)) => {
-            let katalogs = match &feed {
-                Feed::Cluster(namespaces) => namespaces.clone(),
-                Feed::Files(_) => Namespaces::All,
-            };
-            let known = (runtime.directory(), runtime.synced(), katalogs);
+            let known = (runtime.directory(), runtime.synced(), namespaces(&feed));
             let around = (&context, cluster, candidate.is_some());
             let ends = (&shutdown, &server_stop);
             Some(webhooks.start(bound, around, known, ends).await?)
@@ -181,6 +170,36 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     ended?;
     let ending = tasks::ending().borrow().clone();
     ending.map_or(Ok(()), |why| Err(anyhow::anyhow!(why).into()))
+}
+
+/// Returns the namespaces whose Katalogs the webhooks serve.
+fn namespaces(feed: &Feed) -> Namespaces {
+    match feed {
+        Feed::Cluster(namespaces) => namespaces.clone(),
+        Feed::Files(_) => Namespaces::All,
+    }
+}
+
+/// Returns the pages of the runtime.
+fn pages(
+    runtime: &Runtime,
+    context: &Arc<Context>,
+    client: &kube::Client,
+    access: Access,
+    stage: &Stage,
+) -> Pages {
+    let vitals = Vitals::start();
+    Pages::new(
+        runtime.directory(),
+        context.metrics.clone(),
+        stage.clone(),
+        client.clone(),
+        context.clock.clone(),
+    )
+    .with_leadership(context.leadership.clone())
+    .with_access(access)
+    .reaching(context.wire.reach().clone())
+    .with_liveness(Liveness::new(move || vitals.check()))
 }
 
 /// The ports of a process.
@@ -276,7 +295,7 @@ async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidat
     let namespace = election.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
     let (host, entropy) = (lead::host(), Entropy::system());
-    let candidacy = Candidacy::new(namespace, election.name.clone(), &host, &entropy);
+    let candidacy = CandidateConfig::new(namespace, election.name.clone(), &host, &entropy);
     Ok(Candidate {
         candidacy,
         cluster: cluster.clone(),

@@ -41,7 +41,7 @@ pub(super) struct Args {
     /// Simulate file or directory, as PATH; may be repeated
     #[arg(short, long = "file", value_name = "PATH", num_args = 1..)]
     files: Vec<PathBuf>,
-    /// Leave out documents by name, or by file or folder; may be repeated
+    /// Skip documents by name, file or folder; may be repeated
     #[arg(long, value_name = "NAME|PATH")]
     skip: Vec<String>,
     /// Custom resources to use instead of those that the documents name; may be repeated

@@ -8,10 +8,10 @@ use orkestra_guard::{Allow, Guard, Variables};
 use orkestra_registry::{Keychain, artifact::Kind};
 use orkestra_sources::{Fetcher, Options, Policy};
 
-use super::{options::Several, output, registry};
+use super::{options::CommaSeparated, output, registry};
 use crate::compose::{Fetch, Remote};
 
-/// What sources may be fetched, and how.
+/// Flags that limit which sources are fetched.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Sources")]
 pub(super) struct Fetching {
@@ -24,7 +24,7 @@ pub(super) struct Fetching {
         env = "ORK_SOURCE_ALLOW",
         hide_env_values = true
     )]
-    allow: Vec<Several<Allow>>,
+    allow: Vec<CommaSeparated<Allow>>,
     /// Environment variable that sources may use, in URLs and as `fromEnv`; may be repeated
     #[arg(
         id = "source_env",
@@ -33,7 +33,7 @@ pub(super) struct Fetching {
         env = "ORK_SOURCE_ENV",
         hide_env_values = true
     )]
-    env: Vec<Several<String>>,
+    env: Vec<CommaSeparated<String>>,
     /// File with the signatures that artifacts must have, by host
     #[arg(
         id = "source_policy",
@@ -43,7 +43,7 @@ pub(super) struct Fetching {
         hide_env_values = true
     )]
     policy: Option<PathBuf>,
-    /// Certificates in PEM to trust for sources beside those of the machine
+    /// CA certificates in PEM to trust for sources, in addition to those of the machine
     #[arg(
         id = "source_ca_file",
         long = "source-ca-file",
@@ -84,7 +84,7 @@ pub(super) fn at_desk(allowed: Vec<Allow>) -> Options {
 impl Fetching {
     /// The hosts and networks that are permitted by flags.
     pub(super) fn allowed(&self) -> Vec<Allow> {
-        Several::all(&self.allow)
+        CommaSeparated::all(&self.allow)
     }
 
     /// The fetcher for Komposers of a cluster: it calls only permitted hosts, without credentials of its own.
@@ -108,7 +108,8 @@ impl Fetching {
 
     /// Adds the variables, the policy and the certificates of the flags.
     pub(super) fn complete(&self, mut options: Options) -> anyhow::Result<Options> {
-        options.variables = Variables::new(Several::all(&self.env), |name| env::var(name).ok());
+        options.variables =
+            Variables::new(CommaSeparated::all(&self.env), |name| env::var(name).ok());
         if let Some(file) = &self.policy {
             let text = fs::read_to_string(file)
                 .with_context(|| format!("cannot read {}", file.display()))?;

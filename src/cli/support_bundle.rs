@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Katalogs, of fields that are named like a password, and tokens in logs are replaced by `***`; of custom resources only metadata
 /// and conditions are included. Read it before you share it.
 ///
-/// What cannot be read is listed in summary.json with the reason, such as the missing permission. That is not an error.
+/// Objects that cannot be read are listed in summary.json with the reason, such as a missing permission. They do not make the command fail.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {

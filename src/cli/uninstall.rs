@@ -14,7 +14,7 @@ use crate::install::{Removal, remove};
 /// Remove an installation of `ork install`
 ///
 /// Removes the controller, its webhooks and its permissions. The CRDs stay, and with them all Katalogs; the namespaces stay with everything
-/// in them. Katalogs must be deleted first: without a controller, nobody removes the finalizers of their custom resources.
+/// in them. Katalogs must be deleted first: without a controller the finalizers of their custom resources would remain.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag each")]
@@ -22,17 +22,17 @@ pub(super) struct Args {
     /// Namespace of the controller
     #[arg(short, long, value_name = "NS", default_value = rbac::NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
-    /// Remove the CRDs too, and with them all Katalogs and Motifs
+    /// Also remove the CRDs, and with them all Katalogs, Komposers and Motifs
     #[arg(long)]
     crds: bool,
-    /// Remove the namespaces of the installation too, with everything in them
+    /// Also remove the namespaces of the installation, with all objects in them
     #[arg(long)]
     namespaces: bool,
-    /// Continue although Katalogs exist: what they operate stays as it is, and its finalizers stay until a controller runs again or
+    /// Uninstall even if Katalogs exist: their objects stay as they are, and finalizers stay until a controller runs again or
     /// `ork release` removes them
     #[arg(long)]
     ignore_katalogs: bool,
-    /// Print what would be removed, and remove nothing
+    /// Print the objects that would be removed, without removing them
     #[arg(long)]
     dry_run: bool,
     /// Timeout for the end of the controller, and for the removal of CRDs and namespaces

@@ -44,7 +44,7 @@ enum Format {
 }
 
 #[derive(Debug, Serialize)]
-struct About {
+struct VersionReport {
     version: &'static str,
     commit: &'static str,
     target: String,
@@ -84,7 +84,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     }
 }
 
-fn about() -> About {
+fn about() -> VersionReport {
     let mut features = Vec::new();
     if cfg!(target_feature = "crt-static") {
         features.push("static");
@@ -92,7 +92,7 @@ fn about() -> About {
     if cfg!(debug_assertions) {
         features.push("debug");
     }
-    About {
+    VersionReport {
         version: VERSION,
         commit: COMMIT
             .filter(|commit| !commit.is_empty())
@@ -121,7 +121,7 @@ async fn compare(at: &options::Cluster) -> Result<Vec<Compared>, Failure> {
         .collect())
 }
 
-fn human(about: &About) -> String {
+fn human(about: &VersionReport) -> String {
     let mut text = format!("ork {}\ncommit {}\n", about.version, about.commit);
     let _ = writeln!(
         text,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_unknown_commit_is_said_and_a_difference_of_the_cluster_too() {
-        let mut about = About {
+        let mut about = VersionReport {
             version: "1.2.3",
             commit: "unknown",
             target: "x86_64-linux".to_owned(),

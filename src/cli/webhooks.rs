@@ -26,7 +26,7 @@ use crate::{
     gateway::{self, AuthorCheck, Options, Reach},
     meta::{Directory, Namespaces},
     runtime::context::Context,
-    server::{listen, tls::Tls},
+    server::listen,
 };
 
 /// All interfaces: the API server connects from another machine.
@@ -145,7 +145,7 @@ pub(super) struct Webhooks {
 enum Switch {
     /// Serve webhooks
     On,
-    /// Serve none
+    /// Do not serve webhooks
     Off,
 }
 
@@ -171,10 +171,15 @@ impl Webhooks {
             .zip(self.ca_file.as_ref());
         let files = match files {
             None => None,
-            Some(((certificate, key), authorities)) => Some(gateway::Files {
-                tls: Tls::read(certificate, key).map_err(anyhow::Error::new)?,
-                authorities: authorities.clone(),
-            }),
+            Some(((certificate, key), authorities)) => {
+                let files = gateway::Files {
+                    certificate: certificate.clone(),
+                    key: key.clone(),
+                    authorities: authorities.clone(),
+                };
+                files.check().await.map_err(anyhow::Error::new)?;
+                Some(files)
+            }
         };
         let address = self.listen.unwrap_or(LISTEN);
         let listener = listen::bind(address, "--webhooks-listen").await;
@@ -231,7 +236,7 @@ impl Webhooks {
     }
 }
 
-/// Whether this process runs in a Pod.
+/// True if this process runs in a Pod.
 ///
 /// Source: Kubernetes, "Accessing the API from a Pod".
 fn is_in_pod() -> bool {

@@ -56,6 +56,29 @@ pub trait Fetch: Send + Sync + fmt::Debug {
         let why = format!("`{reference}` is not read: Motifs of registries are not available here");
         async move { Err(why) }.boxed()
     }
+
+    /// Fetches the archive of a Helm chart: the newest version that satisfies `version`.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    fn chart<'a>(&'a self, chart: ChartReference<'a>) -> BoxFuture<'a, Result<Vec<u8>, String>> {
+        let why = format!(
+            "`{}` is not fetched: charts are not available here",
+            chart.chart
+        );
+        async move { Err(why) }.boxed()
+    }
+}
+
+/// A Helm chart of a repository or a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChartReference<'a> {
+    /// The URL of the repository; `oci://…` of a registry.
+    pub repo: &'a str,
+    /// The name of the chart; empty if `repo` names it.
+    pub chart: &'a str,
+    /// A version or a range; empty for the newest.
+    pub version: &'a str,
 }
 
 /// A fetched source, or why there is none.

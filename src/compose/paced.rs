@@ -10,7 +10,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::compose::{Artifact, Locked, Request, RequestKind};
 use tokio::time::Instant;
 
-use super::{Fetch, Fetched};
+use super::{ChartReference, Fetch, Fetched};
 
 /// The interval of sources that declare none.
 const INTERVAL: Duration = Duration::from_mins(5);
@@ -104,6 +104,10 @@ impl Fetch for Paced {
             found
         }
         .boxed()
+    }
+
+    fn chart<'a>(&'a self, chart: ChartReference<'a>) -> BoxFuture<'a, Result<Vec<u8>, String>> {
+        self.inner.chart(chart)
     }
 
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {

@@ -9,7 +9,7 @@ use orkestra_core::{
 };
 use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Secrets, Source};
 
-use super::{DiskFiles, Fetch, Fetched};
+use super::{ChartReference, DiskFiles, Fetch, Fetched};
 
 /// Fetches files, artifacts of registries, Git repositories and charts; if there is a lock, in the revisions that it records.
 #[derive(Clone)]
@@ -103,6 +103,19 @@ impl Fetch for Remote {
                 let chain = orkestra_ground::chain(&error);
                 format!("`{reference}` cannot be fetched: {chain}")
             })
+        }
+        .boxed()
+    }
+
+    fn chart<'a>(&'a self, chart: ChartReference<'a>) -> BoxFuture<'a, Result<Vec<u8>, String>> {
+        async move {
+            let ChartReference {
+                repo,
+                chart,
+                version,
+            } = chart;
+            let fetched = self.fetcher.chart(repo, chart, version).await;
+            fetched.map_err(|error| orkestra_ground::chain(&error))
         }
         .boxed()
     }

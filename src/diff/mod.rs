@@ -33,7 +33,9 @@ pub use self::{cluster::Error, print::unified};
 use crate::{
     compose::Fetch,
     files::{self, Compiled},
-    render::{Given, Object, Pass, Rendered, is_secret, pass, pick, read_calls, read_objects},
+    render::{
+        Object, Pass, RenderInput, Rendered, is_secret, pass, pick, read_calls, read_objects,
+    },
 };
 
 /// The most concurrent requests.
@@ -109,7 +111,7 @@ pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Er
     if diffed.problems.has_errors() {
         return Ok(diffed);
     }
-    let desk = Desk {
+    let desk = CompareContext {
         cluster: Cluster::new(client.clone()),
         katalogs: &found.katalogs,
         calls: &calls,
@@ -129,14 +131,14 @@ pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Er
 }
 
 /// The shared input of all comparisons.
-struct Desk<'a> {
+struct CompareContext<'a> {
     cluster: Cluster,
     katalogs: &'a [Compiled],
     calls: &'a BTreeMap<String, Node>,
     request: &'a Request,
 }
 
-impl Desk<'_> {
+impl CompareContext<'_> {
     fn operators(&self) -> impl Iterator<Item = &OperatorPlan> {
         let all = self
             .katalogs
@@ -221,7 +223,7 @@ impl Desk<'_> {
         let mut children = self.children(operator, resource).await?;
         let mut absent = BTreeSet::new();
         for round in 1..=ROUNDS {
-            let given = Given {
+            let given = RenderInput {
                 resource,
                 status: None,
                 children: &children,

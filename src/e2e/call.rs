@@ -7,7 +7,7 @@ use std::{
 
 use orkestra_core::{
     api::e2e::PodChoice,
-    e2e::{Action, Answer, Call, Filter, Word},
+    e2e::{Action, Answer, Argument, Call, Filter},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{
     forward::{self, ForwardError},
-    process::{Place, ProcessError},
+    process::{ProcessError, ProgramEnvironment},
 };
 use crate::files::beside;
 
@@ -33,7 +33,7 @@ pub(super) enum CallError {
     Forward(#[from] ForwardError),
     #[error("no Pod has the labels `{0}`")]
     NoPod(String),
-    #[error("nobody holds the Lease `{0}`")]
+    #[error("the Lease `{0}` has no holder")]
     NoLeader(String),
     #[error("the output is not YAML: {0}")]
     NotYaml(String),
@@ -68,7 +68,7 @@ impl CallError {
 pub(super) struct Caller<'a> {
     /// The file of the document; paths are relative to it.
     pub(super) file: &'a Path,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a ProgramEnvironment,
 }
 
 impl Caller<'_> {
@@ -107,12 +107,12 @@ impl Caller<'_> {
         Ok(answer)
     }
 
-    fn args(&self, words: &[Word], pod: &str, scratch: Option<&Path>) -> Vec<OsString> {
-        let word = |word: &Word| match word {
-            Word::Text(text) => text.into(),
-            Word::File(file) => self.whole(file).into(),
-            Word::Pod(before, after) => format!("{before}{pod}{after}").into(),
-            Word::Scratch => scratch.unwrap_or(Path::new("")).into(),
+    fn args(&self, words: &[Argument], pod: &str, scratch: Option<&Path>) -> Vec<OsString> {
+        let word = |word: &Argument| match word {
+            Argument::Text(text) => text.into(),
+            Argument::File(file) => self.whole(file).into(),
+            Argument::Pod(before, after) => format!("{before}{pod}{after}").into(),
+            Argument::Scratch => scratch.unwrap_or(Path::new("")).into(),
         };
         words.iter().map(word).collect()
     }
@@ -126,7 +126,7 @@ impl Caller<'_> {
     /// Runs `kubectl cp` to a new file and returns its contents.
     async fn copy(
         &self,
-        words: &[Word],
+        words: &[Argument],
         pod: &str,
         deadline: Instant,
     ) -> Result<Answer, CallError> {

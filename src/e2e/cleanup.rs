@@ -5,7 +5,7 @@ use tokio::time::{Duration, Instant};
 use super::{
     helm::{self, Release},
     objects::{self, Owner},
-    run::{Run, told},
+    run::{Run, with_causes},
 };
 use crate::meta::AppliedObject;
 
@@ -34,9 +34,9 @@ impl Run<'_> {
             let owner = objects::owner(client, object).await;
             self.created
                 .owners
-                .extend(owner.map_err(|error| told(&error))?);
+                .extend(owner.map_err(|error| with_causes(&error))?);
             let deleted = objects::delete(client, object).await;
-            deleted.map_err(|error| told(&error))?;
+            deleted.map_err(|error| with_causes(&error))?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Run<'_> {
         let deadline = Instant::now() + CLEANUP;
         let owners = &self.created.owners;
         let left = objects::delete_children(self.client(), owners, deadline).await;
-        refuse_left(&left.map_err(|error| told(&error))?)
+        refuse_left(&left.map_err(|error| with_causes(&error))?)
     }
 
     /// Deletes everything else in reverse order of creation.
@@ -98,7 +98,7 @@ impl Run<'_> {
         let objects: Vec<AppliedObject> = objects.filter(|object| object.is_new).cloned().collect();
         for object in &objects {
             let deleted = objects::delete(self.client(), object).await;
-            deleted.map_err(|error| told(&error))?;
+            deleted.map_err(|error| with_causes(&error))?;
         }
         self.until_gone(&objects).await
     }
@@ -106,7 +106,7 @@ impl Run<'_> {
     async fn until_gone(&self, objects: &[AppliedObject]) -> Result<(), String> {
         let deadline = Instant::now() + CLEANUP;
         let left = objects::until_gone(self.client(), objects, deadline).await;
-        let left = left.map_err(|error| told(&error))?;
+        let left = left.map_err(|error| with_causes(&error))?;
         let left: Vec<String> = left.iter().map(ToString::to_string).collect();
         refuse_left(&left)
     }

@@ -29,13 +29,13 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// An expectation, its position, and its conditions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look<'a> {
+pub(super) struct PolledExpectation<'a> {
     pub(super) expected: &'a Expectation,
     pub(super) place: &'a FieldPath,
     pub(super) gate: &'a Gate,
 }
 
-impl Look<'_> {
+impl PolledExpectation<'_> {
     fn case(&self, took: Duration, outcome: Outcome) -> Case {
         Case {
             path: self.place.to_string(),
@@ -53,7 +53,7 @@ impl Look<'_> {
 
 /// The result of one poll of the cluster.
 #[derive(Default)]
-struct Seen {
+struct PollResult {
     diff: Vec<String>,
     /// True if another poll would have the same result.
     is_lasting: bool,
@@ -63,7 +63,7 @@ struct Seen {
 
 impl Run<'_> {
     /// Polls an expectation until it is met or times out.
-    pub(super) async fn look(&self, look: &Look<'_>) -> Case {
+    pub(super) async fn look(&self, look: &PolledExpectation<'_>) -> Case {
         let began = Instant::now();
         let expected = look.expected;
         if !expected.gates.when.is_empty() || !expected.gates.or.is_empty() {
@@ -97,7 +97,7 @@ impl Run<'_> {
     }
 
     /// Returns the unmet assertions of the last poll.
-    async fn poll(&self, look: &Look<'_>) -> Vec<String> {
+    async fn poll(&self, look: &PolledExpectation<'_>) -> Vec<String> {
         let timeout = look.expected.timeout.map_or(DEFAULT_TIMEOUT, |span| span.0);
         let deadline = Instant::now() + timeout;
         let (mut done, mut round) = (BTreeSet::new(), 0);
@@ -120,8 +120,13 @@ impl Run<'_> {
 
     /// Polls once. Calls that change something run before anything is read, and are not repeated after they succeeded:
     /// `done` contains their positions.
-    async fn see(&self, look: &Look<'_>, deadline: Instant, done: &mut BTreeSet<usize>) -> Seen {
-        let (expected, mut seen) = (look.expected, Seen::default());
+    async fn see(
+        &self,
+        look: &PolledExpectation<'_>,
+        deadline: Instant,
+        done: &mut BTreeSet<usize>,
+    ) -> PollResult {
+        let (expected, mut seen) = (look.expected, PollResult::default());
         let mut all: Vec<Call<'_>> = Vec::new();
         if let Some(kubectl) = &expected.kubectl {
             all.extend(calls(kubectl, &look.place.field("kubectl")));
@@ -162,7 +167,7 @@ impl Run<'_> {
     }
 
     /// Runs a call and adds its failed assertions.
-    async fn call(&self, call: &Call<'_>, deadline: Instant, seen: &mut Seen) {
+    async fn call(&self, call: &Call<'_>, deadline: Instant, seen: &mut PollResult) {
         let diff = match self.caller().run(call, deadline).await {
             Ok(answer) => judge(call, &answer),
             Err(error) => {

@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{
     call::KUBECTL,
-    process::{Place, ProcessError, spawn},
+    process::{ProcessError, ProgramEnvironment, spawn},
 };
 
 /// The output of `kubectl` when the port is ready.
@@ -45,7 +45,7 @@ fn failed(error: impl std::fmt::Display) -> ForwardError {
 
 /// Forwards a port, sends the request and stops the forwarding.
 pub(super) async fn request(
-    place: &Place,
+    place: &ProgramEnvironment,
     forward: &Forward,
     target: &[OsString],
     deadline: Instant,

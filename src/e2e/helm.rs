@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path, time::Duration};
 use orkestra_core::api::e2e::HelmChart;
 use tokio::time::Instant;
 
-use super::process::{Place, ProcessError};
+use super::process::{ProcessError, ProgramEnvironment};
 use crate::files::beside;
 
 const HELM: &str = "helm";
@@ -39,7 +39,7 @@ pub(super) enum HelmError {
 
 /// Installs a chart that the document in `file` refers to. Fails if a release of that name exists.
 pub(super) async fn install(
-    place: &Place,
+    place: &ProgramEnvironment,
     file: &Path,
     chart: &HelmChart,
 ) -> Result<Release, HelmError> {
@@ -58,7 +58,10 @@ pub(super) async fn install(
 }
 
 /// Uninstalls a release.
-pub(super) async fn uninstall(place: &Place, release: &Release) -> Result<(), HelmError> {
+pub(super) async fn uninstall(
+    place: &ProgramEnvironment,
+    release: &Release,
+) -> Result<(), HelmError> {
     let args = [
         "uninstall",
         &release.name,

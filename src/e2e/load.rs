@@ -13,10 +13,10 @@ use orkestra_core::{
     e2e::{read_e2e, read_expectations},
 };
 
-use super::Ran;
+use super::E2eResults;
 use crate::files::{
     beside,
-    suites::{self, Kind, Named, Reading},
+    suites::{self, Kind, PathOrigin, Reading},
 };
 
 const KIND: Kind<E2eSpec> = Kind {
@@ -51,10 +51,10 @@ impl Suite {
 }
 
 /// Reads all E2Es in the paths, each once, except skipped ones.
-pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut Ran) -> Vec<Suite> {
+pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut E2eResults) -> Vec<Suite> {
     let mut reading = Reading::default();
-    let named = paths.iter().map(|path| Named::given(path));
-    let named: Vec<Named> = named.collect();
+    let named = paths.iter().map(|path| PathOrigin::given(path));
+    let named: Vec<PathOrigin> = named.collect();
     let suites = named
         .iter()
         .flat_map(|named| below(named, skip, &mut reading));
@@ -65,7 +65,7 @@ pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut Ran) -> Vec<Sui
     suites
 }
 
-fn below(named: &Named, skip: &[String], reading: &mut Reading) -> Vec<Suite> {
+fn below(named: &PathOrigin, skip: &[String], reading: &mut Reading) -> Vec<Suite> {
     let mut all = Vec::new();
     for mut loaded in reading.read(&KIND, named) {
         if loaded.is_skipped(skip) {
@@ -78,7 +78,7 @@ fn below(named: &Named, skip: &[String], reading: &mut Reading) -> Vec<Suite> {
                 .field("spec")
                 .field("imports")
                 .index(index);
-            let named = Named::imported(&beside(&loaded.path, import.path()), &loaded, at);
+            let named = PathOrigin::imported(&beside(&loaded.path, import.path()), &loaded, at);
             imports.push(Imported {
                 suites: below(&named, skip, reading),
                 is_fresh: import.is_fresh(),

@@ -100,7 +100,7 @@ pub enum Progress<'a> {
 
 /// The results of E2Es.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct E2eResults {
     /// One per document, in execution order; documents with errors are missing.
     pub reports: Vec<Report>,
     /// Errors and warnings in the files.
@@ -112,10 +112,10 @@ pub struct Ran {
     /// The reason why there is no cluster; documents that need one did not run.
     pub no_cluster: Option<SessionError>,
     /// The kubeconfig of a control plane that was started and still runs, because the created objects are kept.
-    pub kept: Option<Kept>,
+    pub kept: Option<RunningControlPlane>,
 }
 
-impl Ran {
+impl E2eResults {
     /// True if every file was read and every case passed.
     pub fn is_passed(&self) -> bool {
         !self.problems.has_errors()
@@ -126,7 +126,7 @@ impl Ran {
 
 /// A control plane that still runs; it stops when this is dropped.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RunningControlPlane {
     /// Its kubeconfig.
     pub kubeconfig: PathBuf,
     _control_plane: Arc<control_plane::ControlPlane>,
@@ -181,8 +181,8 @@ pub enum Outcome {
 }
 
 /// Runs the E2Es in files and folders, and their imports, each once.
-pub async fn e2e(paths: &[PathBuf], options: &Options) -> Ran {
-    let mut ran = Ran::default();
+pub async fn e2e(paths: &[PathBuf], options: &Options) -> E2eResults {
+    let mut ran = E2eResults::default();
     let suites = load::load(paths, &options.skip, &mut ran);
     if ran.problems.has_errors() {
         return ran;
@@ -207,7 +207,7 @@ async fn run_suite(
     suite: &load::Suite,
     sessions: &mut session::Sessions<'_>,
     options: &Options,
-    ran: &mut Ran,
+    ran: &mut E2eResults,
 ) {
     if options.stop.is_cancelled() {
         return;

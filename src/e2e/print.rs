@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Case, Outcome, Ran, Report};
+use super::{Case, E2eResults, Outcome, Report};
 use crate::junit;
 
 /// Returns the line for the start of a document.
@@ -65,7 +65,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Returns the results as JSON.
-pub fn to_json(ran: &Ran) -> Value {
+pub fn to_json(ran: &E2eResults) -> Value {
     let reports: Vec<Value> = ran.reports.iter().map(report_json).collect();
     json!({ "passed": ran.is_passed(), "tests": reports })
 }
@@ -89,7 +89,7 @@ fn report_json(report: &Report) -> Value {
 }
 
 /// Returns the results as `JUnit` XML: one suite per document, one case per step or expectation.
-pub fn to_junit(ran: &Ran) -> String {
+pub fn to_junit(ran: &E2eResults) -> String {
     let suites: Vec<junit::Suite> = ran.reports.iter().map(report_junit).collect();
     junit::write("ork e2e", &suites)
 }

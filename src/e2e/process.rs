@@ -21,7 +21,7 @@ const SIGNALLED: i32 = 128;
 
 /// The environment of programs.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ProgramEnvironment {
     /// The folder of the document.
     pub(super) folder: PathBuf,
     /// Environment variables in addition to those of this process.
@@ -49,7 +49,7 @@ impl ProcessError {
     }
 }
 
-impl Place {
+impl ProgramEnvironment {
     /// Creates a command with its arguments. The program is killed when it is dropped.
     pub(super) fn command(&self, program: &str, args: &[OsString]) -> Command {
         let mut command = Command::new(program);

@@ -17,12 +17,12 @@ use super::{
     Case, Options, Outcome, Progress, Report,
     call::Caller,
     cleanup::Created,
-    expect::Look,
+    expect::PolledExpectation,
     helm,
     load::Suite,
     objects::{self, ObjectError},
     operator::{Operator, OperatorError},
-    process::Place,
+    process::ProgramEnvironment,
     session::Session,
 };
 use crate::{files::beside, meta};
@@ -38,7 +38,7 @@ pub(super) struct Run<'a> {
     pub(super) suite: &'a Suite,
     pub(super) session: &'a Session,
     pub(super) options: &'a Options,
-    pub(super) place: Place,
+    pub(super) place: ProgramEnvironment,
     pub(super) report: Report,
     pub(super) created: Created,
     pub(super) operator: Option<Operator>,
@@ -62,7 +62,7 @@ pub(super) async fn run(suite: &Suite, session: &Session, options: &Options) -> 
         suite,
         session,
         options,
-        place: Place {
+        place: ProgramEnvironment {
             folder: folder.unwrap_or(Path::new(".")).to_owned(),
             variables: session.variables.clone(),
         },
@@ -190,14 +190,14 @@ impl<'a> Run<'a> {
     async fn apply(&mut self, file: &str) -> Result<(), String> {
         let (client, path) = (self.client(), self.beside(file));
         let applied = objects::apply_file(client, &path, false, &mut self.created.objects).await;
-        applied.map_err(|error| told(&error))
+        applied.map_err(|error| with_causes(&error))
     }
 
     async fn refuse_existing(&self) -> Result<(), String> {
         let spec = self.spec();
         for file in spec.cr.iter().chain(&spec.cr_files) {
             let refused = objects::refuse_file(self.client(), &self.beside(file)).await;
-            refused.map_err(|error| told(&error))?;
+            refused.map_err(|error| with_causes(&error))?;
         }
         Ok(())
     }
@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Err(OperatorError::Invalid(problems)) => Err(problems.to_string()),
-            Err(error) => Err(told(&error)),
+            Err(error) => Err(with_causes(&error)),
         }
     }
 
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
                 if expected.after.unwrap_or_default() != phase {
                     continue;
                 }
-                let look = Look {
+                let look = PolledExpectation {
                     expected,
                     place: &place.1,
                     gate,
@@ -290,7 +290,7 @@ impl<'a> Run<'a> {
                 let (client, path) = (run.client(), run.beside(&file));
                 let resources = &mut run.created.resources;
                 let applied = objects::apply_file(client, &path, true, resources).await;
-                applied.map_err(|error| told(&error))?;
+                applied.map_err(|error| with_causes(&error))?;
             }
             Ok(())
         };
@@ -373,7 +373,7 @@ fn after(expected: &orkestra_core::api::e2e::Expectation) -> Phase {
 }
 
 /// Returns an error with its causes.
-pub(super) fn told(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -390,5 +390,5 @@ pub(super) fn told(error: &dyn std::error::Error) -> String {
 
 /// Returns the message of an expectation of objects if the cluster does not respond.
 pub(super) fn told_of_objects(error: &ObjectError) -> String {
-    told(error)
+    with_causes(error)
 }

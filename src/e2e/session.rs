@@ -11,7 +11,8 @@ use orkestra_core::api::{
 use tempfile::TempDir;
 
 use super::{
-    ASSETS, Choice, ControlPlaneError, Kept, Options, Progress, control_plane::ControlPlane,
+    ASSETS, Choice, ControlPlaneError, Options, Progress, RunningControlPlane,
+    control_plane::ControlPlane,
 };
 
 /// The timeout of the first request to a cluster.
@@ -126,9 +127,9 @@ impl<'o> Sessions<'o> {
     }
 
     /// Returns the control plane that was started last, if any.
-    pub(super) fn into_kept(self) -> Option<Kept> {
+    pub(super) fn into_kept(self) -> Option<RunningControlPlane> {
         let control_plane = self.started?.control_plane?;
-        Some(Kept {
+        Some(RunningControlPlane {
             kubeconfig: control_plane.kubeconfig(),
             _control_plane: control_plane,
         })

@@ -23,10 +23,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Case, Choice, Options, Outcome, Ran, Report,
+    Case, Choice, E2eResults, Options, Outcome, Report,
     call::{CallError, Caller},
     case_text, e2e,
-    process::Place,
+    process::ProgramEnvironment,
     to_json, to_junit,
 };
 use crate::{compose::DiskFiles, external};
@@ -45,10 +45,10 @@ impl Programs {
         Self(folder)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> ProgramEnvironment {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", self.0.path().display());
-        Place {
+        ProgramEnvironment {
             folder: self.0.path().to_owned(),
             variables: vec![("PATH".into(), path.into())],
         }
@@ -115,7 +115,7 @@ async fn pods_are_found_by_labels_and_by_leases() {
     let nobody = Programs::new(&[("kubectl", "true")]);
     let leader = spec("kubectl: { logs: [{ leaderElection: { lease: l } }] }");
     let error = nobody.run(&first(&leader), LIMIT).await.unwrap_err();
-    assert_eq!(error.to_string(), "nobody holds the Lease `l`");
+    assert_eq!(error.to_string(), "the Lease `l` has no holder");
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn outputs_go_through_jq_as_json_and_as_yaml() {
 #[tokio::test]
 async fn a_program_that_is_missing_is_not_waited_for() {
     let programs = Programs::new(&[]);
-    let place = Place {
+    let place = ProgramEnvironment {
         variables: vec![("PATH".into(), programs.0.path().into())],
         ..programs.place()
     };
@@ -367,9 +367,9 @@ fn results_are_text_json_and_junit() {
         ],
         kept: Vec::new(),
     };
-    let ran = Ran {
+    let ran = E2eResults {
         reports: vec![report],
-        ..Ran::default()
+        ..E2eResults::default()
     };
     let json = to_json(&ran);
     assert_eq!(json["passed"], false);

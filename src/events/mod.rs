@@ -75,13 +75,13 @@ impl Event {
 
 /// An Event with its time.
 #[derive(Clone)]
-struct Happened {
+struct TimedEvent {
     event: Event,
     at: Timestamp,
 }
 
 enum Message {
-    Event(Box<Happened>),
+    Event(Box<TimedEvent>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -143,7 +143,7 @@ impl EventSink {
             Severity::Warning => &self.warnings,
         };
         let at = self.clock.now();
-        let message = Message::Event(Box::new(Happened { event, at }));
+        let message = Message::Event(Box::new(TimedEvent { event, at }));
         if queue.try_send(message).is_err() {
             self.dropped.inc();
         }

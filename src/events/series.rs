@@ -14,7 +14,7 @@ const REMEMBERED: usize = 4096;
 
 /// The text that identifies a series.
 #[derive(Hash)]
-pub(super) struct Words {
+pub(super) struct SeriesText {
     uid: Option<String>,
     kind: Option<String>,
     pub(super) namespace: String,
@@ -24,7 +24,7 @@ pub(super) struct Words {
     pub(super) note: String,
 }
 
-impl Words {
+impl SeriesText {
     pub(super) fn of(event: &Event) -> Self {
         Self {
             uid: event.regarding.uid.clone(),
@@ -55,23 +55,23 @@ pub(super) struct Series {
 pub(super) struct AllSeries(HashMap<u64, Series>);
 
 impl AllSeries {
-    fn key(&self, words: &Words) -> u64 {
+    fn key(&self, words: &SeriesText) -> u64 {
         self.0.hasher().hash_one(words)
     }
 
     /// Returns the Event with this text, if its count may still be incremented.
-    pub(super) fn of(&self, words: &Words) -> Option<&Series> {
+    pub(super) fn of(&self, words: &SeriesText) -> Option<&Series> {
         let series = self.0.get(&self.key(words))?;
         (series.last.elapsed() < SERIES).then_some(series)
     }
 
-    pub(super) fn forget(&mut self, words: &Words) {
+    pub(super) fn forget(&mut self, words: &SeriesText) {
         let key = self.key(words);
         self.0.remove(&key);
     }
 
     /// Counts an Event that was accepted under this name.
-    pub(super) fn remember(&mut self, words: &Words, name: String) {
+    pub(super) fn remember(&mut self, words: &SeriesText, name: String) {
         let (key, now) = (self.key(words), Instant::now());
         if self.0.len() >= REMEMBERED && !self.0.contains_key(&key) {
             self.0.retain(|_, series| series.last.elapsed() < SERIES);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn notes_are_cut_between_characters() {
-        let note = Words::of(&Event {
+        let note = SeriesText::of(&Event {
             regarding: ObjectReference::default(),
             severity: Severity::Normal,
             reason: "Applied".into(),

@@ -15,7 +15,7 @@ use orkestra_guard::{Bounds, Dialler, Message, Received, Target, exchange};
 use super::{
     BadUrl, CallError, Guard, Resolver, Variables,
     error::RedirectError,
-    places::{Caller, Place, Places},
+    slots::{CallSlot, CallSlots, Caller},
     variables,
 };
 use crate::metrics::{CallMetrics, CallResult};
@@ -40,7 +40,7 @@ pub struct Client {
 struct Inner {
     dialler: Dialler,
     variables: Variables,
-    places: Arc<Places>,
+    places: Arc<CallSlots>,
     metrics: OnceLock<CallMetrics>,
 }
 
@@ -171,7 +171,7 @@ impl Client {
         request: &Request,
         mut target: Target,
         mut message: Message,
-        mut place: Place,
+        mut place: CallSlot,
     ) -> Result<(Received, Target), CallError> {
         let mut from: Option<Target> = None;
         for _ in 0..=REDIRECTS {
@@ -236,7 +236,7 @@ impl Client {
     }
 
     /// Waits until the host and the process have room for this caller.
-    async fn place(&self, target: &Target) -> Result<Place, CallError> {
+    async fn place(&self, target: &Target) -> Result<CallSlot, CallError> {
         let host = target.to_string();
         let place = self.inner.places.take(&host, &self.caller);
         let place = tokio::time::timeout(TURN, place).await;

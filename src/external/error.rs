@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use orkestra_core::reconcile::calls::Trouble;
+use orkestra_core::reconcile::calls::CallFailure;
 
 use orkestra_guard::{BadUrl, Refusal};
 
@@ -168,8 +168,8 @@ impl CallError {
     }
 
     /// The same, in the form for passes.
-    pub(super) fn trouble(&self) -> Trouble {
-        Trouble {
+    pub(super) fn trouble(&self) -> CallFailure {
+        CallFailure {
             message: self.to_string().into(),
             permanent: self.is_permanent(),
         }

@@ -15,7 +15,7 @@
 
 mod client;
 mod error;
-mod places;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod variables;

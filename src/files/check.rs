@@ -8,18 +8,21 @@ use std::{
 
 use orkestra_core::{
     api::CrdEntry,
+    compile::{self, Typed},
     compose::{Composition, Resolved},
+    definitions::{CrdShape, NotACrd, Schemas},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
         DocumentKind, KatalogDocument, MotifDocument, Source, parse_stream, read_motif,
         read_simulate, read_what_can_be,
     },
     e2e::read_e2e,
-    plan::{self, CrdShape, KatalogRef, Library, NotACrd, Plan, Schemas, Typed},
+    plan::{Declaring, KatalogRef, Plan},
+    scope::Library,
     value::Node,
 };
 
-use super::library::{Taken, take, take_with};
+use super::library::{ResolvedReferences, take, take_with};
 use crate::compose::{self, Fetch};
 
 /// The namespace of Katalogs from files, in labels of children and in paths of the HTTP API.
@@ -38,11 +41,13 @@ pub struct Compiled {
     pub plan: Arc<Plan>,
     /// The composition that the declaration is merged from; `None` if it has no sources.
     pub composed: Option<Arc<Resolved>>,
+    /// The kind of the document that declares it.
+    pub kind: Declaring,
 }
 
 /// What is known beside a file.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct CheckContext<'a> {
     /// Definitions, beside the `crdFile`s of a document.
     pub schemas: &'a Schemas,
     /// Motifs that Katalogs may name.
@@ -55,7 +60,7 @@ impl Compiled {
     /// Every expression with its type and position: those of the file in order, then those of Motifs.
     pub fn types(&self) -> Vec<Typed> {
         let (katalog, spec) = (&self.plan.katalog, &self.document.spec);
-        let mut types = plan::types(katalog, spec, &self.schemas, &self.library);
+        let mut types = compile::types(katalog, spec, &self.schemas, &self.library);
         for expression in &mut types {
             expression.locate(&self.document.tree);
         }
@@ -76,7 +81,7 @@ pub struct Checked {
 /// Checks the Katalogs, Komposers and Motifs of one file and compiles the valid Katalogs and Komposers.
 ///
 /// `path` is the file: references of a document are relative to it.
-pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked {
+pub async fn check(path: &Path, sources: &[Source], known: CheckContext<'_>) -> Checked {
     let mut checked = Checked::default();
     for source in sources {
         match compose::composition(source, &path.display().to_string()) {
@@ -91,21 +96,7 @@ pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked
                 continue;
             }
         }
-        if DocumentKind::of(source) == Some(DocumentKind::Motif) {
-            checked
-                .problems
-                .extend(check_motif(path, source, known).await);
-            continue;
-        }
-        if DocumentKind::of(source) == Some(DocumentKind::Simulate) {
-            let found =
-                read_simulate(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
-            checked.problems.extend(found);
-            continue;
-        }
-        if DocumentKind::of(source) == Some(DocumentKind::E2e) {
-            let found =
-                read_e2e(source).map_or_else(|found| found, |(_, found)| Diagnostics(found));
+        if let Some(found) = check_other(path, source, known).await {
             checked.problems.extend(found);
             continue;
         }
@@ -116,7 +107,7 @@ pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked
         };
         let (schemas, library, unread) = surroundings(path, &document, known).await;
         if found.has_errors() {
-            let inside = plan::errors_in_templates(&document, &found, &schemas, &library);
+            let inside = compile::errors_in_templates(&document, &found, &schemas, &library);
             checked.problems.extend(found);
             checked.problems.extend(inside);
             continue;
@@ -131,15 +122,30 @@ pub async fn check(path: &Path, sources: &[Source], known: Known<'_>) -> Checked
             library,
             plan: Arc::new(plan),
             composed: None,
+            kind: Declaring::Katalog,
         }));
     }
     in_order(&mut checked.problems, path);
     checked
 }
 
+/// Checks a Motif or a test; none for a Katalog.
+async fn check_other(path: &Path, source: &Source, known: CheckContext<'_>) -> Option<Diagnostics> {
+    match DocumentKind::of(source)? {
+        DocumentKind::Motif => Some(check_motif(path, source, known).await),
+        DocumentKind::Simulate => {
+            Some(read_simulate(source).map_or_else(|found| found, |(_, found)| Diagnostics(found)))
+        }
+        DocumentKind::E2e => {
+            Some(read_e2e(source).map_or_else(|found| found, |(_, found)| Diagnostics(found)))
+        }
+        _ => None,
+    }
+}
+
 impl Checked {
     /// Fetches, merges and compiles a composition.
-    async fn composed(&mut self, path: &Path, composition: &Composition, known: Known<'_>) {
+    async fn composed(&mut self, path: &Path, composition: &Composition, known: CheckContext<'_>) {
         let (resolved, warnings) = match compose::resolve(composition, known.fetch).await {
             Ok(resolved) => resolved,
             Err(problems) => return self.problems.extend(problems),
@@ -161,7 +167,7 @@ impl Checked {
         }
         let missing = |library: &Library| library.missing(&document.spec);
         let fill = |library: &mut Library, missing| resolved.fill(library, missing);
-        let Taken { library, .. } =
+        let ResolvedReferences { library, .. } =
             take_with(path, missing, fill, (known.motifs, known.fetch)).await;
         resolved.locate(&mut problems);
         let (plan, mut found) = compile(&document, &schemas, &library, problems);
@@ -173,6 +179,7 @@ impl Checked {
             library,
             plan: Arc::new(plan),
             composed: Some(Arc::new(resolved)),
+            kind: composition.kind(),
         }));
     }
 }
@@ -193,14 +200,14 @@ pub(crate) fn in_order(problems: &mut Diagnostics, path: &Path) {
 }
 
 /// Returns the problems of a Motif, independent of its imports.
-async fn check_motif(path: &Path, source: &Source, known: Known<'_>) -> Diagnostics {
+async fn check_motif(path: &Path, source: &Source, known: CheckContext<'_>) -> Diagnostics {
     let (motif, warnings) = match read_motif(source) {
         Ok(read) => read,
         Err(problems) => return problems,
     };
     let missing = |library: &Library| library.missing_of_motif(&motif.spec);
-    let Taken { library, .. } = take(path, missing, known.motifs, known.fetch).await;
-    let mut found = plan::check_motif(&motif.spec, &library);
+    let ResolvedReferences { library, .. } = take(path, missing, known.motifs, known.fetch).await;
+    let mut found = compile::check_motif(&motif.spec, &library);
     found.locate(&motif.tree, source.file.as_deref());
     found.extend(warnings);
     found
@@ -214,7 +221,7 @@ fn compile(
     mut problems: Diagnostics,
 ) -> (Option<Plan>, Diagnostics) {
     let reference = KatalogRef::new(NAMESPACE.to_owned(), document.name.clone());
-    let plan = match plan::compile(&reference, &document.spec, schemas, library) {
+    let plan = match compile::katalog(&reference, &document.spec, schemas, library) {
         Ok((plan, warnings)) => {
             problems.extend(warnings);
             Some(plan)
@@ -239,7 +246,7 @@ fn compile(
 async fn surroundings(
     path: &Path,
     document: &KatalogDocument,
-    known: Known<'_>,
+    known: CheckContext<'_>,
 ) -> (Schemas, Library, Diagnostics) {
     let mut problems = Diagnostics::default();
     let mut schemas = known.schemas.clone();
@@ -249,7 +256,7 @@ async fn surroundings(
         }
     }
     let missing = |library: &Library| library.missing(&document.spec);
-    let Taken { library, .. } = take(path, missing, known.motifs, known.fetch).await;
+    let ResolvedReferences { library, .. } = take(path, missing, known.motifs, known.fetch).await;
     (schemas, library, problems)
 }
 

@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 use orkestra_core::{
     compose::Artifact,
     document::{DocumentKind, MotifDocument, Source, read_motif},
-    plan::{self, Library, Part, Reference},
+    scope::{self, Library, Reference, ReferenceKind},
     value,
 };
 
@@ -17,7 +17,7 @@ use crate::compose::Fetch;
 
 /// The resolved references of a Katalog.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct ResolvedReferences {
     /// The documents.
     pub library: Library,
     /// A hash of the files that were read, and of which ones could not be.
@@ -40,7 +40,7 @@ pub async fn take(
     missing: impl Fn(&Library) -> Vec<Reference>,
     given: &[MotifDocument],
     fetch: &dyn Fetch,
-) -> Taken {
+) -> ResolvedReferences {
     take_with(path, missing, |_, missing| missing, (given, fetch)).await
 }
 
@@ -50,9 +50,9 @@ pub(crate) async fn take_with(
     missing: impl Fn(&Library) -> Vec<Reference>,
     fill: impl Fn(&mut Library, Vec<Reference>) -> Vec<Reference>,
     (given, fetch): (&[MotifDocument], &dyn Fetch),
-) -> Taken {
+) -> ResolvedReferences {
     let own = path.display().to_string();
-    let mut taking = Taking {
+    let mut taking = ReferenceResolver {
         library: Library::default(),
         own: &own,
         given,
@@ -64,7 +64,7 @@ pub(crate) async fn take_with(
         let missing = missing(&taking.library);
         if missing.is_empty() {
             let digest = value::hash_text(&read);
-            return Taken {
+            return ResolvedReferences {
                 library: taking.library,
                 digest,
             };
@@ -77,7 +77,7 @@ pub(crate) async fn take_with(
 }
 
 /// The references of one document, while they are resolved.
-struct Taking<'a> {
+struct ReferenceResolver<'a> {
     library: Library,
     /// The file of the document.
     own: &'a str,
@@ -87,26 +87,27 @@ struct Taking<'a> {
     artifacts: Vec<(String, Arc<Artifact>)>,
 }
 
-impl Taking<'_> {
+impl ReferenceResolver<'_> {
     /// Resolves one reference; returns the text that was read.
     async fn one(&mut self, reference: Reference) -> String {
         let text = reference.text.trim().to_owned();
-        let is_it = |motif: &&MotifDocument| reference.part == Part::Motif && *motif.name == *text;
+        let is_it =
+            |motif: &&MotifDocument| reference.part == ReferenceKind::Motif && *motif.name == *text;
         if let Some(motif) = self.given.iter().find(is_it) {
             self.library.put_motif(reference, motif);
             return String::new();
         }
-        if reference.part == Part::Motif && plan::is_of_registry(&text) {
+        if reference.part == ReferenceKind::Motif && scope::is_of_registry(&text) {
             return self.of_registry(reference, &text).await;
         }
         if let Some(found) = self.beside_motif(&reference, &text) {
             return self.put(reference, found);
         }
-        let file = plan::beside(reference.file.as_deref().unwrap_or(self.own), &text);
+        let file = scope::beside(reference.file.as_deref().unwrap_or(self.own), &text);
         let found = match read_text(Path::new(&file)).await {
             Ok(text) => Ok((file, text)),
             Err(why) => {
-                let is_name = reference.part == Part::Motif && !text.contains(['/', '.']);
+                let is_name = reference.part == ReferenceKind::Motif && !text.contains(['/', '.']);
                 Err(if is_name {
                     format!("there is no Motif `{text}` among the files, and no file {file}")
                 } else {
@@ -152,7 +153,7 @@ impl Taking<'_> {
         let from = reference.file.as_deref()?;
         let mut artifacts = self.artifacts.iter();
         let (root, artifact) = artifacts.find(|(root, _)| from.starts_with(root))?;
-        let name = plan::beside(from.strip_prefix(root)?, text);
+        let name = scope::beside(from.strip_prefix(root)?, text);
         let found = artifact.text(&name);
         Some(match found {
             Some(text) => Ok((artifact.file(&name), text.to_owned())),

@@ -16,8 +16,8 @@ mod validate;
 
 pub(crate) use self::{check::in_order, library::take_with, validate::without_katalog};
 pub use self::{
-    check::{Checked, Compiled, Known, beside, check, read_text},
+    check::{CheckContext, Checked, Compiled, beside, check, read_text},
     find::{STDIN, TextFile, find},
-    library::{Taken, motifs, take},
+    library::{ResolvedReferences, motifs, take},
     validate::{Validated, validate, validate_with},
 };

@@ -58,12 +58,12 @@ impl<S> Loaded<S> {
 
 /// Where a path was named: in a document, or on the command line.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct PathOrigin {
     path: PathBuf,
     by: Option<(Tree, Option<String>, FieldPath)>,
 }
 
-impl Named {
+impl PathOrigin {
     /// On the command line.
     pub(crate) fn given(path: &Path) -> Self {
         Self {
@@ -96,7 +96,7 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// The documents of one path that were not read yet; a path without any is a problem.
-    pub(crate) fn read<S>(&mut self, kind: &Kind<S>, named: &Named) -> Vec<Loaded<S>> {
+    pub(crate) fn read<S>(&mut self, kind: &Kind<S>, named: &PathOrigin) -> Vec<Loaded<S>> {
         let (path, is_folder) = (&named.path, named.path.is_dir());
         let is_seen = fs::canonicalize(path).is_ok_and(|path| self.seen.contains(&path));
         if is_seen && !is_folder {
@@ -174,7 +174,7 @@ fn located(tree: &Tree, file: Option<&str>, problem: Diagnostic) -> Diagnostic {
     problems.0.pop().unwrap_or(problem)
 }
 
-fn without_document<S>(kind: &Kind<S>, named: &Named) -> Diagnostic {
+fn without_document<S>(kind: &Kind<S>, named: &PathOrigin) -> Diagnostic {
     let message = format!("no {} in {}", kind.document.name(), named.path.display());
     if let Some((tree, file, at)) = &named.by {
         let problem = Diagnostic::error(Code::NoDocument, at.clone(), message);

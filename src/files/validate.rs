@@ -8,13 +8,14 @@ use std::{
 
 use orkestra_core::{
     api::names,
+    compile,
+    definitions::{CrdShape, NotACrd, Schemas},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{DocumentKind, Source, Stream, Tree, parse_stream},
-    plan::{self, CrdShape, NotACrd, Schemas},
 };
 
 use super::{
-    check::{Compiled, Known, check, crd, in_order},
+    check::{CheckContext, Compiled, check, crd, in_order},
     find::{TextFile, find},
     library::motifs,
 };
@@ -65,7 +66,7 @@ pub async fn validate_with(paths: &[PathBuf], fetch: &dyn Fetch) -> Validated {
         for file in files {
             match file {
                 Ok(file) => {
-                    let known = Known {
+                    let known = CheckContext {
                         schemas: &schemas,
                         motifs: &given,
                         fetch,
@@ -146,7 +147,7 @@ impl Validated {
     /// Checks one file; false if it contains nothing to check.
     ///
     /// `given` is the path that it was found at; `known` are the definitions and the Motifs of all files.
-    async fn add(&mut self, file: Parsed, given: &Path, known: Known<'_>) -> bool {
+    async fn add(&mut self, file: Parsed, given: &Path, known: CheckContext<'_>) -> bool {
         let Stream { sources, problems } = file.stream;
         let mut found = problems;
         let is_named = is_named(&file.path, given);
@@ -162,7 +163,7 @@ impl Validated {
         let checked = check(&file.path, &ours, known).await;
         found.extend(checked.problems);
         for katalog in &checked.katalogs {
-            let mut only = plan::only_from_files(&katalog.document.spec, &katalog.schemas);
+            let mut only = compile::only_from_files(&katalog.document.spec, &katalog.schemas);
             if let Some(composed) = &katalog.composed {
                 composed.locate(&mut only);
             }

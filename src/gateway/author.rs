@@ -1,4 +1,4 @@
-//! The permissions of a Katalog's author: nobody gets permissions through a Katalog that they do not have.
+//! The permissions of a Katalog's author: an author gets no permissions through a Katalog that they do not have.
 //!
 //! Source: Kubernetes API reference, `SubjectAccessReview v1 authorization`.
 
@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
 use http::Request;
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+use k8s_openapi::api::{
+    authentication::v1::SelfSubjectReview,
+    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use orkestra_cluster::client::flow::Share;
-use orkestra_core::admission::Right;
+use orkestra_core::admission::Permission;
 
 use super::review::User;
 
@@ -57,10 +58,10 @@ impl Authors {
     pub(super) async fn missing(
         &self,
         user: &User,
-        rights: BTreeSet<Right>,
-    ) -> Result<Vec<Right>, String> {
+        rights: BTreeSet<Permission>,
+    ) -> Result<Vec<Permission>, String> {
         // An administrator has all: one request answers for every permission.
-        let everything = Right {
+        let everything = Permission {
             namespace: None,
             group: "*".to_owned(),
             resource: "*".to_owned(),
@@ -84,7 +85,7 @@ impl Authors {
         Ok(missing)
     }
 
-    async fn has(&self, user: &User, right: &Right) -> Result<bool, String> {
+    async fn has(&self, user: &User, right: &Permission) -> Result<bool, String> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let review = SubjectAccessReview {
             spec: SubjectAccessReviewSpec {
@@ -127,9 +128,9 @@ impl Authors {
 }
 
 /// Returns the message about permissions that the user does not have.
-pub(super) fn message(user: &User, missing: &[Right]) -> String {
+pub(super) fn message(user: &User, missing: &[Permission]) -> String {
     // Permissions on roles and bindings grant all others: they are named first.
-    let mut ordered: Vec<&Right> = missing.iter().collect();
+    let mut ordered: Vec<&Permission> = missing.iter().collect();
     ordered.sort_by_key(|right| right.group != RBAC);
     let named: Vec<String> = ordered
         .into_iter()
@@ -147,13 +148,30 @@ pub(super) fn message(user: &User, missing: &[Right]) -> String {
     )
 }
 
+/// Returns the user of this process, as the API server knows it.
+///
+/// # Errors
+/// The API server did not answer.
+pub(super) async fn own_user(client: &kube::Client) -> Result<String, kube::Error> {
+    let body = serde_json::json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
+    });
+    let request = Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+        .header("content-type", "application/json")
+        .body(body.to_string().into_bytes())
+        .map_err(kube::Error::HttpError)?;
+    let review: SelfSubjectReview = client.request(request).await?;
+    let user = review.status.and_then(|status| status.user_info);
+    Ok(user.and_then(|user| user.username).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn five_permissions_are_named_and_the_others_counted() {
-        let right = |name: usize| Right {
+        let right = |name: usize| Permission {
             namespace: Some("shop".to_owned()),
             group: "apps".to_owned(),
             resource: format!("kind{name}"),
@@ -165,7 +183,7 @@ mod tests {
             username: "jane".to_owned(),
             ..User::default()
         };
-        let rights: Vec<Right> = (0..7).map(right).collect();
+        let rights: Vec<Permission> = (0..7).map(right).collect();
         let one = message(&user, &rights[..1]);
         assert_eq!(
             one,

@@ -9,13 +9,20 @@ use crate::meta::KatalogView;
 /// Group, version and plural.
 type Resource = (Box<str>, Box<str>, Box<str>);
 
+/// Group and kind.
+pub(super) type Kind = (Box<str>, Box<str>);
+/// Conversions by kind.
+pub(super) type Conversions = BTreeMap<Kind, Conversion>;
+
 /// All plans.
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
     /// The Katalogs that are in force, sorted.
     pub(super) katalogs: Vec<(KatalogRef, Arc<Plan>)>,
     operators: BTreeMap<Resource, Arc<OperatorPlan>>,
-    conversions: BTreeMap<(Box<str>, Box<str>), Conversion>,
+    conversions: Conversions,
+    /// Conversions that Katalogs declared earlier: stored objects may need them.
+    earlier: Conversions,
 }
 
 /// The conversion of a kind.
@@ -27,6 +34,14 @@ pub(super) struct Conversion {
     pub(super) entry: String,
     pub(super) plan: Arc<ConversionPlan>,
     pub(super) security: SecurityPlan,
+}
+
+impl Conversion {
+    /// Returns the kind that it converts.
+    pub(super) fn key(&self) -> Kind {
+        let kind = &self.plan.kind;
+        ((&*kind.group).into(), (&*kind.kind).into())
+    }
 }
 
 impl Catalogue {
@@ -108,12 +123,37 @@ impl Catalogue {
             .any(|held| Arc::ptr_eq(held, operator))
     }
 
-    /// Returns the conversion of that kind.
-    pub(super) fn conversion(&self, group: &str, kind: &str) -> Option<&Conversion> {
-        self.conversions.get(&(group.into(), kind.into()))
+    /// Keeps the conversions of `before` that no Katalog declares any more. Whether they are used is decided by the definition.
+    #[must_use]
+    pub(super) fn after(mut self, before: &Self) -> Self {
+        for (kind, conversion) in before.earlier.iter().chain(&before.conversions) {
+            if !self.conversions.contains_key(kind) {
+                self.earlier.insert(kind.clone(), conversion.clone());
+            }
+        }
+        self
     }
 
-    /// Returns all conversions.
+    /// Returns the conversion of that kind: the one that is declared, else the last one that was.
+    pub(super) fn conversion(&self, group: &str, kind: &str) -> Option<&Conversion> {
+        let key = (group.into(), kind.into());
+        let declared = self.conversions.get(&key);
+        declared.or_else(|| self.earlier.get(&key))
+    }
+
+    /// True if a conversion is declared for the definition of that name.
+    pub(super) fn declares(&self, definition: &str) -> bool {
+        let mut conversions = self.conversions.values();
+        conversions.any(|one| one.plan.definition() == definition)
+    }
+
+    /// True if there is a conversion of a kind of the group.
+    pub(super) fn converts(&self, group: &str) -> bool {
+        let mut kinds = self.conversions.keys().chain(self.earlier.keys());
+        kinds.any(|(of, _)| **of == *group)
+    }
+
+    /// Returns all conversions that are declared.
     pub(super) fn conversions(&self) -> impl Iterator<Item = &Conversion> {
         self.conversions.values()
     }

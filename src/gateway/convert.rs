@@ -37,10 +37,9 @@ async fn objects(gateway: &Gateway, request: &review::Conversion) -> Result<Vec<
         return Ok(objects);
     }
     let (group, kind) = kind(&objects).ok_or("an object has no `apiVersion` and `kind`")?;
-    let catalogue = gateway.catalogue.load_full();
-    let Some(found) = catalogue.conversion(&group, &kind).cloned() else {
+    let Some(found) = gateway.conversion(&group, &kind) else {
         return Err(format!(
-            "no Katalog declares a conversion of {kind}.{group}"
+            "no Katalog declares a conversion of {kind}.{group}: apply one with `conversion` for objects of other versions than the storage version"
         ));
     };
     let start = Instant::now();

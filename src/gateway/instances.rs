@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use orkestra_cluster::wire::{Scope, Served};
 use orkestra_core::{
     admission::{self, Admitted, Answer as Known, Answers, Read, Review, Verdict},
@@ -62,27 +63,43 @@ pub(super) async fn review(
         dry_run: request.is_dry_run(),
     };
     let start = Instant::now();
-    let verdict = match judge(gateway, plan, Arc::new(review), start + within).await {
+    // The webhook that changes objects makes no calls of `validation`: the other one makes them.
+    //
+    // The other one completes the object again, as a pass completes the stored one, and judges the result: that is the verdict
+    // of passes. The object need not be complete already, although the API server calls it last: mutation may be left to passes,
+    // its webhook may have been unreachable, and others may have changed the object after it.
+    let evaluate: Evaluate = match webhook {
+        Webhook::Mutate => admission::mutate,
+        _ => admission::admit,
+    };
+    let verdict = judge(gateway, plan, Arc::new(review), (evaluate, start + within)).await;
+    let verdict = match verdict {
         Ok(verdict) => verdict,
         Err(why) if webhook == Webhook::Validate => return Answer::denied(why),
         Err(_) => return Answer::default(),
     };
+    let (reviewed, answer) = of_verdict(webhook, verdict);
     let about = (&plan.katalog, plan.name.as_str());
+    gateway.metrics.note(about, reviewed, start.elapsed(), None);
+    answer
+}
+
+/// Returns the answer with that verdict, and the metric that counts it.
+fn of_verdict(webhook: Webhook, verdict: Verdict) -> (Reviewed, Answer) {
     if webhook == Webhook::Mutate {
-        let reviewed = Reviewed::Mutated(!verdict.patch.is_empty());
-        gateway.metrics.note(about, reviewed, start.elapsed(), None);
-        return Answer {
+        let answer = Answer {
             patch: verdict.patch,
             ..Answer::default()
         };
+        return (Reviewed::Mutated(!answer.patch.is_empty()), answer);
     }
-    let reviewed = Reviewed::Validated(verdict.is_allowed());
-    gateway.metrics.note(about, reviewed, start.elapsed(), None);
-    Answer {
-        denial: (!verdict.is_allowed()).then(|| verdict.message()),
+    let is_allowed = verdict.is_allowed();
+    let answer = Answer {
+        denial: (!is_allowed).then(|| verdict.message()),
         warnings: verdict.warnings,
         patch: Vec::new(),
-    }
+    };
+    (Reviewed::Validated(is_allowed), answer)
 }
 
 fn is_deleting(object: &Node) -> bool {
@@ -90,12 +107,15 @@ fn is_deleting(object: &Node) -> bool {
     metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
 }
 
+/// Evaluates rules: [`admission::admit`] or [`admission::mutate`].
+type Evaluate = fn(&OperatorPlan, &Review, Timestamp, &Answers) -> Admitted;
+
 /// Evaluates the rules, and answers what they read.
 async fn judge(
     gateway: &Gateway,
     plan: &Arc<OperatorPlan>,
     review: Arc<Review>,
-    until: Instant,
+    (evaluate, until): (Evaluate, Instant),
 ) -> Result<Verdict, String> {
     let now = gateway.context.clock.now();
     let mut answers = Answers::new();
@@ -103,8 +123,8 @@ async fn judge(
         let (plan_of_task, review_of_task) = (plan.clone(), review.clone());
         let known = answers.clone();
         let named = tasks::named(Task::Review, plan.full_name());
-        let admitted = named
-            .start_blocking(move || admission::admit(&plan_of_task, &review_of_task, now, &known));
+        let admitted =
+            named.start_blocking(move || evaluate(&plan_of_task, &review_of_task, now, &known));
         let reads = match admitted.await {
             Ok(Admitted::Done(verdict)) => return Ok(verdict),
             Ok(Admitted::Need(reads)) => reads,

@@ -1,9 +1,9 @@
 //! Writes the configurations, policies and conversions, and restores them when others change them.
 //!
 //! ```text
-//!  plans, authorities ──► wanted ──► webhook answers? ──► applied (server-side apply) ──► trusted: the next certificate may serve
+//!  plans, authorities ──► desired ──► webhook answers? ──► applied (server-side apply) ──► trusted: the next certificate may serve
 //!                                         ▲                        │
-//!   watch: somebody changed one ──────────┴── removed: no longer wanted
+//!   watch: somebody changed one ──────────┴── removed: no longer desired
 //! ```
 //!
 //! Nothing points at a webhook that does not answer. Each object is applied again when its resourceVersion is newer than that of
@@ -13,22 +13,25 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
     watch::{Handle, Presence, Watched},
-    wire::{Deletion, Propagation, Scope, Served, Wire, WireError},
+    wire::{Scope, Served, Wire},
 };
 use orkestra_core::{decode::Version, plan::ObjectKey, value::Node};
 use orkestra_ground::Backoff;
-use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    Gateway, MANAGER, Options,
+    Gateway, MANAGER,
     catalogue::Catalogue,
-    probe,
-    wanted::{self, LABEL, Wanted},
+    definitions::{self, Kept},
+    desired::{self, Desired, LABEL},
+    probe::Probes,
+    remove,
 };
 
 /// The delays after a failed request.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
+/// How long a watch may take to show what was written; then it is applied again.
+const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 /// How long changes are collected.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Repeated changes by others within this time slow corrections down: two writers must not chase each other.
@@ -43,6 +46,7 @@ type Name = (Box<str>, String);
 struct Written {
     body: Node,
     version: Version,
+    at: Instant,
     /// Whether the watch has shown this version or a newer one.
     seen: bool,
 }
@@ -53,7 +57,9 @@ struct Keeper<'g> {
     wire: Wire,
     watches: Vec<Handle<Presence>>,
     written: BTreeMap<Name, Written>,
-    corrections: Vec<tokio::time::Instant>,
+    /// Definitions of earlier conversions, by name: the version that was looked up, and whether it keeps its conversion.
+    looked: BTreeMap<String, (Version, Option<Kept>)>,
+    corrections: Vec<Instant>,
 }
 
 /// Keeps all objects as they should be; never returns.
@@ -64,6 +70,7 @@ pub(super) async fn keep(gateway: &Gateway) {
         wire: gateway.context.wire.clone(),
         watches: watches(gateway, &touched),
         written: BTreeMap::new(),
+        looked: BTreeMap::new(),
         corrections: Vec::new(),
     };
     for watch in &keeper.watches {
@@ -90,6 +97,7 @@ pub(super) async fn keep(gateway: &Gateway) {
             } else {
                 failures = 0;
                 gateway.trust(&now);
+                pause = keeper.look_again();
             }
         }
         let mut listed = gateway.listed.clone();
@@ -130,18 +138,26 @@ pub(super) async fn end(gateway: &Gateway) {
         wire: gateway.wire.clone(),
         watches: watches(gateway, &touched),
         written: BTreeMap::new(),
+        looked: BTreeMap::new(),
         corrections: Vec::new(),
     };
     for watch in &keeper.watches {
         watch.looked_at().await;
     }
     let options = &gateway.options;
-    let mut kept = wanted::remaining(options, &catalogue, &authorities);
+    let mut kept = desired::remaining(options, &catalogue, &authorities);
     // A conversion is needed as long as objects are stored.
-    kept.extend(conversions(options, &catalogue, &authorities));
+    kept.extend(definitions::declared(options, &catalogue, &authorities));
+    match keeper.leaving(&kept, &authorities).await {
+        Ok(leaving) => kept.extend(leaving),
+        Err(error) => {
+            tracing::warn!(error, "the webhook configurations remain");
+            return;
+        }
+    }
     let mut problems = Vec::new();
-    for wanted in kept.iter().filter(|one| one.served != Served::crds()) {
-        problems.extend(keeper.apply(wanted).await.err());
+    for desired in kept.iter().filter(|one| one.served != Served::crds()) {
+        problems.extend(keeper.apply(desired).await.err());
     }
     keeper.remove_others(&kept, &mut problems).await;
     if !problems.is_empty() {
@@ -161,78 +177,59 @@ async fn sleep(pause: Duration) {
 
 /// Returns the watches of all objects with the label of the installation.
 fn watches(gateway: &Gateway, touched: &Arc<Notify>) -> Vec<Handle<Presence>> {
-    let selector = format!("{LABEL}={}", gateway.options.name);
-    let kinds = wanted::kinds().into_iter().chain([Served::crds()]);
-    let watch = |served| {
-        let touched = Arc::clone(touched);
-        let watched = Watched {
-            served,
-            scope: Scope {
-                selector: Some(selector.clone()),
-                ..Scope::default()
-            },
-        };
-        let subscriber = Arc::new(move |_: &_| touched.notify_one());
-        gateway.context.informers.presence(watched, subscriber)
-    };
-    kinds.map(watch).collect()
+    let kinds = desired::kinds().into_iter().chain([Served::crds()]);
+    kinds
+        .map(|served| watch(gateway, served, touched))
+        .collect()
 }
 
-/// Returns the definitions whose conversion the gateway serves, with the body to apply.
-fn conversions(options: &Options, catalogue: &Catalogue, authorities: &str) -> Vec<Wanted> {
-    let own = catalogue.conversions().filter(|one| one.plan.update_crd);
-    let wanted = own.map(|conversion| {
-        let security = &conversion.security;
-        let config = wanted::client_config(
-            options,
-            security.service_name.as_deref(),
-            security.gateway_endpoint.as_deref(),
-            "/convert",
-            authorities,
-        );
-        let name = conversion.plan.definition();
-        let body = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": name, "labels": { LABEL: options.name } },
-            "spec": { "conversion": {
-                "strategy": "Webhook",
-                "webhook": { "conversionReviewVersions": ["v1"], "clientConfig": config },
-            } },
-        });
-        Wanted {
-            served: Served::crds(),
-            name,
-            body: Node::from(&body),
-            calls: true,
-        }
-    });
-    wanted.collect()
+/// Returns the watch of the objects of a kind with the label of the installation.
+pub(super) fn watch(gateway: &Gateway, served: Served, touched: &Arc<Notify>) -> Handle<Presence> {
+    let touched = Arc::clone(touched);
+    let watched = Watched {
+        served,
+        scope: Scope {
+            selector: Some(format!("{LABEL}={}", gateway.options.name)),
+            ..Scope::default()
+        },
+    };
+    let subscriber = Arc::new(move |_: &_| touched.notify_one());
+    gateway.context.informers.presence(watched, subscriber)
 }
 
 impl Keeper<'_> {
-    /// Applies what differs and removes what is not wanted.
+    /// Applies what differs and removes what is not desired.
     async fn pass(&mut self, catalogue: &Catalogue, authorities: &str) -> Result<(), String> {
         let options = &self.gateway.options;
-        let mut all = wanted::wanted(options, catalogue, authorities);
-        let definitions = conversions(options, catalogue, authorities);
+        let mut all = desired::desired(options, catalogue, authorities);
+        let definitions = definitions::declared(options, catalogue, authorities);
         all.extend(definitions.into_iter().filter(|one| {
             // A definition that is not installed yet has no objects to convert.
             self.gateway.context.crds.has(&one.name)
         }));
+        // What cannot be read is not removed.
+        all.extend(self.leaving(&all, authorities).await?);
         let mut problems = Vec::new();
-        let mut answers: BTreeMap<String, bool> = BTreeMap::new();
-        for wanted in &all {
-            if self.is_current(wanted) {
+        let mut probes = Probes::default();
+        for desired in &all {
+            if self.is_current(desired) {
                 continue;
             }
-            if wanted.calls && !answering(wanted, &mut answers, &mut problems).await {
+            if desired.calls
+                && let Err(why) = probes.all_answer(&desired.body).await
+            {
+                problems.extend(why);
                 continue;
             }
-            if let Err(why) = self.apply(wanted).await {
+            if let Err(why) = self.apply(desired).await {
                 problems.push(why);
             }
         }
         self.remove_others(&all, &mut problems).await;
+        self.written.retain(|(kind, name), _| {
+            let mut all = all.iter();
+            all.any(|one| *one.served.kind == **kind && one.name == *name)
+        });
         if problems.is_empty() {
             Ok(())
         } else {
@@ -240,27 +237,75 @@ impl Keeper<'_> {
         }
     }
 
-    fn live(&self, wanted: &Served, name: &str) -> Option<Arc<Presence>> {
-        let watch = self.watches.iter().find(|watch| watch.served() == wanted)?;
+    /// Returns the definitions that no Katalog declares any more, and that must keep their conversion.
+    async fn leaving(
+        &mut self,
+        desired: &[Desired],
+        authorities: &str,
+    ) -> Result<Vec<Desired>, String> {
+        let crds = Served::crds();
+        let mut watches = self.watches.iter();
+        let Some(watch) = watches.find(|one| *one.served() == crds && one.readable().is_ok())
+        else {
+            return Ok(Vec::new());
+        };
+        let is_desired = |name: &str| {
+            let mut desired = desired.iter();
+            desired.any(|one| one.served == crds && one.name == name)
+        };
+        let (mut leaving, mut looked) = (Vec::new(), BTreeMap::new());
+        for live in watch.store().snapshot() {
+            let (name, version) = (&*live.id.key.name, &live.id.resource_version);
+            if is_desired(name) {
+                continue;
+            }
+            let before = self.looked.get(name);
+            let kept = match before {
+                // Nothing has changed since it was looked up.
+                Some((at, kept)) if at == version => kept.clone(),
+                _ => Kept::look_up(&self.wire, name).await.map_err(|error| {
+                    format!("cannot read CustomResourceDefinition {name}: {error}")
+                })?,
+            };
+            if let Some(kept) = &kept {
+                let told = before.and_then(|(_, before)| before.as_ref());
+                if told.is_none_or(|told| told.why != kept.why) {
+                    kept.report(self.gateway);
+                }
+                leaving.push(kept.desired(self.gateway, authorities));
+            }
+            looked.insert(name.to_owned(), (version.clone(), kept));
+        }
+        self.looked = looked;
+        Ok(leaving)
+    }
+
+    fn live(&self, desired: &Served, name: &str) -> Option<Arc<Presence>> {
+        let watch = self
+            .watches
+            .iter()
+            .find(|watch| watch.served() == desired)?;
         watch.store().get(&key(name))
     }
 
-    /// True if the object is as it was written last, and that is still wanted.
-    fn is_current(&mut self, wanted: &Wanted) -> bool {
-        let live = self.live(&wanted.served, &wanted.name);
-        let name = (wanted.served.kind.as_ref().into(), wanted.name.clone());
+    /// True if the object is as it was written last, and that is still desired.
+    fn is_current(&mut self, desired: &Desired) -> bool {
+        let live = self.live(&desired.served, &desired.name);
+        let is_blind = self.is_blind(&desired.served.kind);
+        let name = (desired.served.kind.as_ref().into(), desired.name.clone());
         let Some(written) = self.written.get_mut(&name) else {
             return false;
         };
-        if written.body != wanted.body {
+        if written.body != desired.body {
             return false;
         }
         match live {
-            None => !written.seen,
+            // The watch is behind, or has shown the object and its deletion at once.
+            None => !written.seen && (is_blind || written.at.elapsed() < SHOWN_WITHIN),
             Some(live) => {
                 let version = &live.id.resource_version;
                 if version.is_newer_than(&written.version) {
-                    self.corrections.push(tokio::time::Instant::now());
+                    self.corrections.push(Instant::now());
                     return false;
                 }
                 written.seen |= !written.version.is_newer_than(version);
@@ -269,29 +314,47 @@ impl Keeper<'_> {
         }
     }
 
-    async fn apply(&mut self, wanted: &Wanted) -> Result<(), String> {
-        let (served, key) = (&wanted.served, key(&wanted.name));
-        let applied = self.wire.apply(served, &key, MANAGER, true, &wanted.body);
+    /// Returns when to look again for what the watches have not shown yet.
+    fn look_again(&self) -> Duration {
+        let mut written = self.written.iter();
+        if written.all(|((kind, _), written)| written.seen || self.is_blind(kind)) {
+            Duration::MAX
+        } else {
+            SHOWN_WITHIN
+        }
+    }
+
+    /// True if objects of a kind cannot be watched.
+    fn is_blind(&self, kind: &str) -> bool {
+        let mut watches = self.watches.iter();
+        let watch = watches.find(|watch| *watch.served().kind == *kind);
+        watch.is_none_or(|watch| watch.readable().is_err())
+    }
+
+    async fn apply(&mut self, desired: &Desired) -> Result<(), String> {
+        let (served, key) = (&desired.served, key(&desired.name));
+        let applied = self.wire.apply(served, &key, MANAGER, true, &desired.body);
         let applied = applied
             .await
-            .map_err(|error| format!("cannot apply {} {}: {error}", served.kind, wanted.name))?;
+            .map_err(|error| format!("cannot apply {} {}: {error}", served.kind, desired.name))?;
         let version = applied
             .get("metadata")
             .and_then(|one| one.get("resourceVersion"));
         let version = Version::from(version.and_then(Node::as_str).unwrap_or_default());
-        let name = (served.kind.as_ref().into(), wanted.name.clone());
+        let name = (served.kind.as_ref().into(), desired.name.clone());
         let written = Written {
-            body: wanted.body.clone(),
+            body: desired.body.clone(),
             version,
+            at: Instant::now(),
             seen: false,
         };
         self.written.insert(name, written);
-        tracing::debug!(kind = &*served.kind, name = wanted.name, "applied");
+        tracing::debug!(kind = &*served.kind, name = desired.name, "applied");
         Ok(())
     }
 
-    /// Removes objects of the installation that are not wanted any more.
-    async fn remove_others(&mut self, wanted: &[Wanted], problems: &mut Vec<String>) {
+    /// Removes objects of the installation that are not desired any more.
+    async fn remove_others(&mut self, desired: &[Desired], problems: &mut Vec<String>) {
         let mut superfluous = Vec::new();
         for watch in &self.watches {
             if watch.readable().is_err() {
@@ -299,15 +362,15 @@ impl Keeper<'_> {
             }
             let served = watch.served();
             for live in watch.store().snapshot() {
-                let is_wanted = (wanted.iter())
+                let is_desired = (desired.iter())
                     .any(|one| one.served == *served && *one.name == *live.id.key.name);
-                if !is_wanted {
+                if !is_desired {
                     superfluous.push((served.clone(), live.id.key.name.to_string()));
                 }
             }
         }
         for (served, name) in superfluous {
-            match release(&self.wire, &served, &name).await {
+            match remove::release(&self.wire, &served, &name).await {
                 Ok(()) => {
                     self.written.remove(&(served.kind.as_ref().into(), name));
                 }
@@ -327,75 +390,9 @@ impl Keeper<'_> {
     }
 }
 
-/// True if the webhook that an object points at answers; asked once for each address.
-async fn answering(
-    wanted: &Wanted,
-    answers: &mut BTreeMap<String, bool>,
-    problems: &mut Vec<String>,
-) -> bool {
-    let body = wanted.body.to_json();
-    let mut configs = Vec::new();
-    for webhook in body["webhooks"].as_array().into_iter().flatten() {
-        configs.push(webhook["clientConfig"].clone());
-    }
-    if let Some(config) = body.pointer("/spec/conversion/webhook/clientConfig") {
-        configs.push(config.clone());
-    }
-    let mut all = true;
-    for mut config in configs {
-        if let Some(url) = config.get("url").and_then(Value::as_str) {
-            let origin = url.rsplit_once('/').map_or(url, |(origin, _)| origin);
-            config["url"] = origin.to_owned().into();
-        }
-        if let Some(service) = config.get_mut("service").and_then(Value::as_object_mut) {
-            service.remove("path");
-        }
-        let asked = config.to_string();
-        let known = answers.get(&asked).copied();
-        let answer = match known {
-            Some(answer) => answer,
-            None => match probe::probe(&config).await {
-                Ok(()) => true,
-                Err(error) => {
-                    problems.push(format!("the webhook does not answer: {error}"));
-                    false
-                }
-            },
-        };
-        answers.insert(asked, answer);
-        all &= answer;
-    }
-    all
-}
-
-fn key(name: &str) -> ObjectKey {
+pub(super) fn key(name: &str) -> ObjectKey {
     ObjectKey {
         namespace: None,
         name: name.into(),
-    }
-}
-
-/// Removes an object that belongs to a gateway; a definition stays, and loses its conversion.
-pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<(), WireError> {
-    let released = if *served == Served::crds() {
-        // What only this field manager owns is removed with the apply that does not have it.
-        let body = json!({
-            "apiVersion": served.api_version(), "kind": &*served.kind, "metadata": { "name": name },
-        });
-        let (key, body) = (key(name), Node::from(&body));
-        wire.apply(served, &key, MANAGER, true, &body)
-            .await
-            .map(drop)
-    } else {
-        let how = Deletion {
-            propagation: Propagation::Background,
-            uid: None,
-            resource_version: None,
-        };
-        wire.delete(served, &key(name), &how).await.map(drop)
-    };
-    match released {
-        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(()),
-        other => other,
     }
 }

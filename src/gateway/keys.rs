@@ -37,9 +37,9 @@ pub(super) struct Keys {
     pub(super) earlier: Vec<(String, Timestamp)>,
 }
 
-/// What is to be done.
+/// What the rotation of the certificate needs next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Rotation {
     /// Nothing until that time.
     Wait(Timestamp),
     /// A certificate is to be prepared.
@@ -95,29 +95,29 @@ impl Keys {
     }
 
     /// Returns the next step. `trusted_since` is when all configurations had this state's authorities.
-    pub(super) fn step(
+    pub(super) fn rotation(
         &self,
         hosts: &[String],
         now: Timestamp,
         trusted_since: Option<Timestamp>,
-    ) -> Step {
+    ) -> Rotation {
         if now >= self.serving.expires {
-            return Step::Replace;
+            return Rotation::Replace;
         }
         let Some(next) = &self.next else {
             let renewal = self.serving.renewal();
             return if now >= renewal || !self.serving.covers(hosts) {
-                Step::Prepare
+                Rotation::Prepare
             } else {
-                Step::Wait(renewal)
+                Rotation::Wait(renewal)
             };
         };
         let grace = grace(next.life());
         let at = trusted_since.and_then(|since| since.checked_add(grace).ok());
         match at {
-            Some(at) if now >= at => Step::Promote,
-            Some(at) => Step::Wait(at.min(self.serving.expires)),
-            None => Step::Wait(self.serving.expires),
+            Some(at) if now >= at => Rotation::Promote,
+            Some(at) => Rotation::Wait(at.min(self.serving.expires)),
+            None => Rotation::Wait(self.serving.expires),
         }
     }
 
@@ -125,7 +125,10 @@ impl Keys {
     #[must_use]
     pub(super) fn with_next(mut self, pair: Pair, now: Timestamp) -> Self {
         self.earlier.retain(|(_, expires)| *expires > now);
-        self.next = Some(pair);
+        if let Some(skipped) = self.next.replace(pair) {
+            // Another replica may serve it.
+            self.earlier.push((skipped.authority, skipped.expires));
+        }
         self
     }
 
@@ -139,14 +142,18 @@ impl Keys {
         self
     }
 
-    /// Returns the trusted authorities in PEM.
+    /// Returns the trusted authorities in PEM, each once.
     pub(super) fn authorities(&self) -> String {
         let next = self.next.iter().map(|pair| pair.authority.as_str());
         let earlier = self.earlier.iter().map(|(authority, _)| authority.as_str());
-        std::iter::once(self.serving.authority.as_str())
-            .chain(next)
-            .chain(earlier)
-            .collect()
+        let all = std::iter::once(self.serving.authority.as_str());
+        let mut known: Vec<&str> = Vec::new();
+        for authority in all.chain(next).chain(earlier) {
+            if !known.contains(&authority) {
+                known.push(authority);
+            }
+        }
+        known.concat()
     }
 
     /// Returns the `data` of the Secret.
@@ -227,19 +234,34 @@ mod tests {
 
     #[test]
     fn the_next_certificate_serves_only_once_its_authority_is_trusted() {
-        let wanted = hosts(&["a.b.svc"]);
+        let desired = hosts(&["a.b.svc"]);
         let keys = Keys::first(pair(0));
-        assert_eq!(keys.step(&wanted, at(1999), None), Step::Wait(at(2000)));
-        assert_eq!(keys.step(&wanted, at(2000), Some(at(0))), Step::Prepare);
+        assert_eq!(
+            keys.rotation(&desired, at(1999), None),
+            Rotation::Wait(at(2000))
+        );
+        assert_eq!(
+            keys.rotation(&desired, at(2000), Some(at(0))),
+            Rotation::Prepare
+        );
         let keys = keys.with_next(pair(2000), at(2000));
         let both = keys.authorities();
         assert!(both.contains(&keys.serving.authority));
         assert!(both.contains(&keys.next.as_ref().unwrap().authority));
-        assert_eq!(keys.step(&wanted, at(2100), None), Step::Wait(at(3000)));
+        assert_eq!(
+            keys.rotation(&desired, at(2100), None),
+            Rotation::Wait(at(3000))
+        );
         // A twentieth of its life is too long: half a minute is enough.
         let trusted = Some(at(2100));
-        assert_eq!(keys.step(&wanted, at(2129), trusted), Step::Wait(at(2130)));
-        assert_eq!(keys.step(&wanted, at(2130), trusted), Step::Promote);
+        assert_eq!(
+            keys.rotation(&desired, at(2129), trusted),
+            Rotation::Wait(at(2130))
+        );
+        assert_eq!(
+            keys.rotation(&desired, at(2130), trusted),
+            Rotation::Promote
+        );
         let before = keys.serving.clone();
         let keys = keys.promoted();
         assert!(keys.authorities().contains(&before.authority));
@@ -252,11 +274,14 @@ mod tests {
     #[test]
     fn an_expired_certificate_is_replaced_at_once_and_another_host_needs_another_one() {
         let keys = Keys::first(pair(0));
-        let wanted = hosts(&["a.b.svc", "c.b.svc"]);
-        assert_eq!(keys.step(&wanted, at(1), None), Step::Prepare);
-        assert_eq!(keys.step(&wanted, at(3000), None), Step::Replace);
+        let desired = hosts(&["a.b.svc", "c.b.svc"]);
+        assert_eq!(keys.rotation(&desired, at(1), None), Rotation::Prepare);
+        assert_eq!(keys.rotation(&desired, at(3000), None), Rotation::Replace);
         let prepared = keys.with_next(pair(2000), at(2000));
-        assert_eq!(prepared.step(&wanted, at(3000), None), Step::Replace);
+        assert_eq!(
+            prepared.rotation(&desired, at(3000), None),
+            Rotation::Replace
+        );
     }
 
     #[test]

@@ -4,19 +4,24 @@ use std::collections::BTreeSet;
 
 use kube::api::DynamicObject;
 use orkestra_core::{
-    admission::{denial, rights, warnings},
-    api::Operation,
+    admission::{Permission, denial, rights, warnings},
+    api::{Operation, names},
     diagnostics::Severity,
+    plan::{GroupKind, KatalogRef, Plan},
     value::Node,
 };
+use serde_json::Value;
 
 use super::{
     Gateway,
     author::{self, AuthorCheck},
+    definitions::Kept,
     review::{Admission, Answer, User},
 };
 use crate::meta::{Examined, examine_katalog, examine_komposer, examine_motif};
 
+/// The verb of the permission to let operators of sources have whatever permissions they need.
+const APPROVE: &str = "approve";
 /// The message for an error of the compiler itself.
 const PANICKED: &str = "internal error: the compiler failed; please report it";
 
@@ -36,9 +41,11 @@ pub(super) async fn review(gateway: &Gateway, request: &Admission) -> Answer {
     if let Some(why) = changed_identity(&old, &object) {
         return Answer::denied(why);
     }
-    let Ok(object) = serde_json::from_value::<DynamicObject>(object.to_json()) else {
+    let submitted = object.to_json();
+    let Ok(object) = serde_json::from_value::<DynamicObject>(submitted.clone()) else {
         return Answer::denied("the object has no valid metadata");
     };
+    let namespace = object.metadata.namespace.clone().unwrap_or_default();
     let context = &gateway.context;
     let examined = match request.kind.name.as_str() {
         "Katalog" => examine_katalog(context, object).await,
@@ -48,16 +55,54 @@ pub(super) async fn review(gateway: &Gateway, request: &Admission) -> Answer {
         _ => return Answer::default(),
     };
     match examined {
-        Ok(examined) => verdict(gateway, &request.user_info, &examined).await,
+        Ok(examined) => {
+            let approval = approval(request, &submitted);
+            let about = (&request.user_info, &submitted, approval);
+            let mut answer = verdict(gateway, about, &examined).await;
+            if request.kind.name == "Katalog" && answer.denial.is_none() {
+                let reference = KatalogRef::new(namespace, request.name.clone());
+                let leaving = leaving(gateway, &reference, &examined.plans).await;
+                answer.warnings.extend(leaving);
+            }
+            answer
+        }
         Err(error) => Answer::denied(format!("cannot read what the document refers to: {error}")),
     }
 }
 
-async fn verdict(gateway: &Gateway, user: &User, examined: &Examined) -> Answer {
+/// Returns warnings about conversions that an update no longer declares, although stored objects need them.
+async fn leaving(gateway: &Gateway, katalog: &KatalogRef, plans: &[Plan]) -> Vec<String> {
+    let catalogue = gateway.catalogue.load_full();
+    let is_declared = |kind: &GroupKind| {
+        let mut converting = plans.iter().filter(|plan| {
+            let declared = plan.security.conversion;
+            declared.unwrap_or(gateway.options.conversion)
+        });
+        converting.any(|plan| plan.conversions.iter().any(|one| one.kind == *kind))
+    };
+    let gone = catalogue.conversions().filter(|one| {
+        one.katalog == *katalog && one.plan.update_crd && !is_declared(&one.plan.kind)
+    });
+    let mut warnings = Vec::new();
+    for conversion in gone {
+        let name = conversion.plan.definition();
+        // A definition that cannot be read now is looked at again before its conversion is removed.
+        if let Ok(Some(kept)) = Kept::look_up(&gateway.wire, &name).await {
+            warnings.push(format!("the conversion of {name} is kept: {}", kept.why));
+        }
+    }
+    warnings
+}
+
+async fn verdict(
+    gateway: &Gateway,
+    (user, submitted, approval): (&User, &Value, Option<Permission>),
+    examined: &Examined,
+) -> Answer {
     if examined.panicked {
         return Answer::denied(PANICKED);
     }
-    if let Some(message) = denial(&examined.problems) {
+    if let Some(message) = denial(&examined.problems, submitted) {
         return Answer::denied(message);
     }
     let is_warning = |problem: &&_| {
@@ -71,7 +116,8 @@ async fn verdict(gateway: &Gateway, user: &User, examined: &Examined) -> Answer 
     if gateway.options.author_check == AuthorCheck::Off || user.username == gateway.options.user {
         return answer;
     }
-    let needed: BTreeSet<_> = examined.plans.iter().flat_map(rights).collect();
+    let mut needed: BTreeSet<_> = examined.plans.iter().flat_map(rights).collect();
+    needed.extend(approval);
     let message = match gateway.authors.missing(user, needed).await {
         Ok(missing) if missing.is_empty() => return answer,
         Ok(missing) => author::message(user, &missing),
@@ -85,6 +131,25 @@ async fn verdict(gateway: &Gateway, user: &User, examined: &Examined) -> Answer 
     }
     answer.warnings.push(message);
     answer
+}
+
+/// Returns the permission to approve sources, if the document has any: what their operators need is not known when it is written,
+/// and may grow later.
+fn approval(request: &Admission, submitted: &Value) -> Option<Permission> {
+    let sources = submitted.pointer("/spec/sources")?;
+    let has_any = match sources {
+        Value::Object(kinds) => !kinds.is_empty(),
+        Value::Array(all) => !all.is_empty(),
+        _ => false,
+    };
+    has_any.then(|| Permission {
+        namespace: request.namespace.clone(),
+        group: names::GROUP.to_owned(),
+        resource: request.resource.plural.clone(),
+        subresource: String::new(),
+        name: Some(request.name.clone()).filter(|name| !name.is_empty()),
+        verb: APPROVE.to_owned(),
+    })
 }
 
 /// Returns why an update changes what an object is: an entry keeps its kind, or its custom resources would be abandoned.
@@ -111,7 +176,7 @@ fn kind(entry: &Node) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! The gateway: webhooks that the API server calls when custom resources and Katalogs are written, and what points it at them.
 //!
 //! ```text
-//!  API server ── HTTPS ─► routes: size, time, turns ─┬─ kinds       Katalogs and Motifs: diagnostics, the author's permissions
+//!  API server ── HTTPS ─► routes: size, time, seats ─┬─ kinds       Katalogs and Motifs: diagnostics, the author's permissions
 //!                                                    ├─ instances   rules of operators ─► verdict, JSON patch
 //!                                                    ├─ convert     versions of a kind
 //!                                                    └─ protection  deletions in spite of a protection: an Event
 //!  Katalogs ─► Directory ─► catalogue ──────────────────┘
-//!      └─► wanted ─► keeper ─► webhook configurations, policies, `spec.conversion`   once the webhook answers
+//!      └─► desired ─► keeper ─► webhook configurations, policies, `spec.conversion`   once the webhook answers
 //!  Secret ◄─► secret, keys ─► TLS; the authorities of two certificates are trusted while one follows the other
 //! ```
 //!
@@ -16,41 +16,59 @@
 mod author;
 mod catalogue;
 mod convert;
+mod definitions;
+mod desired;
+mod files;
 mod instances;
 mod keeper;
 mod keys;
 mod kinds;
+mod options;
 mod probe;
 mod protection;
+mod queues;
+mod recorded;
 mod remove;
 mod review;
 mod routes;
 mod secret;
 #[cfg(test)]
 mod tests;
-mod turns;
-mod wanted;
+mod webhooks;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use orkestra_cluster::wire::Wire;
 use orkestra_core::plan::rbac;
 use orkestra_ground::{
     Backoff, chain,
     tasks::{self, Ends, Task},
 };
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
 use tokio_util::sync::CancellationToken;
 
 pub use author::AuthorCheck;
+pub use files::{Error as FilesError, Files};
+pub use options::{Options, Reach};
 pub use remove::{Registered, Settings, registered, remove};
 
-use self::{author::Authors, catalogue::Catalogue, keys::Keys, turns::Turns};
+use self::{
+    author::Authors,
+    catalogue::{Catalogue, Conversion, Conversions},
+    keys::Keys,
+    queues::FairQueues,
+};
 use crate::{
-    meta::{Directory, Namespaces},
+    meta::Directory,
     metrics::WebhookMetrics,
     runtime::context::{Context, cores},
     server::{
@@ -67,56 +85,8 @@ pub const NAME: &str = rbac::WEBHOOKS;
 pub const SECRET: &str = rbac::WEBHOOKS_SECRET;
 /// The delays after a failure at the start.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
-/// The interval at which the file of authorities is read.
-const READ_AGAIN: Duration = Duration::from_secs(30);
 /// How long the removal of configurations may take at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
-
-/// How the API server reaches the webhooks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// By a Service of the gateway's namespace, at port 443.
-    Service {
-        /// The Service, for Katalogs that name none.
-        name: String,
-    },
-    /// By a URL, without a path.
-    Url(String),
-}
-
-/// A certificate from files, such as a Secret of cert-manager that is mounted.
-#[derive(Clone, Debug)]
-pub struct Files {
-    /// Certificate and key, which are read again when they change.
-    pub tls: Tls,
-    /// The certificates of its authorities, in PEM.
-    pub authorities: PathBuf,
-}
-
-/// The settings of a gateway.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The name of its configurations, and the value of their label.
-    pub name: String,
-    /// The namespace of the Secret and of the Service; nothing in it depends on the webhooks.
-    pub namespace: String,
-    /// The Secret with the certificates.
-    pub secret: String,
-    /// How the API server reaches it.
-    pub reach: Reach,
-    /// Whether kinds are converted whose Katalog does not say so.
-    pub conversion: bool,
-    /// Whether authors of Katalogs are checked.
-    pub author_check: AuthorCheck,
-    /// The validity of certificates that it issues.
-    pub life: Duration,
-    /// The certificate, if it does not issue its own.
-    pub files: Option<Files>,
-    /// The namespaces whose Katalogs are its own.
-    pub katalogs: Namespaces,
-    /// The user of this process, whose writes are not reviewed; set at the start.
-    pub user: String,
-}
 
 /// Authorities that all configurations have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +108,8 @@ pub struct Inner {
     authors: Authors,
     directory: Directory,
     catalogue: ArcSwap<Catalogue>,
+    /// Conversions that definitions record and no Katalog declares; `None` until definitions were read.
+    recorded: watch::Sender<Option<Arc<Conversions>>>,
     /// Counts changes of the catalogue.
     changed: watch::Sender<u64>,
     /// Whether the Katalogs that existed at the start are known.
@@ -146,7 +118,11 @@ pub struct Inner {
     authorities: watch::Sender<String>,
     trusted: watch::Sender<Option<Trusted>>,
     tls: std::sync::OnceLock<Tls>,
-    turns: Turns,
+    /// The certificates that were read from files.
+    read: Mutex<Option<Keys>>,
+    queues: FairQueues,
+    /// The memory that bodies of requests may take, in KiB.
+    bodies: Arc<Semaphore>,
     metrics: WebhookMetrics,
 }
 
@@ -177,11 +153,14 @@ impl Gateway {
         Self(Arc::new(Inner {
             authors: Authors::new(wire.client().clone()),
             catalogue: ArcSwap::default(),
+            recorded: watch::Sender::default(),
             changed: watch::Sender::new(0),
             authorities: watch::Sender::default(),
             trusted: watch::Sender::default(),
             tls: std::sync::OnceLock::new(),
-            turns: Turns::new(cores() * 2),
+            read: Mutex::default(),
+            queues: FairQueues::new(cores() * 2),
+            bodies: Arc::new(Semaphore::new(routes::BODIES_KIB)),
             metrics,
             options,
             context,
@@ -214,6 +193,7 @@ impl Gateway {
         let keeping = async {
             let leads = tokio::select! {
                 () = self.follow_katalogs() => false,
+                () = recorded::follow(&self) => false,
                 () = self.keep_certificate() => false,
                 () = self.keep_configurations() => false,
                 () = shutdown.cancelled() => self.context.leadership.leads(),
@@ -234,13 +214,13 @@ impl Gateway {
     /// Returns the certificate to start with: none if the process stops before there is one.
     async fn first_certificate(&self, stop: &CancellationToken) -> Option<Tls> {
         self.refresh();
-        if let Some(files) = &self.options.files {
-            self.read_authorities(files).await;
-            return Some(files.tls.clone());
-        }
         let mut failures = 0;
         loop {
-            let error = match secret::obtain(self).await {
+            let obtained = match &self.options.files {
+                Some(files) => self.first_of_files(files).await,
+                None => secret::obtain(self).await,
+            };
+            let error = match obtained {
                 Ok(keys) => match secret::certified(&keys) {
                     Ok(certified) => {
                         let tls = self.tls.get_or_init(|| Tls::holding(certified)).clone();
@@ -294,14 +274,22 @@ impl Gateway {
         });
     }
 
-    async fn read_authorities(&self, files: &Files) {
-        match tokio::fs::read_to_string(&files.authorities).await {
-            Ok(text) => self.publish_authorities(text),
-            Err(error) => {
-                let file = files.authorities.display();
-                tracing::warn!(%error, %file, "cannot read the authorities of the webhooks' certificate");
-            }
-        }
+    async fn first_of_files(&self, files: &Files) -> Result<Keys, secret::Error> {
+        let keys = Keys::first(files.read().await?);
+        self.keep_read(keys.clone());
+        Ok(keys)
+    }
+
+    /// Returns the certificates that were read from files.
+    fn read_keys(&self) -> Option<Keys> {
+        self.read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn keep_read(&self, keys: Keys) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys);
     }
 
     /// All configurations have these authorities.
@@ -322,8 +310,23 @@ impl Gateway {
     fn refresh(&self) {
         let katalogs = self.directory.katalogs();
         let catalogue = Catalogue::new(&katalogs, self.options.conversion);
-        self.catalogue.store(Arc::new(catalogue));
+        let before = self.catalogue.load_full();
+        self.catalogue.store(Arc::new(catalogue.after(&before)));
         self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Returns the conversion of a kind: the one that is declared, else the last one that was, else the one that its definition
+    /// records.
+    fn conversion(&self, group: &str, kind: &str) -> Option<Conversion> {
+        let catalogue = self.catalogue.load();
+        let known = catalogue.conversion(group, kind).cloned();
+        known.or_else(|| {
+            let recorded = self.recorded.borrow();
+            recorded
+                .as_ref()?
+                .get(&(group.into(), kind.into()))
+                .cloned()
+        })
     }
 
     async fn follow_katalogs(&self) {
@@ -340,16 +343,10 @@ impl Gateway {
         named
             .kept(Ends::never(), self.clone(), |gateway| {
                 Box::pin(async {
-                    let Some(files) = gateway.options.files.clone() else {
-                        return secret::keep(gateway).await;
-                    };
-                    let again = async {
-                        loop {
-                            tokio::time::sleep(READ_AGAIN).await;
-                            gateway.read_authorities(&files).await;
-                        }
-                    };
-                    futures::future::join(files.tls.clone().follow(), again).await;
+                    match &gateway.options.files {
+                        Some(files) => files::keep(gateway, files).await,
+                        None => secret::keep(gateway).await,
+                    }
                 })
             })
             .await;
@@ -365,7 +362,7 @@ impl Gateway {
     }
 }
 
-/// Runs a gateway, as [`Gateway::run`], once the API server has told who this process is.
+/// Runs a gateway, as [`Gateway::run`], once the API server has identified this process.
 pub async fn run(
     mut options: Options,
     context: Arc<Context>,
@@ -375,7 +372,7 @@ pub async fn run(
 ) {
     let mut failures = 0;
     loop {
-        match own_user(wire.client()).await {
+        match author::own_user(wire.client()).await {
             Ok(user) => {
                 options.user = user;
                 break;
@@ -391,21 +388,4 @@ pub async fn run(
     }
     let gateway = Gateway::new(options, context, wire, katalogs);
     gateway.run(listener, shutdown, stop).await;
-}
-
-/// Returns the user of this process, as the API server knows it.
-///
-/// # Errors
-/// The API server did not answer.
-async fn own_user(client: &kube::Client) -> Result<String, kube::Error> {
-    let body = serde_json::json!({
-        "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
-    });
-    let request = http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
-        .header("content-type", "application/json")
-        .body(body.to_string().into_bytes())
-        .map_err(kube::Error::HttpError)?;
-    let review: SelfSubjectReview = client.request(request).await?;
-    let user = review.status.and_then(|status| status.user_info);
-    Ok(user.and_then(|user| user.username).unwrap_or_default())
 }

@@ -1,12 +1,13 @@
 //! Checks that a webhook answers at the address and with the authorities that the API server is about to get.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
+use orkestra_core::value::Node;
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
@@ -57,7 +58,7 @@ fn address(config: &Value) -> Option<(String, u16)> {
 ///
 /// # Errors
 /// [`Error`].
-pub(super) async fn probe(config: &Value) -> Result<(), Error> {
+async fn probe(config: &Value) -> Result<(), Error> {
     let no_address = || Error::Address(config.to_string());
     let (host, port) = address(config).ok_or_else(no_address)?;
     let at = format!("{host}:{port}");
@@ -72,6 +73,57 @@ pub(super) async fn probe(config: &Value) -> Result<(), Error> {
             why: format!("no answer within {} s", WITHIN.as_secs()),
         }),
     }
+}
+
+/// The webhooks that were asked, by address and authorities.
+#[derive(Debug, Default)]
+pub(super) struct Probes(BTreeMap<String, bool>);
+
+impl Probes {
+    /// Asks every webhook that an object points at, each address once.
+    ///
+    /// # Errors
+    /// A webhook does not answer: why, unless that was returned before.
+    pub(super) async fn all_answer(&mut self, object: &Node) -> Result<(), Vec<String>> {
+        let (mut all, mut problems) = (true, Vec::new());
+        for config in origins(&object.to_json()) {
+            let asked = config.to_string();
+            let known = self.0.get(&asked).copied();
+            let answers = match known {
+                Some(answers) => answers,
+                None => match probe(&config).await {
+                    Ok(()) => true,
+                    Err(error) => {
+                        problems.push(format!("the webhook does not answer: {error}"));
+                        false
+                    }
+                },
+            };
+            self.0.insert(asked, answers);
+            all &= answers;
+        }
+        if all { Ok(()) } else { Err(problems) }
+    }
+}
+
+/// Returns the `clientConfig`s of an object, without paths.
+fn origins(object: &Value) -> Vec<Value> {
+    let webhooks = object["webhooks"].as_array().into_iter().flatten();
+    let conversion = object.pointer("/spec/conversion/webhook/clientConfig");
+    let configs = webhooks.map(|webhook| &webhook["clientConfig"]);
+    let configs = configs.chain(conversion).cloned();
+    configs
+        .map(|mut config| {
+            if let Some(url) = config.get("url").and_then(Value::as_str) {
+                let origin = url.rsplit_once('/').map_or(url, |(origin, _)| origin);
+                config["url"] = origin.to_owned().into();
+            }
+            if let Some(service) = config.get_mut("service").and_then(Value::as_object_mut) {
+                service.remove("path");
+            }
+            config
+        })
+        .collect()
 }
 
 async fn ask((host, port): (&str, u16), bundle: &[u8]) -> Result<(), Error> {

@@ -4,8 +4,9 @@ use std::fmt;
 
 use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 use orkestra_core::{plan::ObjectKey, value::Node};
+use serde_json::json;
 
-use super::{keeper, secret, wanted};
+use super::{MANAGER, definitions::other_versions, desired, keeper, secret};
 
 /// The names of an installation's gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,11 +57,11 @@ impl fmt::Display for Registered {
 /// The first request that failed.
 pub async fn registered(wire: &Wire, settings: &Settings) -> Result<Vec<Registered>, WireError> {
     let scope = Scope {
-        selector: Some(format!("{}={}", wanted::LABEL, settings.name)),
+        selector: Some(format!("{}={}", desired::LABEL, settings.name)),
         ..Scope::default()
     };
     let mut all = Vec::new();
-    for served in wanted::kinds().into_iter().chain([Served::crds()]) {
+    for served in desired::kinds().into_iter().chain([Served::crds()]) {
         let page = match wire.list_page(&served, &scope, 0, None).await {
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
             page => page?,
@@ -108,7 +109,7 @@ pub async fn remove(wire: &Wire, registered: &Registered) -> Result<(), WireErro
         return Ok(());
     }
     if key.namespace.is_none() {
-        return keeper::release(wire, served, &key.name).await;
+        return release(wire, served, &key.name).await;
     }
     let how = Deletion {
         propagation: Propagation::Background,
@@ -121,56 +122,37 @@ pub async fn remove(wire: &Wire, registered: &Registered) -> Result<(), WireErro
     }
 }
 
-/// Returns why a definition needs its conversion: versions other than the storage version, in which objects are stored.
-fn other_versions(definition: &Node) -> Option<String> {
-    let list = |path: [&str; 2]| {
-        let found = path
-            .iter()
-            .try_fold(definition, |node, field| node.get(field));
-        found.and_then(Node::as_list).unwrap_or_default()
+/// Removes an object that belongs to a gateway; a definition stays, and loses its conversion.
+pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<(), WireError> {
+    let released = if *served == Served::crds() {
+        // What only this field manager owns is removed with the apply that does not have it.
+        let body = json!({
+            "apiVersion": served.api_version(), "kind": &*served.kind, "metadata": { "name": name },
+        });
+        let (key, body) = (keeper::key(name), Node::from(&body));
+        wire.apply(served, &key, MANAGER, true, &body)
+            .await
+            .map(drop)
+    } else {
+        let how = Deletion {
+            propagation: Propagation::Background,
+            uid: None,
+            resource_version: None,
+        };
+        wire.delete(served, &keeper::key(name), &how)
+            .await
+            .map(drop)
     };
-    let storage = list(["spec", "versions"]).iter().find_map(|version| {
-        let is_storage = version.get("storage") == Some(&Node::Bool(true));
-        version.get("name").filter(|_| is_storage)?.as_str()
-    })?;
-    let stored = list(["status", "storedVersions"]).iter();
-    let others: Vec<&str> = stored
-        .filter_map(Node::as_str)
-        .filter(|version| *version != storage)
-        .collect();
-    (!others.is_empty()).then(|| {
-        format!(
-            "objects are stored as {}; run `ork migrate storage` while the gateway serves",
-            others.join(" and ")
-        )
-    })
+    match released {
+        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(()),
+        other => other,
+    }
 }
 
 fn has_label(object: &Node, name: &str) -> bool {
     let labels = object
         .get("metadata")
         .and_then(|metadata| metadata.get("labels"));
-    let label = labels.and_then(|labels| labels.get(wanted::LABEL));
+    let label = labels.and_then(|labels| labels.get(desired::LABEL));
     label.and_then(Node::as_str) == Some(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_definition_keeps_its_conversion_while_objects_are_stored_in_another_version() {
-        let definition = |stored: &[&str]| {
-            Node::from(&json!({
-                "spec": { "versions": [{ "name": "v1", "storage": false }, { "name": "v2", "storage": true }] },
-                "status": { "storedVersions": stored },
-            }))
-        };
-        assert_eq!(other_versions(&definition(&["v2"])), None);
-        let why = other_versions(&definition(&["v1", "v2"])).unwrap();
-        assert!(why.contains("stored as v1;"), "{why}");
-        assert_eq!(other_versions(&Node::from(&json!({}))), None);
-    }
 }

@@ -1,6 +1,6 @@
 //! The routes of the webhooks: limits of size, time and number around the reviews.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -10,17 +10,25 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, timeout},
+};
 
 use super::{
     Gateway, convert, instances, kinds, protection,
+    queues::Seat,
+    recorded,
     review::{Admission, Answer, Conversion},
 };
 use crate::metrics::{Webhook, WebhookResult};
 
 /// The longest body in bytes: the largest object that the API server stores has 1.5 MiB, and an update sends it twice.
 const BODY_BYTES: usize = 3 * 1024 * 1024;
+/// The memory that all bodies together may take, in KiB.
+pub(super) const BODIES_KIB: usize = 64 * 1024;
 /// How long a body may take to arrive.
 const BODY: Duration = Duration::from_secs(5);
 /// How long a review of admission may take: less than the API server waits, so that it hears the reason.
@@ -29,8 +37,8 @@ const REVIEW: Duration = Duration::from_millis(2500);
 const READS: Duration = Duration::from_secs(2);
 /// How long a conversion may take.
 const CONVERSION: Duration = Duration::from_secs(25);
-/// The longest delay before the turn of a review.
-const TURN: Duration = Duration::from_secs(1);
+/// How long a request may wait for memory, and then for a seat.
+const QUEUED: Duration = Duration::from_secs(1);
 
 /// All routes. Only POST is answered.
 pub(super) fn router(gateway: Gateway) -> Router {
@@ -69,6 +77,14 @@ impl Refused {
     }
 }
 
+const TOO_LARGE: Refused = Refused(
+    StatusCode::PAYLOAD_TOO_LARGE,
+    Cow::Borrowed("the body has more than 3 MiB"),
+);
+const FULL: Refused = Refused(
+    StatusCode::TOO_MANY_REQUESTS,
+    Cow::Borrowed("too many large requests are in progress"),
+);
 const BUSY: Refused = Refused(
     StatusCode::TOO_MANY_REQUESTS,
     Cow::Borrowed("too many requests for the same operator wait"),
@@ -86,8 +102,8 @@ async fn mutate(State(gateway): State<Gateway>, body: Body) -> Response {
 
 async fn katalogs(State(gateway): State<Gateway>, body: Body) -> Response {
     let work = async {
-        let request = parse(body, Admission::parse).await?;
-        let _turn = turn(&gateway, "katalogs").await?;
+        let (request, _memory) = parse(&gateway, body, Admission::parse).await?;
+        let _seat = seat(&gateway, "katalogs").await?;
         let review = Box::pin(kinds::review(&gateway, &request));
         Ok(answered(&request, &bounded(review).await))
     };
@@ -96,7 +112,7 @@ async fn katalogs(State(gateway): State<Gateway>, body: Body) -> Response {
 
 async fn deletion_protection(State(gateway): State<Gateway>, body: Body) -> Response {
     let work = async {
-        let request = parse(body, Admission::parse).await?;
+        let (request, _memory) = parse(&gateway, body, Admission::parse).await?;
         let answer = protection::record(&gateway, &request);
         Ok(answered(&request, &answer))
     };
@@ -105,12 +121,10 @@ async fn deletion_protection(State(gateway): State<Gateway>, body: Body) -> Resp
 
 async fn convert_objects(State(gateway): State<Gateway>, body: Body) -> Response {
     let work = async {
-        let request = parse(body, Conversion::parse).await?;
-        let _turn = turn(
-            &gateway,
-            &format!("convert {}", request.desired_api_version),
-        )
-        .await?;
+        let (request, _memory) = parse(&gateway, body, Conversion::parse).await?;
+        recorded::until_known(&gateway, &request.desired_api_version).await;
+        let of = format!("convert {}", request.desired_api_version);
+        let _seat = seat(&gateway, &of).await?;
         let review = convert::review(&gateway, &request);
         match timeout(CONVERSION, review).await {
             Ok((bytes, done)) => {
@@ -136,7 +150,7 @@ async fn admission(
     body: Body,
     webhook: Webhook,
 ) -> Result<(Response, WebhookResult), Refused> {
-    let request = parse(body, Admission::parse).await?;
+    let (request, _memory) = parse(gateway, body, Admission::parse).await?;
     let catalogue = gateway.catalogue.load_full();
     let resource = &request.resource;
     let (group, version) = (&*resource.group, &*resource.version);
@@ -145,7 +159,7 @@ async fn admission(
         // Another replica has noticed first that the entry has gone, or its configuration remains: there are no rules.
         return Ok(answered(&request, &Answer::default()));
     };
-    let _turn = turn(gateway, &plan.full_name()).await?;
+    let _seat = seat(gateway, &plan.full_name()).await?;
     let review = instances::review(gateway, &request, &plan, webhook, READS);
     Ok(answered(&request, &bounded(review).await))
 }
@@ -155,9 +169,9 @@ async fn bounded(review: impl Future<Output = Answer>) -> Answer {
     timeout(REVIEW, review).await.unwrap_or_else(|_| late())
 }
 
-async fn turn(gateway: &Gateway, of: &str) -> Result<super::turns::Turn, Refused> {
-    match timeout(TURN, gateway.turns.turn(of)).await {
-        Ok(Ok(turn)) => Ok(turn),
+async fn seat(gateway: &Gateway, of: &str) -> Result<Seat, Refused> {
+    match timeout(QUEUED, gateway.queues.seat(of)).await {
+        Ok(Ok(seat)) => Ok(seat),
         Ok(Err(_)) | Err(_) => Err(BUSY),
     }
 }
@@ -180,17 +194,17 @@ fn json(bytes: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, kind)], bytes).into_response()
 }
 
-/// Reads and parses a body.
+/// Reads and parses a body. Its memory is counted as long as the permit lives.
 async fn parse<T>(
+    gateway: &Gateway,
     body: Body,
     parse: fn(&[u8]) -> Result<T, super::review::Malformed>,
-) -> Result<T, Refused> {
+) -> Result<(T, OwnedSemaphorePermit), Refused> {
+    let length = body.size_hint().exact();
+    let memory = memory(gateway, length).await?;
     let bytes: Bytes = match timeout(BODY, Limited::new(body, BODY_BYTES).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let why = "the body has more than 3 MiB";
-            return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, why.into()));
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return Err(TOO_LARGE),
         Ok(Err(_)) => {
             let why = "the body ended early";
             return Err(Refused(StatusCode::BAD_REQUEST, why.into()));
@@ -200,7 +214,25 @@ async fn parse<T>(
             return Err(Refused(StatusCode::REQUEST_TIMEOUT, why.into()));
         }
     };
-    parse(&bytes).map_err(|error| Refused(StatusCode::BAD_REQUEST, error.to_string().into()))
+    match parse(&bytes) {
+        Ok(parsed) => Ok((parsed, memory)),
+        Err(error) => Err(Refused(StatusCode::BAD_REQUEST, error.to_string().into())),
+    }
+}
+
+/// Waits until there is memory for a body: as much as its length says, else the most that it may have.
+async fn memory(gateway: &Gateway, length: Option<u64>) -> Result<OwnedSemaphorePermit, Refused> {
+    let most = BODY_BYTES as u64;
+    let bytes = length.unwrap_or(most);
+    if bytes > most {
+        return Err(TOO_LARGE);
+    }
+    let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+    let waiting = Arc::clone(&gateway.bodies).acquire_many_owned(kib);
+    match timeout(QUEUED, waiting).await {
+        Ok(Ok(memory)) => Ok(memory),
+        Ok(Err(_)) | Err(_) => Err(FULL),
+    }
 }
 
 async fn counted(

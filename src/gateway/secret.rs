@@ -15,9 +15,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::{
-    Gateway, MANAGER,
-    keys::{self, Keys, Step},
-    wanted,
+    Gateway, MANAGER, desired,
+    keys::{self, Keys, Rotation},
 };
 use crate::server::tls;
 
@@ -42,6 +41,9 @@ pub(super) enum Error {
     /// A certificate cannot be issued for the hosts of the webhooks.
     #[error("cannot issue a certificate: {0}")]
     Issue(#[from] rcgen::Error),
+    /// The files cannot be used.
+    #[error(transparent)]
+    Files(#[from] super::files::Error),
     /// The Secret's certificate cannot be used.
     #[error(transparent)]
     Use(#[from] tls::Error),
@@ -89,7 +91,7 @@ impl Store {
     /// Writes certificates in place of those of that resourceVersion, or as a new Secret. False if another replica was first.
     async fn write(&self, keys: &Keys, version: Option<&str>, label: &str) -> Result<bool, Error> {
         let mut body = json!({
-            "metadata": { "labels": { wanted::LABEL: label } },
+            "metadata": { "labels": { desired::LABEL: label } },
             "data": keys.data(),
         });
         let written = if let Some(version) = version {
@@ -142,7 +144,7 @@ pub(super) async fn obtain(gateway: &Gateway) -> Result<Keys, Error> {
 /// Does what is due; returns the certificates, or none if another replica was first.
 async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error> {
     let options = &gateway.options;
-    let hosts = wanted::hosts(options, &gateway.catalogue.load());
+    let hosts = desired::hosts(options, &gateway.catalogue.load());
     let now = gateway.context.clock.now();
     let (keys, version) = match store.read().await? {
         None => (None, None),
@@ -155,11 +157,11 @@ async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error
             let authorities = keys.authorities();
             let trusted = gateway.trusted.borrow().clone();
             let since = trusted.filter(|trusted| trusted.authorities == authorities);
-            match keys.step(&hosts, now, since.map(|trusted| trusted.since)) {
-                Step::Wait(_) => return Ok(Some(keys)),
-                Step::Prepare => keys.with_next(issue()?, now),
-                Step::Promote => keys.promoted(),
-                Step::Replace => Keys::first(issue()?),
+            match keys.rotation(&hosts, now, since.map(|trusted| trusted.since)) {
+                Rotation::Wait(_) => return Ok(Some(keys)),
+                Rotation::Prepare => keys.with_next(issue()?, now),
+                Rotation::Promote => keys.promoted(),
+                Rotation::Replace => Keys::first(issue()?),
             }
         }
     };
@@ -222,13 +224,13 @@ pub(super) async fn keep(gateway: &Gateway) {
 /// Returns how long nothing is due.
 fn due(gateway: &Gateway, keys: &Keys) -> Duration {
     let clock = &gateway.context.clock;
-    let hosts = wanted::hosts(&gateway.options, &gateway.catalogue.load());
+    let hosts = desired::hosts(&gateway.options, &gateway.catalogue.load());
     let trusted = gateway.trusted.borrow().clone();
     let since = trusted.filter(|trusted| trusted.authorities == keys.authorities());
     let since = since.map(|trusted| trusted.since);
-    match keys.step(&hosts, clock.now(), since) {
+    match keys.rotation(&hosts, clock.now(), since) {
         // Half a second later than the moment: never an instant before it.
-        Step::Wait(at) => (clock.until(at) + Duration::from_millis(500)).min(LOOK_AGAIN),
+        Rotation::Wait(at) => (clock.until(at) + Duration::from_millis(500)).min(LOOK_AGAIN),
         _ => Duration::from_millis(100),
     }
 }

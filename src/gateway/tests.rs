@@ -1,6 +1,9 @@
 //! What points the API server at the webhooks.
 
-use super::{wanted::client_config, *};
+mod overload;
+
+use super::{desired::client_config, *};
+use crate::meta::Namespaces;
 
 fn options(reach: Reach) -> Options {
     Options {
@@ -17,7 +20,7 @@ fn options(reach: Reach) -> Options {
     }
 }
 
-fn service() -> Options {
+pub(super) fn service() -> Options {
     options(Reach::Service {
         name: "orkestra".to_owned(),
     })
@@ -25,7 +28,7 @@ fn service() -> Options {
 
 #[test]
 fn without_katalogs_only_our_own_kinds_are_reviewed_and_never_in_system_namespaces() {
-    let all = wanted::wanted(&service(), &Catalogue::default(), "PEM");
+    let all = desired::desired(&service(), &Catalogue::default(), "PEM");
     assert_eq!(all.len(), 1);
     let body = all[0].body.to_json();
     assert_eq!(body["kind"], "ValidatingWebhookConfiguration");
@@ -62,11 +65,11 @@ fn a_url_of_the_process_wins_over_services_and_the_certificate_names_every_host(
     assert_eq!(reached(&service(), None).1, "other");
 
     let none = Catalogue::default();
-    assert_eq!(wanted::hosts(&url, &none), ["127.0.0.1"]);
+    assert_eq!(desired::hosts(&url, &none), ["127.0.0.1"]);
     assert_eq!(
-        wanted::hosts(&service(), &none),
+        desired::hosts(&service(), &none),
         ["orkestra.system.svc", "orkestra.system.svc.cluster.local"]
     );
     let v6 = options(Reach::Url("https://[::1]:1".to_owned()));
-    assert_eq!(wanted::hosts(&v6, &none), ["::1"]);
+    assert_eq!(desired::hosts(&v6, &none), ["::1"]);
 }

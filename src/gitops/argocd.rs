@@ -85,7 +85,7 @@ fn block(field: &str, text: &str) -> String {
 }
 
 /// What is not part of Git: the status, and the fields that the runtime owns (finalizers, labels and annotations of ours, and
-/// normalized values that nobody else holds).
+/// normalized values that no other manager owns).
 fn ignored(managers: &[String]) -> String {
     let pointers = "jsonPointers:\n- /status\n";
     if managers.is_empty() {

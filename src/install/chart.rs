@@ -7,7 +7,7 @@ use orkestra_core::{api, plan::rbac};
 use serde_json::{Value, json};
 
 /// The files of `charts/orkestra`, without those that follow from the program: see [`generated`].
-pub(super) const FILES: [(&str, &str); 17] = [
+pub(super) const FILES: [(&str, &str); 18] = [
     (
         ".helmignore",
         include_str!("../../charts/orkestra/.helmignore"),
@@ -23,6 +23,10 @@ pub(super) const FILES: [(&str, &str); 17] = [
     (
         "values.yaml",
         include_str!("../../charts/orkestra/values.yaml"),
+    ),
+    (
+        "files/dashboards/orkestra.json",
+        include_str!("../../config/monitoring/dashboard.json"),
     ),
     (
         "templates/NOTES.txt",

@@ -66,15 +66,7 @@ pub async fn remove(
     }
     let mut kinds = Kinds::new(wire);
     let mut remains = Remains::default();
-    let mut objects = inventory.objects();
-    // The inventory goes after what it lists, and before its namespace.
-    let first = objects
-        .iter()
-        .position(|object| !object.is("", "Namespace"));
-    objects.insert(
-        first.unwrap_or(objects.len()),
-        Inventory::default().object(removal.namespace),
-    );
+    let objects = with_inventory(inventory.objects(), removal.namespace);
     let deadline = Instant::now() + removal.within;
     let is_controller = |object: &Object| object.is("apps", "Deployment");
     let (controllers, others): (Vec<Object>, Vec<Object>) =
@@ -91,19 +83,7 @@ pub async fn remove(
             }
         }
     }
-    let problem = Error::request("remove", "what the webhooks need");
-    let registered = gateway::registered(wire, &settings).await;
-    for registered in registered.map_err(problem)? {
-        if let Some(why) = &registered.kept {
-            remains.kept.push(format!("{registered}, since {why}"));
-            continue;
-        }
-        report(&registered);
-        if !dry {
-            let removed = gateway::remove(wire, &registered).await;
-            removed.map_err(Error::request("remove", &registered))?;
-        }
-    }
+    remove_webhooks(wire, &settings, dry, &mut remains, report).await?;
     let mut gone = Vec::new();
     for object in others.iter().rev() {
         let is_removed = (!object.is_definition() || removal.crds)
@@ -125,6 +105,42 @@ pub async fn remove(
         .await?;
     }
     Ok(remains)
+}
+
+/// Adds the inventory to the objects: it is removed after the objects that it lists, and before its namespace.
+fn with_inventory(mut objects: Vec<Object>, namespace: &str) -> Vec<Object> {
+    let first = objects
+        .iter()
+        .position(|object| !object.is("", "Namespace"));
+    objects.insert(
+        first.unwrap_or(objects.len()),
+        Inventory::default().object(namespace),
+    );
+    objects
+}
+
+/// Removes what the webhooks registered at the API server.
+async fn remove_webhooks(
+    wire: &Wire,
+    settings: &Settings,
+    dry: bool,
+    remains: &mut Remains,
+    report: &mut (dyn FnMut(&dyn std::fmt::Display) + Send),
+) -> Result<(), Error> {
+    let problem = Error::request("remove", "what the webhooks need");
+    let registered = gateway::registered(wire, settings).await;
+    for registered in registered.map_err(problem)? {
+        if let Some(why) = &registered.kept {
+            remains.kept.push(format!("{registered}, since {why}"));
+            continue;
+        }
+        report(&registered);
+        if !dry {
+            let removed = gateway::remove(wire, &registered).await;
+            removed.map_err(Error::request("remove", &registered))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the names of the gateway: those of the controller's arguments, if it still exists, or else those of `ork install`.
@@ -218,7 +234,7 @@ async fn ended(
     .await
 }
 
-/// Fails if a Katalog exists: without a controller, nobody removes the finalizers of its custom resources.
+/// Fails if a Katalog exists: without a controller the finalizers of its custom resources would remain.
 async fn refuse_in_use(wire: &Wire) -> Result<(), Error> {
     let found = wire.discover(names::GROUP, names::VERSION, "Katalog").await;
     let Some(kind) = found.map_err(Error::request("look up the kind of", "Katalogs"))? else {

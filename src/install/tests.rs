@@ -58,7 +58,7 @@ fn the_binary_contains_the_files_of_the_chart() {
         "",
         &mut found,
     );
-    // Beside what is rendered: a page, a hook, what kustomize reads, and the dashboards, which only helm's chart carries.
+    // Beside what is rendered: a page, a hook, and what kustomize reads.
     for beside in [
         "README.md",
         "templates/tests/version.yaml",
@@ -66,7 +66,6 @@ fn the_binary_contains_the_files_of_the_chart() {
     ] {
         assert!(found.remove(beside).is_some(), "{beside}");
     }
-    found.retain(|name, _| !name.starts_with("files/dashboards/"));
     let mut held: BTreeMap<String, String> = chart::generated().unwrap().into_iter().collect();
     held.extend(chart::FILES.map(|(name, text)| (name.to_owned(), text.to_owned())));
     assert_eq!(
@@ -311,7 +310,7 @@ fn values_reach_the_objects() {
          http: {tlsSecret: web}\nexternal: {allow: [api.example.org], env: [TOKEN]}\nwebhooks: {enabled: true}\n\
          topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]\npriorityClassName: high\n\
          serviceMonitor: {enabled: true}\npodMonitor: {enabled: true}\nprometheus: {serviceAccount: {namespace: m, name: p}}\n\
-         katalogs: [{namespace: shop, name: web, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}], namespaceRules: \
+         dashboards: {enabled: true}\nkatalogs: [{namespace: shop, name: web, rules: [{apiGroups: [''], resources: [configmaps], verbs: [get]}], namespaceRules: \
          {shop: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}}]\n\
          extraObjects: ['{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}-extra, namespace: {{ .Release.Namespace }}}}']\n",
     );
@@ -358,6 +357,11 @@ fn values_reach_the_objects() {
         Some("shop")
     );
     find(&manifests, "ConfigMap", "orkestra-extra");
+    let dashboards = json(find(&manifests, "ConfigMap", "orkestra-dashboards"));
+    assert_eq!(dashboards["metadata"]["labels"]["grafana_dashboard"], "1");
+    let dashboard = dashboards["data"]["orkestra.json"].as_str().unwrap();
+    let dashboard: Value = serde_json::from_str(dashboard).unwrap();
+    assert!(dashboard["panels"].as_array().unwrap().len() > 10);
     let definition = find(
         &rendered("crds: {keep: false}"),
         "CustomResourceDefinition",

@@ -50,7 +50,7 @@ pub struct Record {
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ElectionStep {
     /// Write this candidate into the Lease, which has no valid holder.
     Acquire,
     /// Write a new time into the Lease, which this candidate holds.
@@ -60,7 +60,7 @@ pub enum Step {
 }
 
 #[derive(Clone, Debug)]
-enum Seen {
+enum SeenLease {
     Absent,
     Lease { record: Record, since: Moment },
 }
@@ -71,7 +71,7 @@ pub struct Election {
     identity: Arc<str>,
     timing: Timing,
     /// The newest known state; `None` before the first.
-    seen: Option<Seen>,
+    seen: Option<SeenLease>,
     /// The start of the last write that acquired or renewed the Lease; `None` while another holds it.
     held_since: Option<Moment>,
     /// The time before which no attempt is made.
@@ -100,18 +100,18 @@ impl Election {
             self.held_since = None;
         }
         self.seen = Some(match (record, self.seen.take()) {
-            (None, _) => Seen::Absent,
-            (Some(record), Some(Seen::Lease { record: old, since })) if record == old => {
-                Seen::Lease { record, since }
+            (None, _) => SeenLease::Absent,
+            (Some(record), Some(SeenLease::Lease { record: old, since })) if record == old => {
+                SeenLease::Lease { record, since }
             }
-            (Some(record), _) => Seen::Lease { record, since: now },
+            (Some(record), _) => SeenLease::Lease { record, since: now },
         });
     }
 
     /// Records that an attempt started at `started` succeeded: the Lease is `record`, and held by this candidate.
     pub fn won(&mut self, record: Record, started: Moment) {
         self.held_since = Some(started);
-        self.seen = Some(Seen::Lease {
+        self.seen = Some(SeenLease::Lease {
             record,
             since: started,
         });
@@ -133,22 +133,22 @@ impl Election {
     }
 
     /// Returns the next step. A lease that was not renewed in time is given up here.
-    pub fn next(&mut self, now: Moment) -> Step {
+    pub fn next(&mut self, now: Moment) -> ElectionStep {
         let rested = self.rests_until.filter(|at| *at > now);
         if let Some(until) = self.leads_until(now) {
             let due = self.held_since.unwrap_or(now) + self.timing.renew;
             let due = rested.map_or(due, |rested| rested.max(due));
             return if due <= now {
-                Step::Renew
+                ElectionStep::Renew
             } else {
-                Step::Wait(Some(due.min(until)))
+                ElectionStep::Wait(Some(due.min(until)))
             };
         }
         self.held_since = None;
         let free_at = match &self.seen {
-            None => return Step::Wait(None),
-            Some(Seen::Absent) => now,
-            Some(Seen::Lease { record, since }) => match &record.holder {
+            None => return ElectionStep::Wait(None),
+            Some(SeenLease::Absent) => now,
+            Some(SeenLease::Lease { record, since }) => match &record.holder {
                 Some(other) if *other != self.identity => *since + self.duration(record),
                 // Held from an attempt without an answer, or given up: it is acquired again, so that the start of the hold is
                 // known.
@@ -157,9 +157,9 @@ impl Election {
         };
         let at = rested.map_or(free_at, |rested| rested.max(free_at));
         if at <= now {
-            Step::Acquire
+            ElectionStep::Acquire
         } else {
-            Step::Wait(Some(at))
+            ElectionStep::Wait(Some(at))
         }
     }
 
@@ -174,7 +174,7 @@ impl Election {
         if self.leads_until(now).is_some() {
             return Some(Arc::clone(&self.identity));
         }
-        let Some(Seen::Lease { record, since }) = &self.seen else {
+        let Some(SeenLease::Lease { record, since }) = &self.seen else {
             return None;
         };
         let holder = record.holder.as_ref()?;

@@ -17,8 +17,8 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Election, Leadership, Standing, Step, Timing, lease,
-    watch::{News, SPREAD, Watcher, bounded},
+    Election, ElectionStep, LeaderStatus, Leadership, Timing, lease,
+    watch::{LeaseChange, SPREAD, Watcher, bounded},
 };
 
 /// Field manager of the Lease.
@@ -26,7 +26,7 @@ const MANAGER: &str = "orkestra";
 
 /// The parameters of a candidate.
 #[derive(Clone, Debug)]
-pub struct Candidacy {
+pub struct CandidateConfig {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Its name.
@@ -39,7 +39,7 @@ pub struct Candidacy {
     pub leadership: Leadership,
 }
 
-impl Candidacy {
+impl CandidateConfig {
     /// A candidate with a unique identity: `host`, and a random part.
     pub fn new(namespace: String, name: String, host: &str, entropy: &Entropy) -> Self {
         let gate = Gate::default();
@@ -65,7 +65,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// A participant in leader election.
 pub(super) struct Candidate {
-    candidacy: Candidacy,
+    candidacy: CandidateConfig,
     leases: Api<Lease>,
     election: Election,
     /// The newest known state, for the next write.
@@ -88,7 +88,7 @@ pub(super) struct Candidate {
 impl Candidate {
     pub(super) fn new(
         client: Client,
-        candidacy: Candidacy,
+        candidacy: CandidateConfig,
         (clock, entropy): (Clock, Entropy),
         reach: Reach,
         gauge: IntGauge,
@@ -136,8 +136,8 @@ impl Candidate {
             let now = self.moment();
             let step = self.election.next(now);
             self.tell();
-            let Step::Wait(until) = step else {
-                self.attempt(step == Step::Acquire).await;
+            let ElectionStep::Wait(until) = step else {
+                self.attempt(step == ElectionStep::Acquire).await;
                 continue;
             };
             let rest = until.map_or(LONGEST_SLEEP, |until| until.duration_since(now));
@@ -157,7 +157,7 @@ impl Candidate {
         let now = self.moment();
         let until = self.election.leads_until(now);
         self.candidacy.gate.set(until);
-        let standing = Standing {
+        let standing = LeaderStatus {
             leads: until.is_some(),
             leader: self.election.leader(now),
             heard: self.election.has_heard(),
@@ -186,23 +186,23 @@ impl Candidate {
         }
     }
 
-    async fn hear(&mut self, news: News) {
-        if !matches!(news, News::Trouble(_)) {
+    async fn hear(&mut self, news: LeaseChange) {
+        if !matches!(news, LeaseChange::Trouble(_)) {
             self.watch_trouble = None;
             self.blind = false;
         }
         match news {
-            News::Is(lease) => self.see(*lease),
-            News::Gone(lease) => {
+            LeaseChange::Is(lease) => self.see(*lease),
+            LeaseChange::Gone(lease) => {
                 let known = self.lease.as_ref();
                 if known.is_some_and(|known| known.metadata.uid == lease.metadata.uid) {
                     self.miss();
                 }
             }
-            News::Absent if self.lease.is_none() => self.miss(),
+            LeaseChange::Absent if self.lease.is_none() => self.miss(),
             // It was created after the read, or deleted since.
-            News::Absent | News::Older => self.look_again().await,
-            News::Trouble(error) => {
+            LeaseChange::Absent | LeaseChange::Older => self.look_again().await,
+            LeaseChange::Trouble(error) => {
                 if !std::mem::replace(&mut self.blind, true) {
                     tracing::warn!(error = %chain(&error), "cannot watch the Lease");
                 }
@@ -246,7 +246,7 @@ impl Candidate {
 
     /// Writes this candidate into the Lease, if it is unchanged.
     async fn attempt(&mut self, acquires: bool) {
-        let Candidacy {
+        let CandidateConfig {
             namespace,
             name,
             timing,
@@ -259,7 +259,7 @@ impl Candidate {
         let base = known
             .clone()
             .unwrap_or_else(|| lease::fresh(namespace, name));
-        let wanted = lease::held(&base, identity, timing.lease, self.clock.now());
+        let wanted = lease::held_by(&base, identity, timing.lease, self.clock.now());
         let written = self.write(known.is_some(), &wanted).await;
         let now = self.moment();
         let rest = self.entropy.shorten(timing.retry, SPREAD);
@@ -323,7 +323,7 @@ impl Candidate {
         if !matches!(status.code, 400..=499) || matches!(status.code, 408 | 409 | 410 | 429) {
             return None;
         }
-        let Candidacy {
+        let CandidateConfig {
             namespace, name, ..
         } = &self.candidacy;
         let problem = format!(
@@ -338,9 +338,9 @@ impl Candidate {
     async fn resign(&mut self, release: bool) {
         let held = self.election.leads_until(self.moment()).is_some();
         self.candidacy.gate.set(None);
-        self.candidacy.leadership.tell(Standing {
+        self.candidacy.leadership.tell(LeaderStatus {
             heard: self.election.has_heard(),
-            ..Standing::default()
+            ..LeaderStatus::default()
         });
         self.gauge.set(0);
         let Some(lease) = self.lease.take().filter(|_| held) else {

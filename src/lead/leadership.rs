@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// The standing of this process in leader election.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct LeaderStatus {
     /// Whether this process leads.
     pub leads: bool,
     /// The leader's identity from the Lease; `None` if there is none, or before it is known.
@@ -24,7 +24,7 @@ pub struct Leadership(Arc<Inner>);
 
 struct Inner {
     identity: Arc<str>,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<LeaderStatus>,
     /// `None` without leader election.
     gate: Option<Gate>,
 }
@@ -39,7 +39,7 @@ impl fmt::Debug for Leadership {
 impl Leadership {
     /// The leadership of a process without competitors: it leads from the start and permanently.
     pub fn alone(identity: Arc<str>) -> Self {
-        let standing = Standing {
+        let standing = LeaderStatus {
             leads: true,
             leader: Some(Arc::clone(&identity)),
             heard: true,
@@ -56,13 +56,13 @@ impl Leadership {
     pub(crate) fn candidate(identity: Arc<str>, gate: Gate) -> Self {
         Self(Arc::new(Inner {
             identity,
-            standing: watch::Sender::new(Standing::default()),
+            standing: watch::Sender::new(LeaderStatus::default()),
             gate: Some(gate),
         }))
     }
 
     /// Publishes the standing; true if the process has started or stopped to lead.
-    pub(crate) fn tell(&self, standing: Standing) -> bool {
+    pub(crate) fn tell(&self, standing: LeaderStatus) -> bool {
         let mut turned = false;
         self.0.standing.send_if_modified(|before| {
             turned = before.leads != standing.leads;
@@ -85,12 +85,12 @@ impl Leadership {
     }
 
     /// The current standing.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> LeaderStatus {
         self.0.standing.borrow().clone()
     }
 
     /// Subscribes to the standing.
-    pub fn changed(&self) -> watch::Receiver<Standing> {
+    pub fn changed(&self) -> watch::Receiver<LeaderStatus> {
         self.0.standing.subscribe()
     }
 
@@ -122,9 +122,9 @@ mod tests {
     async fn work_ends_with_the_lease_and_a_gate_that_ran_out_counts_before_anybody_says_so() {
         let gate = Gate::new(BootClock::of_timers());
         let leadership = Leadership::candidate("a".into(), gate.clone());
-        let leads = Standing {
+        let leads = LeaderStatus {
             leads: true,
-            ..Standing::default()
+            ..LeaderStatus::default()
         };
         assert!(!leadership.leads());
         assert!(leadership.tell(leads.clone()));
@@ -138,7 +138,7 @@ mod tests {
             async {
                 sleep(Duration::from_secs(2)).await;
                 assert!(!leadership.leads(), "by the clock");
-                leadership.tell(Standing::default())
+                leadership.tell(LeaderStatus::default())
             }
         );
         assert_eq!(lost, None);

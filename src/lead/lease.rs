@@ -55,7 +55,7 @@ pub(super) fn fresh(namespace: &str, name: &str) -> Lease {
 
 /// Returns `lease` held by `identity` from now on. All other fields stay, including the resourceVersion: the write succeeds only
 /// if the Lease is unchanged.
-pub(super) fn held(lease: &Lease, identity: &str, duration: Duration, now: Timestamp) -> Lease {
+pub(super) fn held_by(lease: &Lease, identity: &str, duration: Duration, now: Timestamp) -> Lease {
     let before = record(lease);
     let stays = before.holder.as_deref() == Some(identity);
     // The very first holder is not counted as a transition, as in client-go.
@@ -110,16 +110,16 @@ mod tests {
             at("2031-01-01T00:00:02Z"),
             at("2031-01-01T00:00:03Z"),
         );
-        let mut first = held(&fresh("rivers", "ork"), "a", NINE, one);
+        let mut first = held_by(&fresh("rivers", "ork"), "a", NINE, one);
         first.metadata.resource_version = Some("7".to_owned());
         assert_eq!(record(&first).transitions, 0);
-        let renewed = held(&first, "a", NINE, two);
+        let renewed = held_by(&first, "a", NINE, two);
         assert_eq!(times(&renewed), [Some(two), Some(one)]);
         assert_eq!(record(&renewed).duration, Some(NINE));
         assert_eq!(renewed.metadata.resource_version.as_deref(), Some("7"));
         let given = released(&renewed, two);
         assert_eq!(record(&given).holder, None);
-        let taken = held(&given, "b", NINE, three);
+        let taken = held_by(&given, "b", NINE, three);
         assert_eq!(record(&taken).holder.as_deref(), Some("b"));
         assert_eq!(record(&taken).transitions, 1);
         assert_eq!(times(&taken), [Some(three), Some(three)]);

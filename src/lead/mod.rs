@@ -26,9 +26,9 @@ mod watch;
 
 pub(crate) use self::elector::identity;
 pub use self::{
-    election::{Election, Record, Step, Timing},
-    elector::Candidacy,
-    leadership::{Leadership, Standing},
+    election::{Election, ElectionStep, Record, Timing},
+    elector::CandidateConfig,
+    leadership::{LeaderStatus, Leadership},
     thread::Elector,
 };
 

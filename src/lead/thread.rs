@@ -11,7 +11,7 @@ use orkestra_ground::{
 use prometheus::IntGauge;
 use tokio::{sync::oneshot, time::sleep};
 
-use super::{Candidacy, elector::Candidate};
+use super::{CandidateConfig, elector::Candidate};
 
 /// The delay before a failed attempt to build the client for the Lease is repeated.
 const BUILD_AGAIN: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ impl Elector {
     /// The operating system cannot create a thread.
     pub fn start<C, E>(
         connect: impl Fn() -> C + Send + 'static,
-        candidacy: Candidacy,
+        candidacy: CandidateConfig,
         (clock, entropy): (Clock, Entropy),
         reach: Reach,
         gauge: IntGauge,

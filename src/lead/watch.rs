@@ -23,7 +23,7 @@ pub(super) const SPREAD: f64 = 0.2;
 
 /// News about the Lease.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum LeaseChange {
     /// The Lease exists, in this state.
     Is(Box<Lease>),
     /// This Lease was deleted.
@@ -42,7 +42,7 @@ pub(super) struct Watcher {
     pub(super) name: String,
     pub(super) timing: Timing,
     pub(super) entropy: Entropy,
-    pub(super) told: mpsc::Sender<News>,
+    pub(super) told: mpsc::Sender<LeaseChange>,
     /// Requests a new start: the watch showed an outdated state.
     pub(super) anew: Arc<Notify>,
 }
@@ -68,7 +68,7 @@ impl Watcher {
                 Ok(next) => version = next,
                 Err(error) if is_expired(&error) => {}
                 Err(error) => {
-                    if self.told.send(News::Trouble(error)).await.is_err() {
+                    if self.told.send(LeaseChange::Trouble(error)).await.is_err() {
                         return;
                     }
                     sleep(self.entropy.shorten(self.timing.retry, SPREAD)).await;
@@ -87,13 +87,15 @@ impl Watcher {
             let before = newest.replace(state.clone());
             if before.is_some_and(|before| state.is_behind(&before)) {
                 // At the end there is no receiver.
-                let _ = self.told.send(News::Older).await;
+                let _ = self.told.send(LeaseChange::Older).await;
             }
         }
         let version = found
             .as_ref()
             .and_then(|lease| lease.metadata.resource_version.clone());
-        let news = found.map_or(News::Absent, |lease| News::Is(Box::new(lease)));
+        let news = found.map_or(LeaseChange::Absent, |lease| {
+            LeaseChange::Is(Box::new(lease))
+        });
         // At the end there is no receiver.
         let _ = self.told.send(news).await;
         // If there is no Lease, watch from its first state.
@@ -115,11 +117,11 @@ impl Watcher {
                 WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
                     at.clone_from(&lease.metadata.resource_version);
                     *newest = Some(lease::version(&lease));
-                    News::Is(Box::new(lease))
+                    LeaseChange::Is(Box::new(lease))
                 }
                 WatchEvent::Deleted(lease) => {
                     at.clone_from(&lease.metadata.resource_version);
-                    News::Gone(Box::new(lease))
+                    LeaseChange::Gone(Box::new(lease))
                 }
                 WatchEvent::Bookmark(mark) => {
                     at = Some(mark.metadata.resource_version);

@@ -1,4 +1,6 @@
 //! Individual requests of the meta-controller: few and small, so they use plain JSON values.
+//!
+//! One file: a list of requests, each a few lines.
 
 use kube::{
     Client,
@@ -7,7 +9,7 @@ use kube::{
 use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{Declaring, GroupKind, ObjectKey, Places},
+    plan::{Declaring, GroupKind, ObjectKey, ObjectNamespaces},
     value::{Fault, Node},
 };
 use serde_json::Value;
@@ -196,12 +198,16 @@ impl Resource {
     /// Lists the metadata of the objects that `labels` select in `places`; at most one page of whole objects is in memory.
     pub(crate) async fn list_metadata(
         &self,
-        places: &Places,
+        places: &ObjectNamespaces,
         labels: Option<&str>,
     ) -> Result<Vec<ObjectMeta>, CallError> {
         // A cluster-scoped resource is listed once.
         let is_whole = !self.served.namespaced;
-        let places = if is_whole { &Places::All } else { places };
+        let places = if is_whole {
+            &ObjectNamespaces::All
+        } else {
+            places
+        };
         let mut all = Vec::new();
         for namespace in places.scopes() {
             let listed = self.list_each(namespace, labels, |object| object.metadata);

@@ -11,8 +11,9 @@
 use std::{borrow::Cow, sync::Arc};
 
 use orkestra_core::{
-    api::OperatorStatus as Row,
-    plan::{KatalogRef, OperatorPlan, Plan, Plans, Revised},
+    api::{OperatorStatus as Row, SourceStatus},
+    compose::SourceRecord,
+    plan::{Declaring, KatalogRef, OperatorPlan, Plan, Plans, Revised},
 };
 use tokio::sync::watch;
 
@@ -36,8 +37,12 @@ pub struct Publisher {
 pub struct KatalogView {
     /// Its namespace and name. Katalogs from files have namespace `default`.
     pub reference: KatalogRef,
+    /// The kind of its document. The reference of a Komposer from a file is that of a Katalog.
+    pub kind: Declaring,
+    /// The sources that it is composed from, in the order in which they are merged.
+    pub sources: Vec<SourceView>,
     /// Its descriptive metadata.
-    pub about: About,
+    pub about: KatalogInfo,
     /// The newest accepted revision; none until one was accepted.
     pub plan: Option<Arc<Plan>>,
     /// Its `Ready` condition.
@@ -52,9 +57,18 @@ pub struct KatalogView {
     pub settled: bool,
 }
 
+/// One source of a composition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceView {
+    /// Its state.
+    pub status: SourceStatus,
+    /// The entries of the newest accepted revision that come from it, sorted.
+    pub operators: Vec<String>,
+}
+
 /// The descriptive metadata of a Katalog; missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct KatalogInfo {
     /// A one-sentence description.
     pub description: String,
     /// Its own version, not an API version.
@@ -175,7 +189,7 @@ impl Directory {
     }
 }
 
-impl About {
+impl KatalogInfo {
     /// Reads it from a Katalog's document: below `metadata`, or below `spec.info`, since the API server would drop unknown
     /// metadata.
     pub fn read(document: &serde_json::Value) -> Self {
@@ -196,10 +210,26 @@ impl About {
     }
 }
 
+impl SourceView {
+    /// Returns the sources of `rows` with their entries of a composition.
+    pub(crate) fn of(rows: &[SourceStatus], records: &[SourceRecord]) -> Vec<Self> {
+        let view = |row: &SourceStatus| {
+            let record = records.iter().find(|record| record.source == row.source);
+            Self {
+                status: row.clone(),
+                operators: record.map_or_else(Vec::new, |record| record.operators.clone()),
+            }
+        };
+        rows.iter().map(view).collect()
+    }
+}
+
 impl KatalogView {
     fn is_same(&self, other: &Self) -> bool {
         let Self {
             reference,
+            kind,
+            sources,
             about,
             plan,
             ready,
@@ -216,15 +246,24 @@ impl KatalogView {
                 .all(|(a, b)| a.is_same(b));
         same_plan
             && same_operators
-            && (reference, about, ready, revision, disabled, settled)
+            && (reference, kind, sources, about)
+                == (&other.reference, &other.kind, &other.sources, &other.about)
+            && (ready, revision, disabled, settled)
                 == (
-                    &other.reference,
-                    &other.about,
                     &other.ready,
                     &other.revision,
                     &other.disabled,
                     &other.settled,
                 )
+    }
+
+    /// Returns the identity of the source that an entry comes from; none for an entry that the document declares itself.
+    pub fn source_of(&self, entry: &str) -> Option<&str> {
+        let has = |source: &&SourceView| source.operators.iter().any(|name| name == entry);
+        self.sources
+            .iter()
+            .find(has)
+            .map(|source| &*source.status.source)
     }
 
     /// Returns the operator of that entry.

@@ -20,7 +20,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     katalog::{Katalog, KatalogObject, Latest, Shared},
-    watched::{Told, Watches, declaring, reference},
+    watched::{ChangedObject, Watches, declaring, reference},
 };
 
 /// The namespaces whose Katalogs are followed.
@@ -58,7 +58,7 @@ pub(crate) async fn follow(
     namespaces: &Namespaces,
     shutdown: CancellationToken,
 ) {
-    let followed = Followed {
+    let followed = FollowedKatalogs {
         shared,
         namespaces: namespaces.clone(),
         katalogs: BTreeMap::new(),
@@ -74,7 +74,7 @@ pub(crate) async fn follow(
 
 /// Watches Katalogs until the shutdown, then waits for their tasks. The followed Katalogs outlive a failure of this task:
 /// after a restart it lists again.
-async fn watch_all(followed: &mut Followed) {
+async fn watch_all(followed: &mut FollowedKatalogs) {
     let (mut watches, mut kinds) = (Watches::none(), Vec::new());
     let mut unlisted = BTreeSet::new();
     followed.watch(Declaring::Katalog, &mut watches, &mut kinds);
@@ -143,7 +143,7 @@ pub(crate) fn is_served(crds: &Crds, kind: Declaring) -> bool {
 }
 
 /// The followed Katalogs.
-struct Followed {
+struct FollowedKatalogs {
     shared: Arc<Shared>,
     namespaces: Namespaces,
     katalogs: BTreeMap<KatalogRef, Entry>,
@@ -157,7 +157,7 @@ struct Entry {
     task: JoinHandle<()>,
 }
 
-impl Followed {
+impl FollowedKatalogs {
     /// Starts the watches of a kind, and adds it to `kinds` once for each.
     fn watch(
         &self,
@@ -173,7 +173,7 @@ impl Followed {
     }
 
     /// Applies the current state of a Katalog or Komposer.
-    fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &Told, kind: Declaring) {
+    fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &ChangedObject, kind: Declaring) {
         match watches.get(told) {
             Some(written) if told.rewound => {
                 let object = KatalogObject::clone(&written.content);
@@ -232,7 +232,7 @@ impl Followed {
         }
         for (key, object, before, katalog) in started {
             let (objects, latest) = watch::channel(Some(Arc::clone(&object)));
-            let attended = Attended {
+            let attended = ActiveKatalog {
                 shared: Arc::clone(&self.shared),
                 key: key.clone(),
                 before: before.map(|before| before.task),
@@ -266,7 +266,7 @@ impl Followed {
 }
 
 /// A Katalog to run.
-struct Attended {
+struct ActiveKatalog {
     shared: Arc<Shared>,
     key: KatalogRef,
     /// The task of a predecessor of the same name.
@@ -277,7 +277,7 @@ struct Attended {
 }
 
 /// Runs a Katalog until it is gone; after a restart it starts from its newest state.
-async fn attend(attended: &mut Attended) {
+async fn attend(attended: &mut ActiveKatalog) {
     if let Some(before) = &mut attended.before {
         // It must end first; its result does not matter.
         let _ = before.await;

@@ -8,6 +8,8 @@
 //!
 //! It is level-triggered: [`Ledger::settle`] compares the wanted state with the actual one, however either came about. An
 //! entry starts in a kind only when nothing in that kind is stopping or held, so a successor never overlaps its predecessor.
+//!
+//! One file: one state machine, whose transitions rely on each other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +18,7 @@ use std::{
 
 use orkestra_core::plan::{self, Change, GroupKind, KatalogRef, OperatorPlan, Plan, Revised};
 
-use super::claims::{self, Claimant, Holder, Seniority, Standing, Standings};
+use super::claims::{self, ClaimState, Claimant, Holder, Seniority, Standings};
 use crate::runtime::{Problem, Role};
 
 /// A Katalog, and one of its entries.
@@ -24,7 +26,7 @@ pub(crate) type SlotKey = (KatalogRef, String);
 
 /// The wanted state of a Katalog.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedKatalog {
     /// The Katalog's uid; for one from a file, its namespace and name.
     pub(crate) uid: String,
     /// Its rank among Katalogs that claim the same kind.
@@ -48,7 +50,7 @@ pub(crate) struct Wanted {
     pub(crate) suspended: bool,
 }
 
-impl PartialEq for Wanted {
+impl PartialEq for WantedKatalog {
     /// Plans are equal if they are the same object.
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -123,7 +125,7 @@ impl Slot {
 
 /// The answer to a request to release a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub(crate) enum ReleaseHold {
     /// An operator of the kind still exists; ask again when it has stopped.
     Busy,
     /// The named other Katalog has the kind: there is nothing to release.
@@ -137,7 +139,7 @@ pub(crate) enum Hold {
 /// The wanted and the actual state.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    wanted: BTreeMap<KatalogRef, Wanted>,
+    wanted: BTreeMap<KatalogRef, WantedKatalog>,
     slots: BTreeMap<SlotKey, Slot>,
     held: BTreeMap<GroupKind, usize>,
     /// The holders of kinds, as the cluster shows them.
@@ -149,7 +151,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// Sets the wanted state of a Katalog. Unchanged entries keep their plans, so that their operators are not affected.
-    pub(crate) fn want(&mut self, katalog: KatalogRef, mut wanted: Wanted) {
+    pub(crate) fn want(&mut self, katalog: KatalogRef, mut wanted: WantedKatalog) {
         if let (Some(old), Some(new)) = (self.plan(&katalog), &wanted.plan) {
             wanted.plan = Some(keep_unchanged(old, new));
         }
@@ -179,7 +181,7 @@ impl Ledger {
     }
 
     fn forget_idle(&mut self, katalog: &KatalogRef) {
-        let idle = |wanted: &Wanted| {
+        let idle = |wanted: &WantedKatalog| {
             wanted.plan.is_none() && wanted.claims.is_empty() && wanted.leftovers.is_empty()
         };
         if self.wanted.get(katalog).is_some_and(idle) {
@@ -240,7 +242,7 @@ impl Ledger {
 
     /// Returns the kinds to claim, each for the Katalog that has it or releases it.
     pub(crate) fn demand(&self) -> BTreeMap<GroupKind, Claimant> {
-        let claimant = |katalog: &KatalogRef, wanted: &Wanted| Claimant {
+        let claimant = |katalog: &KatalogRef, wanted: &WantedKatalog| Claimant {
             katalog: katalog.clone(),
             uid: wanted.uid.clone(),
         };
@@ -292,23 +294,23 @@ impl Ledger {
     }
 
     /// Requests that no operator runs for a kind, so that the Katalog of that uid can release it.
-    pub(crate) fn hold(&mut self, kind: &GroupKind, uid: &str) -> Hold {
+    pub(crate) fn hold(&mut self, kind: &GroupKind, uid: &str) -> ReleaseHold {
         if let Some(holder) = claims::holder(&self.wanted, kind) {
-            return Hold::Claimed(holder.to_string());
+            return ReleaseHold::Claimed(holder.to_string());
         }
         if self.slots.values().any(|slot| slot.kind() == *kind) {
-            return Hold::Busy;
+            return ReleaseHold::Busy;
         }
         match self.standings.of(kind) {
-            Some(Standing::Ours(claimant)) if claimant.uid == uid => {}
-            Some(Standing::Foreign(holder)) => return Hold::Claimed(holder.to_string()),
-            Some(Standing::Refused(problem)) => {
-                return Hold::Unclaimed(Some(problem.message.clone()));
+            Some(ClaimState::Ours(claimant)) if claimant.uid == uid => {}
+            Some(ClaimState::Foreign(holder)) => return ReleaseHold::Claimed(holder.to_string()),
+            Some(ClaimState::Refused(problem)) => {
+                return ReleaseHold::Unclaimed(Some(problem.message.clone()));
             }
-            Some(Standing::Ours(_)) | None => return Hold::Unclaimed(None),
+            Some(ClaimState::Ours(_)) | None => return ReleaseHold::Unclaimed(None),
         }
         *self.held.entry(kind.clone()).or_default() += 1;
-        Hold::Held
+        ReleaseHold::Held
     }
 
     /// Ends a hold of a kind.
@@ -343,7 +345,7 @@ impl Ledger {
             .collect()
     }
 
-    fn decide(&self, operator: &OperatorPlan, plan: &Plan, wanted: &Wanted) -> Decision {
+    fn decide(&self, operator: &OperatorPlan, plan: &Plan, wanted: &WantedKatalog) -> Decision {
         let kind = operator.resource.group_kind();
         if wanted.suspended && !wanted.claims.contains(&kind) {
             return Decision::Suspended;
@@ -355,9 +357,9 @@ impl Ledger {
             _ => {}
         }
         match self.standings.of(&kind) {
-            Some(Standing::Foreign(holder)) => Decision::Foreign(holder.clone()),
-            Some(Standing::Refused(problem)) => Decision::Unclaimed(problem.clone()),
-            Some(Standing::Ours(_)) | None => Decision::Run(claims::role(
+            Some(ClaimState::Foreign(holder)) => Decision::Foreign(holder.clone()),
+            Some(ClaimState::Refused(problem)) => Decision::Unclaimed(problem.clone()),
+            Some(ClaimState::Ours(_)) | None => Decision::Run(claims::role(
                 operator,
                 &plan.operators,
                 wanted.storage.get(&kind).map(String::as_str),

@@ -17,14 +17,14 @@ mod feed;
 mod files;
 mod katalog;
 mod ledger;
-mod let_go;
+mod manual_release;
 mod motifs;
 mod plans;
 mod release;
-mod resting;
 mod revisions;
 mod sources;
 mod status;
+mod stopped;
 mod supervisor;
 #[cfg(test)]
 mod testing;
@@ -39,10 +39,12 @@ use tokio_util::sync::CancellationToken;
 pub use self::{
     calls::CallError,
     claims::Seniority,
-    directory::{About, Directory, KatalogView, OperatorView, Publisher, Readiness},
+    directory::{
+        Directory, KatalogInfo, KatalogView, OperatorView, Publisher, Readiness, SourceView,
+    },
     feed::Namespaces,
     files::{AppliedObject, FileError, Files, Notice, compile_files},
-    let_go::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
+    manual_release::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{Progress, ReleaseError, Released, operated, release_kind},
     sources::{ClusterFetch, Fetch, FetchError, NoFetch, Secret, Secrets},
 };
@@ -83,12 +85,12 @@ pub struct Installation {
     /// The same for all processes of an installation, and after their restarts; unique in the cluster.
     pub name: Arc<str>,
     /// Whether its claims outlive the process: another process of the installation continues with them.
-    pub lasting: bool,
+    pub long_running: bool,
 }
 
 impl Installation {
     /// That of Katalog files which the command `command` runs: the same for the next run of them on this machine, so that it
-    /// goes on with the claims of one that was killed.
+    /// continues with the claims of one that was killed.
     pub fn of_files(command: &str, paths: &[std::path::PathBuf]) -> Self {
         let whole = |path: &std::path::PathBuf| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -99,7 +101,7 @@ impl Installation {
         hash.truncate(10);
         Self {
             name: format!("{command} on {} ({hash})", crate::lead::host()).into(),
-            lasting: false,
+            long_running: false,
         }
     }
 }
@@ -122,7 +124,7 @@ impl Runtime {
         Self {
             installation: Installation {
                 name,
-                lasting: false,
+                long_running: false,
             },
             shared: Arc::new(Shared {
                 context,
@@ -200,7 +202,7 @@ impl Runtime {
         let rest = patience.saturating_sub(patience / FEED_SHARE);
         let finished = shared.supervisor.close(rest).await;
         // No other installation may take over a kind while a write is in flight.
-        if finished && !installation.lasting {
+        if finished && !installation.long_running {
             let _ = tokio::time::timeout(FAREWELL, Box::pin(keeper.end())).await;
         }
         match followed {

@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     feed::Namespaces,
     katalog::Shared,
-    watched::{Content, Watches, Written, own_kind, reference},
+    watched::{Content, ReadObject, Watches, own_kind, reference},
 };
 
 /// The known Motifs.
 #[derive(Debug)]
 pub(crate) struct Motifs {
-    known: Mutex<Known>,
+    known: Mutex<KnownMotif>,
     /// Counts changes.
     changed: watch::Sender<u64>,
     /// Whether they were listed, or cannot be listed.
@@ -31,7 +31,7 @@ pub(crate) struct Motifs {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownMotif {
     /// Each Motif, or its unreadable parts.
     motifs: BTreeMap<KatalogRef, Result<Arc<Value>, String>>,
     /// Why they cannot be watched at the moment.
@@ -77,7 +77,7 @@ impl Motifs {
         let _ = self.listed.subscribe().wait_for(|listed| *listed).await;
     }
 
-    fn change(&self, change: impl FnOnce(&mut Known)) {
+    fn change(&self, change: impl FnOnce(&mut KnownMotif)) {
         change(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.send_modify(|count| *count += 1);
     }
@@ -146,8 +146,8 @@ impl Content for Motif {
     }
 }
 
-impl Known {
-    fn put(&mut self, key: KatalogRef, motif: Option<&Written<Motif>>) {
+impl KnownMotif {
+    fn put(&mut self, key: KatalogRef, motif: Option<&ReadObject<Motif>>) {
         match motif {
             None => drop(self.motifs.remove(&key)),
             Some(motif) => {

@@ -15,7 +15,7 @@ use std::{
 use orkestra_cluster::watch::Informers;
 use orkestra_core::{
     api::KatalogStatus,
-    compose::Artifacts,
+    compose::{Artifacts, SourceRecord},
     plan::{Declaring, GroupKind, KatalogRef, Plan, Revised},
 };
 use orkestra_ground::tasks::{self, Ends, Task};
@@ -23,11 +23,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    directory::{KatalogView, OperatorView, Publisher, Readiness},
+    directory::{KatalogView, OperatorView, Publisher, Readiness, SourceView},
     feed::{Namespaces, is_served},
     katalog::{
-        Judged, KatalogObject, artifacts, judge, kinds_named, known,
-        taken::{self, Composed},
+        KatalogObject, RunnableRevision, artifacts, judge, kinds_named, known,
+        used_motifs::{self, Composed},
         whole_schemas,
     },
     motifs::Motif,
@@ -42,6 +42,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A compiled Katalog.
 struct Compiled {
     plan: Arc<Plan>,
+    /// The sources that it is composed from.
+    sources: Vec<SourceRecord>,
     revision: String,
     object: Arc<KatalogObject>,
 }
@@ -155,7 +157,7 @@ async fn compile_all(
                 found.ok_or_else(|| format!("there is no Motif `{name}`"))
             };
             let document = object.document.tree();
-            let taken = taken::take(&document, &Artifacts::new(), &motif);
+            let taken = used_motifs::take(&document, &Artifacts::new(), &motif);
             let mut kinds = kinds_named(&document);
             let asked = taken.asked.iter().filter_map(|(_, motif)| motif.as_deref());
             kinds.extend(asked.flat_map(kinds_named));
@@ -172,11 +174,12 @@ async fn compile_all(
             };
             let judged = judged
                 .map(|(judged, revision)| (judged.with_admission(context.admission), revision));
-            if let Some((Judged { plan, .. }, revision)) = judged {
+            if let Some((RunnableRevision { plan, sources, .. }, revision)) = judged {
                 compiled.insert(
                     reference,
                     Compiled {
                         plan,
+                        sources,
                         revision,
                         object,
                     },
@@ -192,7 +195,7 @@ async fn last_accepted(
     context: &Context,
     katalog: &KatalogRef,
     object: &KatalogObject,
-) -> Option<(Judged, String)> {
+) -> Option<(RunnableRevision, String)> {
     let uid = object.metadata.uid.clone().unwrap_or_default();
     let revisions = Revisions::new(context.wire.client(), katalog, &uid);
     let stored = match revisions.list().await {
@@ -203,17 +206,20 @@ async fn last_accepted(
         }
     };
     for revision in stored.into_iter().rev() {
+        let Some(whole) = revision.content() else {
+            continue;
+        };
         let motif = |name: &str| {
-            let motif = revision.motifs.get(name).cloned();
+            let motif = whole.motifs.get(name).cloned();
             motif.map(Arc::new).ok_or_else(String::new)
         };
-        let taken = taken::take(&revision.document, &artifacts(&revision.sources), &motif);
-        let mut kinds = kinds_named(&revision.document);
+        let taken = used_motifs::take(&whole.document, &artifacts(&whole.sources), &motif);
+        let mut kinds = kinds_named(&whole.document);
         if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
             kinds.extend(kinds_named(&resolved.to_json()));
         }
         let schemas = whole_schemas(&context.wire, &known(&context.crds, &kinds)).await;
-        if let Ok(judged) = judge(katalog, &revision.document, &taken, &schemas.trusting()) {
+        if let Ok(judged) = judge(katalog, &whole.document, &taken, &schemas.trusting()) {
             return Some((judged, revision.name));
         }
     }
@@ -232,6 +238,7 @@ fn publish(publisher: &Publisher, compiled: BTreeMap<KatalogRef, Compiled>) {
     for (reference, katalog) in by_age {
         let Compiled {
             plan,
+            sources,
             revision,
             object,
         } = katalog;
@@ -254,6 +261,8 @@ fn publish(publisher: &Publisher, compiled: BTreeMap<KatalogRef, Compiled>) {
             operators: operators.collect(),
             ready: readiness(&object.status),
             revision: Some(revision),
+            kind: reference.kind,
+            sources: SourceView::of(&object.status.sources, &sources),
             plan: Some(plan),
             disabled: Vec::new(),
             settled: true,

@@ -20,9 +20,9 @@ use futures::{StreamExt, stream};
 use kube::{Client, api::ObjectMeta};
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{self, GroupKind, MetadataKey, OperatorPlan, Places},
+    plan::{self, GroupKind, MetadataKey, ObjectNamespaces, OperatorPlan},
     reconcile::{
-        inventory::{Declared, Inventory},
+        inventory::{DeclaredKinds, Inventory},
         record::child_mark,
     },
 };
@@ -95,7 +95,7 @@ pub async fn release_kind(
     kind: &OperatedKind,
     progress: &Progress,
 ) -> Result<Released, ReleaseError> {
-    let declared = Declared::recorded(kind);
+    let declared = DeclaredKinds::recorded(kind);
     let is_built_in = plan::built_in(&group_kind(kind)).is_some();
     let unmark = |meta: &ObjectMeta| {
         if is_built_in && !is_operated(meta) {
@@ -132,7 +132,7 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
         version: resource.version.to_string(),
         ..OperatedKind::default()
     };
-    Declared::of(plan).record(&mut kind);
+    DeclaredKinds::of(plan).record(&mut kind);
     kind
 }
 
@@ -140,7 +140,7 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
 pub(super) async fn list(
     client: &Client,
     kind: &OperatedKind,
-    places: &Places,
+    places: &ObjectNamespaces,
 ) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
     let known = Resource::operated(client, kind);
     let (resource, listed) = match known.list_metadata(places, None).await {
@@ -163,7 +163,7 @@ pub(super) async fn list(
 async fn release_children(
     client: &Client,
     parents: &[ObjectMeta],
-    declared: &Declared,
+    declared: &DeclaredKinds,
 ) -> Result<usize, ReleaseError> {
     let uids: BTreeSet<&str> = parents
         .iter()
@@ -274,7 +274,7 @@ fn is_child(meta: &ObjectMeta) -> bool {
 }
 
 /// The patch that takes our marks off a custom resource, the label `managed` among them; none when it has none.
-fn unmark(meta: &ObjectMeta, declared: &Declared, managed: Option<&str>) -> Option<Value> {
+fn unmark(meta: &ObjectMeta, declared: &DeclaredKinds, managed: Option<&str>) -> Option<Value> {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let finalizer = finalizers.iter().any(|name| name == names::FINALIZER);
     let labelled = managed.is_some_and(|name| label(meta, name).is_some());
@@ -331,7 +331,7 @@ fn disown(kind: &GroupKind, meta: &ObjectMeta) -> Option<Value> {
 }
 
 /// Returns the declared part of its inventory: every client that may write a resource may write its annotations.
-fn inventory(meta: &ObjectMeta, declared: &Declared) -> Arc<Inventory> {
+fn inventory(meta: &ObjectMeta, declared: &DeclaredKinds) -> Arc<Inventory> {
     let text = annotation(meta, names::ANNOTATION_INVENTORY);
     let written = Arc::new(text.map(Inventory::parse).unwrap_or_default());
     written.checked(declared)
@@ -346,102 +346,4 @@ fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn meta(value: Value) -> ObjectMeta {
-        serde_json::from_value(value).unwrap()
-    }
-
-    #[test]
-    fn only_our_marks_are_taken_off_a_resource() {
-        let declared = Declared {
-            labels: [
-                MetadataKey::Label("example.org/tier".into()),
-                MetadataKey::Annotation("example.org/note".into()),
-            ]
-            .into(),
-            finalizers: ["example.org/put".into()].into(),
-            ..Declared::default()
-        };
-        let marked = meta(json!({
-            "name": "one", "uid": "u1", "resourceVersion": "7",
-            "finalizers": ["example.org/other", names::FINALIZER, "example.org/put"],
-            "labels": { names::LABEL_MANAGED: "true", "app": "shop", "example.org/tier": "front" },
-            "annotations": {
-                names::ANNOTATION_INVENTORY: "ConfigMap,@example.org/tier,@app,^example.org/note,^note,+example.org/put,+example.org/other",
-                "note": "mine", "example.org/note": "ours",
-            },
-        }));
-        assert_eq!(
-            unmark(&marked, &declared, Some(names::LABEL_MANAGED)).unwrap(),
-            json!({ "metadata": {
-                "uid": "u1", "resourceVersion": "7",
-                "finalizers": ["example.org/other"],
-                "labels": { names::LABEL_MANAGED: null, "example.org/tier": null },
-                "annotations": { names::ANNOTATION_INVENTORY: null, "example.org/note": null },
-            }})
-        );
-    }
-
-    #[test]
-    fn a_resource_without_marks_needs_no_write() {
-        assert_eq!(
-            unmark(
-                &meta(json!({ "name": "one", "finalizers": ["example.org/other"] })),
-                &Declared::default(),
-                Some(names::LABEL_MANAGED),
-            ),
-            None
-        );
-    }
-
-    #[test]
-    fn an_object_of_a_built_in_kind_was_operated_where_two_marks_or_the_finalizer_say_so() {
-        let label = json!({ names::LABEL_MANAGED: "true" });
-        let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" });
-        let list = json!({ names::ANNOTATION_INVENTORY: "ConfigMap" });
-        let (held, none) = (json!([names::FINALIZER]), json!([]));
-        for (labels, annotations, finalizers, operated) in [
-            (&label, &list, &none, true),
-            (&child, &list, &held, true),
-            (&json!({}), &json!({}), &held, true),
-            (&label, &json!({}), &none, false),
-            (&json!({}), &list, &none, false),
-            (&child, &list, &none, false),
-        ] {
-            let object = meta(
-                json!({ "name": "one", "labels": labels, "annotations": annotations, "finalizers": finalizers }),
-            );
-            assert_eq!(is_operated(&object), operated, "{object:?}");
-        }
-    }
-
-    #[test]
-    fn a_child_with_a_controller_keeps_its_labels() {
-        let child = |owners: Value| {
-            meta(json!({
-                "name": "one", "uid": "u1", "resourceVersion": "7", "ownerReferences": owners,
-                "labels": { names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" },
-                "annotations": { names::ANNOTATION_CHILD: "ConfigMap/one" },
-            }))
-        };
-        let kind = GroupKind::parse("ConfigMap");
-        let owner = json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": "p1", "controller": true }]);
-        assert_eq!(disown(&kind, &child(owner)), None);
-        let patch = disown(&kind, &child(json!([]))).unwrap();
-        assert_eq!(
-            patch["metadata"]["labels"],
-            json!({ names::LABEL_MANAGED: null, names::LABEL_OWNER_UID: null })
-        );
-    }
-
-    #[test]
-    fn an_object_that_others_copied_our_labels_to_is_left_alone() {
-        let copy = meta(json!({
-            "name": "two", "labels": { names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "p1" },
-            "annotations": { names::ANNOTATION_CHILD: "ConfigMap/one" },
-        }));
-        assert_eq!(disown(&GroupKind::parse("ConfigMap"), &copy), None);
-    }
-}
+mod tests;

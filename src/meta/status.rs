@@ -1,4 +1,6 @@
 //! Computes a Katalog's status from the known state of it and of its operators: pure.
+//!
+//! One file: each condition depends on the others, so they are computed together.
 
 mod operating;
 mod releasing;
@@ -109,6 +111,32 @@ pub(crate) fn compute(
     existing: &KatalogStatus,
     now: jiff::Timestamp,
 ) -> KatalogStatus {
+    let wanted = wanted_conditions(facts).into_iter();
+    let wanted: Vec<_> = wanted
+        .map(|condition| condition.observed(facts.generation))
+        .collect();
+    let up = facts
+        .operators
+        .iter()
+        .filter(|operator| operator.is_ready())
+        .count();
+    let in_force = earlier(facts, existing);
+    KatalogStatus {
+        observed_generation: facts.generation,
+        conditions: conditions::merge(&existing.conditions, &wanted, now),
+        ready: format!("{up}/{}", facts.operators.len()),
+        instances: instances(facts.operators),
+        wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
+        revision: in_force.or(facts.revision).map(str::to_owned),
+        operators: rows(facts),
+        sources: facts.sources.to_vec(),
+        operated: facts.operated.to_vec(),
+        last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
+    }
+}
+
+/// Returns the conditions that `facts` give.
+fn wanted_conditions(facts: &Facts<'_>) -> Vec<Condition> {
     let ready = readiness(facts);
     let stalled = matches!(facts.verdict, Verdict::Refused { reason, .. } if reason.is_permanent());
     let status = if ready.status == Some(true) {
@@ -155,34 +183,18 @@ pub(crate) fn compute(
             &conditions::fit(&degraded, conditions::MESSAGE_BYTES),
         ));
     }
-    let wanted: Vec<_> = wanted
-        .into_iter()
-        .map(|condition| condition.observed(facts.generation))
-        .collect();
+    wanted
+}
+
+/// Returns the rows of the operators and of the entries that do not run, by name.
+fn rows(facts: &Facts<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = facts.operators.iter().map(Operating::row).collect();
     rows.extend(facts.disabled.iter().map(|name| {
         let stopped = facts.stopped.iter().find(|stopped| stopped.name == *name);
         stopped.map_or_else(|| disabled(name), stopped_row)
     }));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    let up = facts
-        .operators
-        .iter()
-        .filter(|operator| operator.is_ready())
-        .count();
-    let in_force = earlier(facts, existing);
-    KatalogStatus {
-        observed_generation: facts.generation,
-        conditions: conditions::merge(&existing.conditions, &wanted, now),
-        ready: format!("{up}/{}", facts.operators.len()),
-        instances: instances(facts.operators),
-        wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
-        revision: in_force.or(facts.revision).map(str::to_owned),
-        operators: rows,
-        sources: facts.sources.to_vec(),
-        operated: facts.operated.to_vec(),
-        last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
-    }
+    rows
 }
 
 /// Returns the row of an entry with `enabled: false`.
@@ -227,35 +239,11 @@ fn earlier<'a>(facts: &'a Facts<'_>, existing: &KatalogStatus) -> Option<&'a str
 
 /// Returns the `Ready` condition.
 pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
-    let not = |reason: KatalogReason, message: String| Readiness {
-        status: Some(false),
-        reason: reason.as_str().into(),
-        message: conditions::cut_message(&message),
-    };
-    match facts.verdict {
-        Verdict::Deleted => {
-            return not(KatalogReason::Terminating, terminating_message(facts));
-        }
-        Verdict::Refused { reason, message } => {
-            return match facts.source_problem {
-                // What was refused may not be what the source has now.
-                Some((KatalogReason::SourceFailed, why)) if reason.is_permanent() => {
-                    not(KatalogReason::SourceFailed, format!("{why}\n{message}"))
-                }
-                _ => not(*reason, message.clone()),
-            };
-        }
-        Verdict::Pending(Some(why)) => return not(KatalogReason::RevisionNotStored, why.clone()),
-        Verdict::Pending(None) => {
-            return not(
-                KatalogReason::Progressing,
-                "the revision is about to run".to_owned(),
-            );
-        }
-        Verdict::Accepted => {}
+    if let Some(undecided) = readiness_of_verdict(facts) {
+        return undecided;
     }
     if facts.suspended {
-        return not(KatalogReason::Suspended, SUSPENSION.to_owned());
+        return not(KatalogReason::Suspended, SUSPENSION);
     }
     let lacking: Vec<_> = facts
         .operators
@@ -271,24 +259,59 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         KatalogReason::Progressing,
     ] {
         if lacking.iter().any(|operator| operator.reason() == reason) {
-            return not(reason, lines(&lacking));
+            return not(reason, &lines(&lacking));
         }
     }
     if is_release_hindered(facts) {
         return not(
             KatalogReason::ReleaseFailed,
-            releasing::message(facts.releasing),
+            &releasing::message(facts.releasing),
         );
     }
     if !facts.releasing.is_empty() {
         return not(
             KatalogReason::Releasing,
-            releasing::message(facts.releasing),
+            &releasing::message(facts.releasing),
         );
     }
     if let Some((reason, message)) = facts.source_problem {
-        return not(reason, message.to_owned());
+        return not(reason, message);
     }
+    Readiness {
+        status: Some(true),
+        reason: KatalogReason::Running.as_str().into(),
+        message: running_message(facts),
+    }
+}
+
+/// Returns the readiness of a Katalog whose revision does not run, or not yet; none if it is accepted.
+fn readiness_of_verdict(facts: &Facts<'_>) -> Option<Readiness> {
+    Some(match facts.verdict {
+        Verdict::Deleted => not(KatalogReason::Terminating, &terminating_message(facts)),
+        Verdict::Refused { reason, message } => match facts.source_problem {
+            // What was refused may not be what the source has now.
+            Some((KatalogReason::SourceFailed, why)) if reason.is_permanent() => {
+                not(KatalogReason::SourceFailed, &format!("{why}\n{message}"))
+            }
+            _ => not(*reason, message),
+        },
+        Verdict::Pending(Some(why)) => not(KatalogReason::RevisionNotStored, why),
+        Verdict::Pending(None) => not(KatalogReason::Progressing, "the revision is about to run"),
+        Verdict::Accepted => return None,
+    })
+}
+
+/// Returns `Ready=False`.
+fn not(reason: KatalogReason, message: &str) -> Readiness {
+    Readiness {
+        status: Some(false),
+        reason: reason.as_str().into(),
+        message: conditions::cut_message(message),
+    }
+}
+
+/// `2 operators run; stopped: web`.
+fn running_message(facts: &Facts<'_>) -> String {
     let total = facts.operators.len();
     let message = if total == 1 {
         "1 operator runs".to_owned()
@@ -296,20 +319,15 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
         format!("{total} operators run")
     };
     let names: Vec<&str> = facts.stopped.iter().map(|one| &*one.name).collect();
-    let message = if names.is_empty() {
+    if names.is_empty() {
         message
     } else {
         conditions::cut_message(&format!("{message}; stopped: {}", names.join(", ")))
-    };
-    Readiness {
-        status: Some(true),
-        reason: KatalogReason::Running.as_str().into(),
-        message,
     }
 }
 
 /// Returns the `Ready` condition as the leading process wrote it.
-pub(crate) fn told(status: &KatalogStatus) -> Readiness {
+pub(crate) fn current_ready(status: &KatalogStatus) -> Readiness {
     let ready = status.conditions.iter().find(|one| one.type_ == READY);
     let Some(ready) = ready else {
         return Readiness {

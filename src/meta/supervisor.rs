@@ -7,6 +7,10 @@
 //!                      ├──► Snapshot: a view per entry, for status and pages
 //!                      └──► Demand: kinds to claim ──► the keeper of claims ──► Standings, back into the ledger
 //! ```
+//!
+//! One file: every method works on the same state under one lock.
+
+mod views;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,21 +19,17 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{
-    plan::{GroupKind, KatalogRef, Plans, Revised},
-    reasons::KatalogReason,
-};
+use orkestra_core::plan::{GroupKind, KatalogRef, Plans};
 use orkestra_ground::tasks::{self, Ends, Task, panic_text};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    claims::{Demand, EXPIRY, Standing, Standings},
+    claims::{ClaimRequest, ClaimState, Standings},
     directory::OperatorView,
     failures::Failures,
-    ledger::{Decision, Effect, Hold, Ledger, SlotKey, Wanted},
-    resting::{at_rest, failed, pending, suspended},
+    ledger::{Effect, Ledger, ReleaseHold, SlotKey, WantedKatalog},
 };
-use crate::runtime::{Operator, Problem, Role, Unfinished, context::Context};
+use crate::runtime::{Operator, Role, Unfinished, context::Context};
 
 /// Owns the running operators.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Supervisor {
     /// Whether all Katalogs that existed at the start are known.
     synced: watch::Receiver<bool>,
     /// The kinds to claim.
-    demand: watch::Sender<Arc<Demand>>,
+    demand: watch::Sender<Arc<ClaimRequest>>,
     /// The holders of kinds.
     standings: watch::Sender<Arc<Standings>>,
 }
@@ -59,14 +59,14 @@ struct State {
 
 /// While it exists, nothing starts in its kind.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct KindHold {
     supervisor: Arc<Supervisor>,
     kind: GroupKind,
 }
 
 /// The answer to [`Supervisor::hold`].
 #[derive(Debug)]
-pub(crate) enum Holding {
+pub(crate) enum HoldOutcome {
     /// An operator of the kind still exists: ask again at the next snapshot.
     Busy,
     /// The named other Katalog has the kind.
@@ -74,10 +74,10 @@ pub(crate) enum Holding {
     /// The kind is not claimed, with the reason if there is one: ask again at the next snapshot.
     Unclaimed(Option<String>),
     /// The kind is held until this is dropped.
-    Held(Held),
+    Held(KindHold),
 }
 
-impl Drop for Held {
+impl Drop for KindHold {
     fn drop(&mut self) {
         self.supervisor.update(|ledger| ledger.unhold(&self.kind));
     }
@@ -97,7 +97,7 @@ impl Supervisor {
     }
 
     /// Returns the kinds to claim.
-    pub(crate) fn demand(&self) -> watch::Receiver<Arc<Demand>> {
+    pub(crate) fn demand(&self) -> watch::Receiver<Arc<ClaimRequest>> {
         self.demand.subscribe()
     }
 
@@ -113,7 +113,7 @@ impl Supervisor {
     }
 
     /// Sets the wanted state of a Katalog.
-    pub(crate) fn want(self: &Arc<Self>, katalog: &KatalogRef, wanted: Wanted) {
+    pub(crate) fn want(self: &Arc<Self>, katalog: &KatalogRef, wanted: WantedKatalog) {
         self.update(|ledger| ledger.want(katalog.clone(), wanted));
     }
 
@@ -149,16 +149,19 @@ impl Supervisor {
 
     /// True if another installation has the kind.
     pub(crate) fn is_foreign(&self, kind: &GroupKind) -> bool {
-        matches!(self.standings.borrow().of(kind), Some(Standing::Foreign(_)))
+        matches!(
+            self.standings.borrow().of(kind),
+            Some(ClaimState::Foreign(_))
+        )
     }
 
     /// Requests that no operator runs for a kind, so that the Katalog of that uid can release it.
-    pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind, uid: &str) -> Holding {
+    pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind, uid: &str) -> HoldOutcome {
         match self.lock().ledger.hold(kind, uid) {
-            Hold::Busy => Holding::Busy,
-            Hold::Claimed(katalog) => Holding::Claimed(katalog),
-            Hold::Unclaimed(why) => Holding::Unclaimed(why),
-            Hold::Held => Holding::Held(Held {
+            ReleaseHold::Busy => HoldOutcome::Busy,
+            ReleaseHold::Claimed(katalog) => HoldOutcome::Claimed(katalog),
+            ReleaseHold::Unclaimed(why) => HoldOutcome::Unclaimed(why),
+            ReleaseHold::Held => HoldOutcome::Held(KindHold {
                 supervisor: Arc::clone(self),
                 kind: kind.clone(),
             }),
@@ -235,7 +238,7 @@ impl Supervisor {
             let kind = state.ledger.kind_of(key);
             operator.set_duty(kind.is_some_and(|kind| self.is_on_duty(&state, key, &kind)));
         }
-        self.call_for(Demand {
+        self.call_for(ClaimRequest {
             kinds: state.ledger.demand(),
             complete: *self.synced.borrow(),
         });
@@ -243,7 +246,7 @@ impl Supervisor {
         self.snapshot.send_replace(Arc::new(state.views()));
     }
 
-    fn call_for(&self, demand: Demand) {
+    fn call_for(&self, demand: ClaimRequest) {
         self.demand.send_if_modified(|before| {
             let differs = **before != demand;
             if differs {
@@ -408,83 +411,5 @@ impl Supervisor {
     /// could panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn views(&self) -> BTreeMap<KatalogRef, Vec<OperatorView>> {
-        let mut views: BTreeMap<KatalogRef, Vec<OperatorView>> = BTreeMap::new();
-        for (wanted, decision) in self.ledger.decisions() {
-            views
-                .entry(wanted.plan.katalog.clone())
-                .or_default()
-                .push(self.view(wanted, decision));
-        }
-        views
-    }
-
-    fn view(&self, wanted: Revised, decision: Decision) -> OperatorView {
-        let plan = &wanted.plan;
-        match decision {
-            Decision::Conflict(holder) => {
-                let message = format!(
-                    "{} is older and has {}; this entry takes over when that {} releases the kind",
-                    holder.titled(),
-                    plan.resource.group_kind(),
-                    holder.kind.kind()
-                );
-                let katalog = holder.to_string();
-                idle(wanted, KatalogReason::Conflict, message, Some(katalog))
-            }
-            Decision::Foreign(holder) => {
-                let message = format!(
-                    "{} of installation {} has {}; this entry takes over when that releases the kind, or has been \
-                     gone for {} minutes",
-                    holder.claimant.katalog.titled(),
-                    holder.installation,
-                    plan.resource.group_kind(),
-                    EXPIRY.as_mins(),
-                );
-                let katalog = holder.claimant.katalog.to_string();
-                idle(wanted, KatalogReason::Conflict, message, Some(katalog))
-            }
-            Decision::Unclaimed(Problem { reason, message }) => idle(wanted, reason, message, None),
-            Decision::Suspended => OperatorView {
-                status: suspended(&wanted),
-                wanted,
-                conflict: None,
-                told: None,
-            },
-            Decision::Run(role) => {
-                let key = (wanted.plan.katalog.clone(), wanted.plan.name.clone());
-                let status = match (self.operators.get(&key), self.failures.error(&key)) {
-                    (Some(running), _) => running.status(),
-                    (None, Some(error)) => failed(&wanted, role, error),
-                    (None, None) => pending(&wanted, role),
-                };
-                OperatorView {
-                    wanted,
-                    status,
-                    conflict: None,
-                    told: None,
-                }
-            }
-        }
-    }
-}
-
-/// Returns the view of an entry that is not started.
-fn idle(
-    wanted: Revised,
-    reason: KatalogReason,
-    message: String,
-    conflict: Option<String>,
-) -> OperatorView {
-    let status = at_rest(&wanted, reason, message, None);
-    OperatorView {
-        wanted,
-        status,
-        conflict,
-        told: None,
     }
 }

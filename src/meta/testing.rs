@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use orkestra_core::{
     api::KatalogSpec,
-    plan::{self, KatalogRef, Library, OperatorPlan, Plan, Schemas},
+    compile,
+    definitions::Schemas,
+    plan::{KatalogRef, OperatorPlan, Plan},
+    scope::Library,
 };
 use serde_json::{Map, Value, json};
 
@@ -36,7 +39,7 @@ pub(super) fn plan_with_workers(
 
 fn compiled(name: &str, crds: &Map<String, Value>) -> Arc<Plan> {
     let spec: KatalogSpec = serde_json::from_value(json!({ "crds": crds })).unwrap();
-    let (plan, _) = plan::compile(
+    let (plan, _) = compile::katalog(
         &katalog(name),
         &spec,
         &Schemas::default(),

@@ -14,7 +14,7 @@ use orkestra_core::{
     api::names,
     plan::{Declaring, KatalogRef, ObjectKey},
     reconcile::record::Identity,
-    value::{Cause, Fault, Node, Path, Sieve},
+    value::{Cause, Fault, Node, Path, Projection},
 };
 use tokio::sync::mpsc;
 
@@ -32,13 +32,13 @@ pub(crate) trait Content: Send + Sync + Sized + 'static {
 
 /// An object of the cluster, with its unreadable parts.
 #[derive(Debug)]
-pub(crate) struct Written<T> {
+pub(crate) struct ReadObject<T> {
     id: Identity,
     pub(crate) content: Arc<T>,
     pub(crate) unread: Option<Fault>,
 }
 
-impl<T: Content> Record for Written<T> {
+impl<T: Content> Record for ReadObject<T> {
     fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
         let id = Identity::read(object)?;
         let unread = Fault::first_beside_managed_fields(Fault::all_of(object));
@@ -57,8 +57,8 @@ impl<T: Content> Record for Written<T> {
         self.unread.as_ref()
     }
 
-    fn looks_at(_: &Spec) -> Sieve {
-        Sieve::whole()
+    fn looks_at(_: &Spec) -> Projection {
+        Projection::whole()
     }
 
     fn identity(&self) -> &Identity {
@@ -75,7 +75,7 @@ impl<T: Content> Record for Written<T> {
 }
 
 /// A change of an object: look it up in the watch with that index.
-pub(crate) struct Told {
+pub(crate) struct ChangedObject {
     pub(crate) watch: usize,
     pub(crate) key: ObjectKey,
     /// Whether the API server was restored to an older state: earlier states no longer count.
@@ -84,9 +84,9 @@ pub(crate) struct Told {
 
 /// The watches of one of our own kinds, one for each scope.
 pub(crate) struct Watches<T: Content> {
-    pub(crate) handles: Vec<(Scope, Handle<Written<T>>)>,
-    pub(crate) told: mpsc::UnboundedReceiver<Told>,
-    sender: mpsc::UnboundedSender<Told>,
+    pub(crate) handles: Vec<(Scope, Handle<ReadObject<T>>)>,
+    pub(crate) told: mpsc::UnboundedReceiver<ChangedObject>,
+    sender: mpsc::UnboundedSender<ChangedObject>,
     /// The last logged problem of each.
     troubles: Vec<Option<WatchProblem>>,
 }
@@ -126,14 +126,14 @@ impl<T: Content> Watches<T> {
     ) {
         let watch = self.handles.len();
         let sender = self.sender.clone();
-        let subscriber = move |change: &Change<Written<T>>| {
+        let subscriber = move |change: &Change<ReadObject<T>>| {
             let versions = change.before.as_ref().zip(change.after.as_ref());
             let rewound = versions.is_some_and(|(before, after)| {
                 let (before, after) = (&before.id, &after.id);
                 after.resource_version.is_behind(&before.resource_version)
             });
             // An error means that the receiver is gone.
-            let _ = sender.send(Told {
+            let _ = sender.send(ChangedObject {
                 watch,
                 key: change.key.clone(),
                 rewound,
@@ -153,7 +153,7 @@ impl<T: Content> Watches<T> {
     }
 
     /// Returns the changed object, if it exists.
-    pub(crate) fn get(&self, told: &Told) -> Option<Arc<Written<T>>> {
+    pub(crate) fn get(&self, told: &ChangedObject) -> Option<Arc<ReadObject<T>>> {
         let (_, handle) = self.handles.get(told.watch)?;
         handle.store().get(&told.key)
     }

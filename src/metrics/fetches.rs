@@ -23,8 +23,9 @@ pub enum FetchResult<'a> {
 }
 
 impl Metrics {
-    /// Counts a fetch of a source. Sources of the cluster are not fetched.
-    pub fn fetched(&self, kind: &RequestKind, result: FetchResult<'_>, took: Duration) {
+    /// Counts a fetch of a source; `took` is none if it failed before the source was asked. Sources of the cluster are not
+    /// fetched.
+    pub fn fetched(&self, kind: &RequestKind, result: FetchResult<'_>, took: Option<Duration>) {
         let kind = match kind {
             RequestKind::Registry { .. } => "registry",
             RequestKind::File { .. } | RequestKind::Url { .. } => "file",
@@ -49,6 +50,8 @@ impl Metrics {
         let fetches = &families.source_fetches;
         fetches.with_label_values(&[kind, result]).inc();
         let duration = families.source_duration.with_label_values(&[kind]);
-        duration.observe(took.as_secs_f64());
+        if let Some(took) = took {
+            duration.observe(took.as_secs_f64());
+        }
     }
 }

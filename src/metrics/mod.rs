@@ -13,6 +13,7 @@
 mod calls;
 pub mod dashboard;
 mod fetches;
+mod metric;
 #[cfg(test)]
 mod monitoring;
 mod operator;
@@ -20,7 +21,7 @@ mod series;
 mod webhooks;
 
 use std::{
-    fmt::{self, Write as _},
+    fmt::{self},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
@@ -33,9 +34,10 @@ use prometheus::{
 
 pub use calls::{CallMetrics, CallResult};
 pub use fetches::FetchResult;
+pub use metric::{Kind, Metric, markdown};
 pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
 use series::AllSeries;
-pub use webhooks::{Figures, Reviewed, Webhook, WebhookMetrics, WebhookResult};
+pub use webhooks::{Reviewed, Webhook, WebhookCounts, WebhookMetrics, WebhookResult};
 
 /// Labels of every series of an operator, in this order. `katalog` is `namespace/name`.
 pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "kind"];
@@ -45,71 +47,6 @@ pub const OPERATOR_LABELS: [&str; 5] = ["katalog", "crd", "group", "version", "k
 const BUCKETS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0,
 ];
-
-/// One metric, for the documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Metric {
-    /// The metric's name.
-    pub name: &'static str,
-    /// The metric's type.
-    pub kind: Kind,
-    /// Whether it has [`OPERATOR_LABELS`], before its own labels.
-    pub per_operator: bool,
-    /// Its own labels, with their possible values.
-    pub labels: &'static [(&'static str, &'static [&'static str])],
-    /// The help text.
-    pub help: &'static str,
-}
-
-/// The type of a metric in Prometheus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A value that only grows.
-    Counter,
-    /// A value that goes up and down.
-    Gauge,
-    /// Counts by size, and their sum.
-    Histogram,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        })
-    }
-}
-
-impl Metric {
-    fn label_names(&self) -> Vec<&'static str> {
-        let base: &[&'static str] = if self.per_operator {
-            &OPERATOR_LABELS
-        } else {
-            &[]
-        };
-        base.iter()
-            .copied()
-            .chain(self.labels.iter().map(|(name, _)| *name))
-            .collect()
-    }
-
-    /// Every combination of the values of its own labels.
-    fn combinations(&self) -> Vec<Vec<&'static str>> {
-        self.labels
-            .iter()
-            .fold(vec![Vec::new()], |rows, (_, values)| {
-                rows.iter()
-                    .flat_map(|row| {
-                        values
-                            .iter()
-                            .map(move |value| [row.as_slice(), &[*value]].concat())
-                    })
-                    .collect()
-            })
-    }
-}
 
 /// A metric family that is built from a [`Metric`].
 trait Family: prometheus::core::Collector + Clone + Sized + 'static {
@@ -434,81 +371,5 @@ impl Metrics {
     }
 }
 
-/// Renders `docs/metrics.md` from [`OPERATORS`] and [`PROCESS`].
-pub fn markdown() -> String {
-    let mut text = String::from(INTRODUCTION);
-    for metric in OPERATORS.iter().chain(PROCESS) {
-        let mut labels: Vec<String> = if metric.per_operator {
-            vec!["*operator*".to_owned()]
-        } else {
-            Vec::new()
-        };
-        labels.extend(metric.labels.iter().map(|(name, values)| match *name {
-            "version" => format!("`{name}`"),
-            _ => format!("`{name}`: {}", values.join(", ")),
-        }));
-        let labels = if labels.is_empty() {
-            "none".to_owned()
-        } else {
-            labels.join("; ")
-        };
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {labels} | {} |",
-            metric.name, metric.kind, metric.help
-        );
-    }
-    text
-}
-
-const INTRODUCTION: &str = "\
-<!-- Generated from src/metrics/mod.rs: UPDATE=1 cargo test --lib metrics -->
-# Metrics
-
-`GET /metrics` responds in Prometheus' text format. *operator* stands for the labels of every series of an operator:
-`katalog` (`namespace/name`), `crd` (the entry in `spec.crds`), `group`, `version`, `kind`. The series of an operator
-start at 0 when it starts, and are removed when it stops. On Linux, Prometheus' usual `process_*` metrics are exported too.
-
-| name | type | labels | meaning |
-| --- | --- | --- | --- |
-";
-
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn the_committed_table_of_metrics_is_current() {
-        crate::testing::assert_document("docs/metrics.md", &markdown());
-    }
-
-    #[test]
-    fn every_metric_starts_with_our_prefix_and_has_help() {
-        let mut names = BTreeSet::new();
-        for metric in OPERATORS.iter().chain(PROCESS) {
-            assert!(names.insert(metric.name), "{}", metric.name);
-            assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
-            // Prometheus permits more; the library's registry only sees the metrics of the process.
-            let is_plain = |word: &&str| {
-                word.bytes()
-                    .all(|byte| byte == b'_' || byte.is_ascii_lowercase())
-            };
-            let labels = metric.label_names();
-            assert!(
-                labels.iter().chain([&metric.name]).all(is_plain),
-                "{}",
-                metric.name
-            );
-            assert!(metric.help.ends_with('.'), "{}", metric.name);
-            assert_eq!(
-                metric.kind == Kind::Counter,
-                metric.name.ends_with("_total"),
-                "{}",
-                metric.name
-            );
-        }
-    }
-}
+mod tests;

@@ -78,7 +78,7 @@ const WINDOW: usize = 100;
 
 /// What an operator's webhooks did since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct WebhookCounts {
     /// Requests that rules were applied to.
     pub validations: u64,
     /// Requests that were refused.
@@ -109,7 +109,7 @@ pub enum Reviewed {
 /// The figures of one operator, and what they are made of.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    figures: Figures,
+    figures: WebhookCounts,
     /// The latest durations.
     latest: VecDeque<Duration>,
     /// How many are kept.
@@ -190,13 +190,13 @@ impl WebhookMetrics {
     }
 
     /// Returns the figures of an operator; none if its webhooks were never called.
-    pub fn figures(&self, katalog: &KatalogRef, entry: &str) -> Option<Figures> {
+    pub fn figures(&self, katalog: &KatalogRef, entry: &str) -> Option<WebhookCounts> {
         let all = self.all();
         let entry = all.get(&(katalog.clone(), entry.to_owned()))?;
         let mut sorted: Vec<Duration> = entry.latest.iter().copied().collect();
         sorted.sort_unstable();
         let number = u32::try_from(sorted.len()).unwrap_or(u32::MAX).max(1);
-        Some(Figures {
+        Some(WebhookCounts {
             average: sorted.iter().sum::<Duration>() / number,
             p95: percentile(&sorted, 95),
             ..entry.figures

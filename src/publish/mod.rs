@@ -16,7 +16,7 @@ use std::{
 use orkestra_core::{
     diagnostics::Severity,
     document::{MotifDocument, parse_stream},
-    plan::Library,
+    scope::Library,
 };
 use orkestra_registry::artifact::{
     self, Artifact, File, Kind, Lifecycle, PackError, Summary, UnpackError, pack,

@@ -15,7 +15,7 @@ const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(super) const WAYS: [Change; 2] = [alike, unlike];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum HideMode {
     Alike,
     All,
 }
@@ -29,15 +29,15 @@ pub(crate) fn is_secret(object: &Node) -> bool {
 /// Returns the object, with other values if it is a Secret. Letters and digits are replaced by others of their class, so that a
 /// number stays a number, and an address an address.
 fn alike(object: &Node) -> Node {
-    with_other_values(object, Way::Alike)
+    with_other_values(object, HideMode::Alike)
 }
 
 /// Returns the object, with other values if it is a Secret; every character is replaced.
 fn unlike(object: &Node) -> Node {
-    with_other_values(object, Way::All)
+    with_other_values(object, HideMode::All)
 }
 
-fn with_other_values(object: &Node, way: Way) -> Node {
+fn with_other_values(object: &Node, way: HideMode) -> Node {
     if is_secret(object) {
         with_values(object, &|value| other_value(value, way))
     } else {
@@ -77,7 +77,7 @@ fn changed(node: &Node, change: &impl Fn(&str, &Node) -> Node) -> Node {
 }
 
 /// Returns another value: for base64 another encoded text, so that it is still decodable.
-fn other_value(value: &Node, way: Way) -> Node {
+fn other_value(value: &Node, way: HideMode) -> Node {
     let Some(text) = value.as_str() else {
         return Node::Null;
     };
@@ -88,13 +88,13 @@ fn other_value(value: &Node, way: Way) -> Node {
     }
 }
 
-fn other_text(text: &str, way: Way) -> String {
+fn other_text(text: &str, way: HideMode) -> String {
     let other = |c: char| match c {
         'z' => 'a',
         'Z' => 'A',
         '9' => '0',
         'a'..='y' | 'A'..='Y' | '0'..='8' => char::from_u32(u32::from(c) + 1).unwrap_or('a'),
-        _ if way == Way::All => 'q',
+        _ if way == HideMode::All => 'q',
         _ => c,
     };
     text.chars().map(other).collect()

@@ -22,7 +22,7 @@ use orkestra_core::{
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     plan::{GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
-        preview::{Assumed, Preview, preview as run},
+        preview::{Assumptions, Preview, preview as run},
         reason::Reason,
         step::Failure,
     },
@@ -107,7 +107,7 @@ pub async fn render(request: &Request) -> Rendered {
     };
     let (children, cross) = (nodes(children), nodes(cross));
     for resource in &resources {
-        let given = Given {
+        let given = RenderInput {
             resource,
             status: status.as_ref(),
             children: &children,
@@ -127,7 +127,7 @@ pub async fn render(request: &Request) -> Rendered {
 }
 
 /// The input of one pass.
-pub(crate) struct Given<'a> {
+pub(crate) struct RenderInput<'a> {
     pub(crate) resource: &'a Object,
     pub(crate) status: Option<&'a Node>,
     pub(crate) children: &'a [Node],
@@ -139,7 +139,7 @@ pub(crate) struct Given<'a> {
 /// Runs the pass over one custom resource; returns it with its failures.
 pub(crate) fn pass(
     katalogs: &[Compiled],
-    given: &Given<'_>,
+    given: &RenderInput<'_>,
 ) -> Result<(Pass, Diagnostics), Box<Diagnostic>> {
     let refuse = |path: &str, message: String| {
         let path = FieldPath::parse(path);
@@ -156,7 +156,7 @@ pub(crate) fn pass(
         map.insert("status".into(), status.clone());
     }
     let scopes = picked.scopes();
-    let assumed = Assumed {
+    let assumed = Assumptions {
         cr,
         children: given.children,
         cross: given.cross,
@@ -185,7 +185,7 @@ pub(crate) fn pass(
 fn problems(
     hidden: &Preview,
     picked: &Picked<'_>,
-    (given, resource): (&Given<'_>, &str),
+    (given, resource): (&RenderInput<'_>, &str),
 ) -> Diagnostics {
     let mut calls = picked.operator.calls.iter();
     let has_unanswered = calls.any(|call| !given.calls.contains_key(&*call.name));
@@ -205,7 +205,11 @@ fn problems(
 }
 
 /// Returns the preview with everything hidden that depends on the values of Secrets.
-fn without_secrets(operator: &OperatorPlan, assumed: &Assumed<'_>, preview: &Preview) -> Preview {
+fn without_secrets(
+    operator: &OperatorPlan,
+    assumed: &Assumptions<'_>,
+    preview: &Preview,
+) -> Preview {
     let mut hidden = preview.clone();
     let mut objects = assumed.children.iter().chain(&preview.objects);
     if !objects.any(hide::is_secret) {
@@ -213,7 +217,7 @@ fn without_secrets(operator: &OperatorPlan, assumed: &Assumed<'_>, preview: &Pre
     }
     for way in hide::WAYS {
         let children: Vec<Node> = assumed.children.iter().map(way).collect();
-        let other = Assumed {
+        let other = Assumptions {
             children: &children,
             seen_as: Some(way),
             ..assumed.clone()

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use orkestra_core::{
     api::CrdEntry,
+    definitions::{CrdVersion, Schemas, kind_named},
     diagnostics::{Code, Diagnostic, FieldPath},
-    plan::{CrdVersion, GroupKind, OperatorPlan, Schemas, kind_named},
+    plan::{GroupKind, OperatorPlan},
 };
 
 use super::{kind_of, objects::Object};

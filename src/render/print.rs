@@ -67,13 +67,13 @@ pub fn masked_objects(passes: &[Pass], show: Show) -> Vec<String> {
 }
 
 /// An object as it is printed.
-struct Shown {
+struct PrintedObject {
     object: Value,
     /// Whether nothing in it is hidden.
     is_whole: bool,
 }
 
-impl Shown {
+impl PrintedObject {
     fn name(&self) -> String {
         let text = |field| self.object.pointer(field).and_then(Value::as_str);
         let kind = text("/kind").unwrap_or_default();
@@ -85,7 +85,7 @@ impl Shown {
     }
 }
 
-fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Shown> {
+fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = PrintedObject> {
     let Pass {
         preview, hidden, ..
     } = pass;
@@ -93,7 +93,7 @@ fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Shown> {
     let objects = preview.objects.iter().zip(&hidden.objects).chain(status);
     objects.map(move |(object, hidden)| {
         if show.secrets {
-            return Shown {
+            return PrintedObject {
                 object: object.to_json(),
                 is_whole: true,
             };
@@ -103,7 +103,7 @@ fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = Shown> {
         } else {
             hidden.clone()
         };
-        Shown {
+        PrintedObject {
             is_whole: shown == *object,
             object: shown.to_json(),
         }

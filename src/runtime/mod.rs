@@ -5,42 +5,32 @@
 //!                                ▲                                       │
 //!                                └───────────── answers to our writes ◄──┘
 //! ```
+//!
+//! Each directory uses only those above it; a test (`src/sources/rooms.rs`) reads this map and checks that:
+//!
+//! ```text
+//!  lock       a mutex without poisoning
+//!  queue      the work queue, and its workers
+//!  status     what an operator reports about itself; its health
+//!  context    what all operators of a process share: clients, watches, the registry of operators
+//!  requests   requests that are counted for an operator, with their missing permissions
+//!  sources    data beyond a custom resource and its children, by kind of source
+//!  shared     what the tasks of one operator share: its bound plan, memory, indexes, counters
+//!  pass       one pass over a custom resource: observe, decide, execute, report
+//!  deletion   a pass over a custom resource that is being deleted, or was
+//!  operator   the tasks of one operator: the driver, workers, publisher, autoscaler, dependencies
+//! ```
 
-pub mod accepted;
-mod autoscale;
-mod bind;
-mod bound;
-mod cleanup;
 pub mod context;
-mod decide;
-mod depends;
-mod driver;
-mod end;
-mod execute;
-mod finish;
-mod generate;
-pub mod health;
-mod kinds;
-mod log;
-mod memory;
-mod metadata;
-mod meter;
-pub mod normalize;
+mod deletion;
+mod lock;
 mod operator;
-pub mod operators;
-mod orphans;
 mod pass;
-mod publish;
 pub mod queue;
-mod replace;
 mod requests;
 mod shared;
 mod sources;
-mod standby;
-mod tell;
-mod uniques;
-mod unread;
-mod unreadable;
-mod work;
+mod status;
 
-pub use operator::{Operator, OperatorStatus, Phase, Problem, Role, Unfinished};
+pub use operator::{Operator, Unfinished};
+pub use status::{OperatorStatus, Phase, Problem, Role, health};

@@ -1,4 +1,9 @@
 //! Addresses below `/katalog/`: long ones with namespace and Katalog, short ones with the entry only.
+//!
+//! A Komposer is addressed as a Katalog is. If there is a Katalog of the same namespace and name, `komposer:NAME` stands for the
+//! Komposer.
+
+use orkestra_core::plan::Declaring;
 
 use crate::{
     meta::{KatalogView, OperatorView},
@@ -7,6 +12,9 @@ use crate::{
 
 /// The longest accepted path, in bytes: enough for three names and a page.
 const LONGEST: usize = 2048;
+
+/// What stands before the name of a Komposer that shares it with a Katalog. No name contains a colon.
+const KOMPOSER: &str = "komposer:";
 
 /// The target of an address.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +76,7 @@ pub(super) fn resolve<'a>(
             let rest: String = rest.iter().flat_map(|segment| ["/", segment]).collect();
             let candidates = several
                 .iter()
-                .map(|(katalog, _)| format!("{}{rest}", long_path(katalog, entry)))
+                .map(|(katalog, _)| format!("{}{rest}", long_path(katalogs, katalog, entry)))
                 .collect();
             Err(ApiError::ambiguous(
                 format!("{} Katalogs have an entry {entry}", several.len()),
@@ -79,23 +87,40 @@ pub(super) fn resolve<'a>(
 }
 
 /// `/katalog/{namespace}/{katalog}/{entry}`.
-pub(super) fn long_path(katalog: &KatalogView, entry: &str) -> String {
+pub(super) fn long_path(katalogs: &[KatalogView], katalog: &KatalogView, entry: &str) -> String {
+    let reference = &katalog.reference;
+    let other = reference.clone().of(Declaring::Katalog);
+    let is_shared = reference.kind == Declaring::Komposer
+        && (katalogs.binary_search_by(|one| one.reference.cmp(&other))).is_ok();
+    let kind = if is_shared { KOMPOSER } else { "" };
     format!(
-        "/katalog/{}/{}/{entry}",
-        katalog.reference.namespace, katalog.reference.name
+        "/katalog/{}/{kind}{}/{entry}",
+        reference.namespace, reference.name
     )
 }
 
+/// True if a path names this Katalog: with its plain name, or a Komposer with its kind.
 fn is(katalog: &KatalogView, segments: &[&str]) -> bool {
-    segments.starts_with(&[&katalog.reference.namespace, &katalog.reference.name])
+    let reference = &katalog.reference;
+    let [namespace, name, ..] = segments else {
+        return false;
+    };
+    let name = match name.strip_prefix(KOMPOSER) {
+        Some(_) if reference.kind != Declaring::Komposer => return false,
+        Some(name) => name,
+        None => name,
+    };
+    (*namespace, name) == (&*reference.namespace, &*reference.name)
 }
 
 fn long<'a>(katalogs: &'a [KatalogView], segments: &[&'a str]) -> Option<Target<'a>> {
     let (entry, rest) = (segments.get(2)?, &segments[3..]);
-    let katalog = katalogs.iter().find(|katalog| is(katalog, segments))?;
+    let mut found = katalogs.iter().filter(|katalog| is(katalog, segments));
+    let (katalog, operator) =
+        found.find_map(|katalog| Some((katalog, katalog.operator(entry)?)))?;
     Some(Target {
         katalog,
-        operator: katalog.operator(entry)?,
+        operator,
         page: page(rest)?,
     })
 }

@@ -14,8 +14,8 @@ use super::{
     ApiError, Pages,
     answers::{Child, Instance},
     instances::{TEXT, VALUE, conditions, cut, is_secret, owned, text},
-    live::{Ask, Place, Select},
-    project::Want,
+    live::{ListParams, ObjectsPath, Select},
+    project::WantedParts,
 };
 
 /// The most children of one kind that are shown for an instance.
@@ -72,7 +72,7 @@ async fn children_of(
 ) -> Result<(Vec<Child>, bool), ApiError> {
     let place = served(pages, kind, namespace).await?;
     let group_kind = kind.group_kind();
-    let ask = Ask {
+    let ask = ListParams {
         select: Select::Labels(labels),
         most: CHILDREN,
         metadata_only: is_secret(kind),
@@ -89,11 +89,11 @@ async fn children_of(
 }
 
 /// The fields that are read of a child: its annotation, and the fields for readiness.
-fn of_child() -> Want {
+fn of_child() -> WantedParts {
     let metadata = ["name", "namespace", "generation", "deletionTimestamp"];
-    let metadata = metadata.map(|field| (field, Want::All(TEXT)));
-    let mark = Want::fields([(names::ANNOTATION_CHILD, Want::All(TEXT))]);
-    let spec = ["replicas", "type"].map(|field| (field, Want::All(TEXT)));
+    let metadata = metadata.map(|field| (field, WantedParts::All(TEXT)));
+    let mark = WantedParts::fields([(names::ANNOTATION_CHILD, WantedParts::All(TEXT))]);
+    let spec = ["replicas", "type"].map(|field| (field, WantedParts::All(TEXT)));
     let counts = [
         "observedGeneration",
         "replicas",
@@ -105,18 +105,20 @@ fn of_child() -> Want {
         "numberAvailable",
         "phase",
     ];
-    let status = counts.map(|field| (field, Want::All(TEXT))).into_iter();
+    let status = counts
+        .map(|field| (field, WantedParts::All(TEXT)))
+        .into_iter();
     let status = status.chain([
         ("conditions", conditions()),
-        ("loadBalancer", Want::at(&["ingress"], VALUE)),
+        ("loadBalancer", WantedParts::at(&["ingress"], VALUE)),
     ]);
-    Want::fields([
+    WantedParts::fields([
         (
             "metadata",
-            Want::fields(metadata.into_iter().chain([("annotations", mark)])),
+            WantedParts::fields(metadata.into_iter().chain([("annotations", mark)])),
         ),
-        ("spec", Want::fields(spec)),
-        ("status", Want::fields(status)),
+        ("spec", WantedParts::fields(spec)),
+        ("status", WantedParts::fields(status)),
     ])
 }
 
@@ -130,10 +132,10 @@ async fn served(
     pages: &Pages,
     kind: &ResourceType,
     namespace: Option<&str>,
-) -> Result<Place, ApiError> {
+) -> Result<ObjectsPath, ApiError> {
     let near = |namespaced: bool| namespace.filter(|_| namespaced);
     if let Some(namespaced) = kind.namespaced
-        && let Some(place) = Place::of(kind, near(namespaced))
+        && let Some(place) = ObjectsPath::of(kind, near(namespaced))
     {
         return Ok(place);
     }
@@ -141,7 +143,7 @@ async fn served(
     let (resource, capabilities) = kube::discovery::pinned_kind(&pages.client, &gvk).await?;
     let namespaced = capabilities.scope == kube::discovery::Scope::Namespaced;
     let version = (&*kind.group, &*kind.version);
-    Ok(Place::at(version, &resource.plural, near(namespaced)))
+    Ok(ObjectsPath::at(version, &resource.plural, near(namespaced)))
 }
 
 /// Labels are copied to other objects, such as `EndpointSlices`; the annotation of a child contains its own name.

@@ -5,15 +5,14 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use orkestra_core::reasons::KatalogReason;
 
 use super::{
     answers::Health,
-    operators::{error_rate, problems, ready_count, reason, state_of},
+    operators::{problems, ready_count, reason, state_of},
 };
 use crate::{
     meta::{KatalogView, OperatorView},
-    runtime::{Problem, health::State},
+    runtime::health::State,
 };
 
 /// The status code for probes.
@@ -36,10 +35,6 @@ pub(super) fn health(
     let state = state_of(operator, &status);
     let code = code(state);
     let text = |time: jiff::Timestamp| time.to_string();
-    let uptime = status
-        .started_at
-        .map(|start| now.duration_since(start).as_secs().max(0));
-    let is_dependency = |problem: &Problem| problem.reason == KatalogReason::DependencyNotReady;
     // The results of passes are known only where they run.
     let page = Health {
         name: operator.name().to_owned(),
@@ -53,9 +48,9 @@ pub(super) fn health(
         pending: state == State::Pending,
         reason: reason(operator, &status),
         started_at: status.started_at.map(text),
-        uptime_seconds: uptime,
+        uptime_seconds: status.uptime_seconds(now),
         queue_depth: status.queue_depth,
-        error_rate: leads.then(|| error_rate(&status)),
+        error_rate: leads.then(|| status.error_rate()),
         consecutive_fails: leads.then_some(status.consecutive_failures),
         degraded_since: (status.degraded.as_ref()).map(|degraded| text(degraded.since)),
         total_reconciles: leads.then_some(status.passes),
@@ -63,7 +58,7 @@ pub(super) fn health(
         resource_count: status.instances,
         ready_count: ready_count(operator, &status),
         gated: leads.then_some(status.gated),
-        has_unhealthy_dependencies: status.problems.iter().any(is_dependency),
+        has_unhealthy_dependencies: status.has_unhealthy_dependencies(),
         last_error: status.last_error.clone(),
         last_reconcile: status.last_pass.map(text),
         problems: problems(&status),

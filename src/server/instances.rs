@@ -12,8 +12,8 @@ use super::{
     ApiError, Pages,
     answers::{Instance, Instances, Item},
     children::add_children,
-    live::{Ask, Place, Select, Selection, age, at, parse_field},
-    project::Want,
+    live::{ListParams, ObjectsPath, Select, Selection, age, at, parse_field},
+    project::WantedParts,
 };
 use crate::meta::OperatorView;
 
@@ -52,9 +52,9 @@ pub(super) async fn list(
         let message = format!("`limit` must be from 1 to {INSTANCES}");
         return Err(ApiError::bad_request(message, ""));
     }
-    let value = field.as_deref().map(|path| Want::at(path, VALUE));
+    let value = field.as_deref().map(|path| WantedParts::at(path, VALUE));
     let labels = plan.watched.label_selector();
-    let ask = Ask {
+    let ask = ListParams {
         // Of a built-in kind most objects are nothing of the operator's.
         select: match labels.as_deref().filter(|_| plan.watched.built_in) {
             Some(labels) => Select::Labels(labels),
@@ -86,7 +86,7 @@ pub(super) async fn list(
 }
 
 /// `…/cr/{name}` and `…/cr/{namespace}/{name}`.
-pub(super) async fn one(
+pub(super) async fn instance(
     pages: &Pages,
     operator: &OperatorView,
     namespace: Option<&str>,
@@ -129,9 +129,9 @@ async fn by_name(
     pages: &Pages,
     plan: &OperatorPlan,
     name: &str,
-    want: &Want,
+    want: &WantedParts,
 ) -> Result<Value, ApiError> {
-    let ask = Ask {
+    let ask = ListParams {
         select: Select::Fields(&format!("metadata.name={name}")),
         most: NAMESAKES,
         metadata_only: is_secret(&plan.resource),
@@ -168,9 +168,9 @@ fn check_name(name: &str) -> Result<&str, ApiError> {
         .map_err(|why| ApiError::bad_request(short(&why), ""))
 }
 
-fn instances_at(plan: &OperatorPlan, namespace: Option<&str>) -> Result<Place, ApiError> {
+fn instances_at(plan: &OperatorPlan, namespace: Option<&str>) -> Result<ObjectsPath, ApiError> {
     let namespace = namespace.map(check_name).transpose()?;
-    Place::of(&plan.resource, namespace).ok_or_else(|| {
+    ObjectsPath::of(&plan.resource, namespace).ok_or_else(|| {
         let message = format!("the cluster does not serve {} yet", plan.resource.kind);
         ApiError::not_found(message, "")
     })
@@ -181,7 +181,7 @@ pub(super) fn is_secret(kind: &ResourceType) -> bool {
 }
 
 /// The fields that are read of a custom resource; its complete status, up to `status` bytes, if that is shown.
-fn shown(status: Option<usize>) -> Want {
+fn shown(status: Option<usize>) -> WantedParts {
     let metadata = [
         "name",
         "namespace",
@@ -191,22 +191,27 @@ fn shown(status: Option<usize>) -> Want {
         "deletionTimestamp",
     ];
     let status = status.map_or_else(
-        || Want::fields([("phase", Want::All(TEXT)), ("conditions", conditions())]),
-        Want::All,
+        || {
+            WantedParts::fields([
+                ("phase", WantedParts::All(TEXT)),
+                ("conditions", conditions()),
+            ])
+        },
+        WantedParts::All,
     );
-    Want::fields([
+    WantedParts::fields([
         (
             "metadata",
-            Want::fields(metadata.map(|field| (field, Want::All(TEXT)))),
+            WantedParts::fields(metadata.map(|field| (field, WantedParts::All(TEXT)))),
         ),
         ("status", status),
     ])
 }
 
 /// The types, statuses and messages of conditions.
-pub(super) fn conditions() -> Want {
-    let parts = ["type", "status", "message"].map(|field| (field, Want::All(TEXT)));
-    Want::Each(Box::new(Want::fields(parts)), CONDITIONS)
+pub(super) fn conditions() -> WantedParts {
+    let parts = ["type", "status", "message"].map(|field| (field, WantedParts::All(TEXT)));
+    WantedParts::Each(Box::new(WantedParts::fields(parts)), CONDITIONS)
 }
 
 pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> Option<&'v str> {

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{ApiError, project::Want};
+use super::{ApiError, project::WantedParts};
 
 /// The most concurrent requests that read from the API server.
 const AT_ONCE: usize = 4;
@@ -53,13 +53,13 @@ pub(super) struct Selection {
 
 /// Turns of requests that read from the API server: few run concurrently, and few wait.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct ReadSlots {
     /// Requests that wait or read.
     room: Semaphore,
     turns: Semaphore,
 }
 
-impl Default for Turns {
+impl Default for ReadSlots {
     fn default() -> Self {
         Self {
             room: Semaphore::new(AT_ONCE + WAITING),
@@ -68,7 +68,7 @@ impl Default for Turns {
     }
 }
 
-impl Turns {
+impl ReadSlots {
     /// Runs `work` when its turn has come, with a deadline.
     pub(super) async fn run<T>(
         &self,
@@ -97,11 +97,11 @@ impl Turns {
 
 /// The path of the objects of a kind.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ObjectsPath {
     path: String,
 }
 
-impl Place {
+impl ObjectsPath {
     /// The objects of one namespace, or of all; names must have been checked. `None` while the kind's plural is not known.
     pub(super) fn of(kind: &ResourceType, namespace: Option<&str>) -> Option<Self> {
         let plural = kind.plural.as_deref()?;
@@ -141,7 +141,7 @@ pub(super) enum Select<'a> {
 
 /// A list of objects.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ListedObjects {
     /// The requested parts of each object.
     pub(super) items: Vec<Value>,
     /// The value of each object, in the same order, with whether it was too large; empty if none was requested.
@@ -154,16 +154,16 @@ pub(super) struct Found {
 
 /// The parameters of a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask<'a> {
+pub(super) struct ListParams<'a> {
     pub(super) select: Select<'a>,
     /// The most objects.
     pub(super) most: usize,
     /// Requests only metadata from the API server.
     pub(super) metadata_only: bool,
     /// The parts that are kept of each object.
-    pub(super) want: &'a Want,
+    pub(super) want: &'a WantedParts,
     /// A value that is kept in addition.
-    pub(super) value: Option<&'a Want>,
+    pub(super) value: Option<&'a WantedParts>,
 }
 
 /// Reads objects through a client, with its own account in flow control.
@@ -185,9 +185,9 @@ impl Reader {
     /// Returns the requested parts of one object; with `metadata_only`, only metadata is requested.
     pub(super) async fn get(
         &self,
-        place: &Place,
+        place: &ObjectsPath,
         name: &str,
-        (want, metadata_only): (&Want, bool),
+        (want, metadata_only): (&WantedParts, bool),
     ) -> Result<Value, ApiError> {
         let path = format!("{}/{name}", place.path);
         let accept = if metadata_only {
@@ -204,20 +204,22 @@ impl Reader {
     /// Lists page by page, from the continue token `next`.
     pub(super) async fn list(
         &self,
-        place: &Place,
-        ask: Ask<'_>,
+        place: &ObjectsPath,
+        ask: ListParams<'_>,
         next: Option<String>,
-    ) -> Result<Found, ApiError> {
-        let each = |want: &Want| Want::Each(Box::new(want.clone()), PAGE.max(ask.most));
-        let page = Want::fields([
-            ("metadata", Want::at(&["continue"], 64 << 10)),
+    ) -> Result<ListedObjects, ApiError> {
+        let each =
+            |want: &WantedParts| WantedParts::Each(Box::new(want.clone()), PAGE.max(ask.most));
+        let page = WantedParts::fields([
+            ("metadata", WantedParts::at(&["continue"], 64 << 10)),
             ("items", each(ask.want)),
         ]);
-        let values = (ask.value)
-            .map(|want| Want::fields([("items", each(&Want::Judged(Box::new(want.clone()))))]));
-        let mut found = Found {
+        let values = (ask.value).map(|want| {
+            WantedParts::fields([("items", each(&WantedParts::Judged(Box::new(want.clone()))))])
+        });
+        let mut found = ListedObjects {
             next,
-            ..Found::default()
+            ..ListedObjects::default()
         };
         let mut size = PAGE;
         loop {
@@ -278,7 +280,7 @@ impl Reader {
         if status.is_success() {
             return Ok(Some(text));
         }
-        let refusal = Want::at(&["message"], 8 << 10).read(&text);
+        let refusal = WantedParts::at(&["message"], 8 << 10).read(&text);
         let message = refusal.ok().and_then(|(refusal, _)| {
             let message = refusal.get("message")?.as_str()?;
             Some(message.to_owned())
@@ -288,7 +290,12 @@ impl Reader {
     }
 }
 
-fn page_path(place: &Place, ask: &Ask<'_>, limit: usize, next: Option<&str>) -> String {
+fn page_path(
+    place: &ObjectsPath,
+    ask: &ListParams<'_>,
+    limit: usize,
+    next: Option<&str>,
+) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let mut path = format!("{}?limit={limit}", place.path);
     // Writing to a String cannot fail.
@@ -303,7 +310,7 @@ fn page_path(place: &Place, ask: &Ask<'_>, limit: usize, next: Option<&str>) -> 
     path
 }
 
-fn read(want: &Want, text: &[u8]) -> Result<Value, ApiError> {
+fn read(want: &WantedParts, text: &[u8]) -> Result<Value, ApiError> {
     let read = want.read(text).map_err(|error| {
         tracing::warn!(%error, "a response of the API server is not valid JSON");
         ApiError::unanswered()
@@ -368,47 +375,4 @@ pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_read_as_kubectls_do() {
-        let start = Timestamp::UNIX_EPOCH;
-        let cases = [
-            (0, "0s"),
-            (119, "119s"),
-            (120, "2m"),
-            (125, "2m5s"),
-            (11 * 60, "11m"),
-            (179 * 60, "179m"),
-            (3 * 3600 + 60, "3h1m"),
-            (26 * 3600, "26h"),
-            (3 * 86400 + 7200, "3d2h"),
-            (90 * 86400, "90d"),
-            (800 * 86400, "2y70d"),
-            (9 * 365 * 86400, "9y"),
-        ];
-        for (seconds, text) in cases {
-            assert_eq!(age(start, start + Duration::from_secs(seconds)), text);
-        }
-        assert_eq!(age(start + Duration::from_secs(5), start), "0s");
-    }
-
-    #[test]
-    fn fields_are_dot_paths() {
-        let text = br#"{"a": [{"b": 7}], "c": "x"}"#;
-        let value = |path: &str| {
-            let path = parse_field(path).unwrap();
-            let (value, _) = Want::at(&path, 100).read(text).unwrap();
-            at(&value, &path).clone()
-        };
-        assert_eq!(value("a.0.b"), 7);
-        for absent in ["a.1.b", "c.d", "a.b", "d"] {
-            assert_eq!(value(absent), Value::Null, "{absent}");
-        }
-        let parts = "a.".repeat(20);
-        for bad in ["", ".", "a..b", &"x".repeat(300), &format!("{parts}b")] {
-            assert!(parse_field(bad).is_err(), "{bad}");
-        }
-    }
-}
+mod tests;

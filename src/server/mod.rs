@@ -67,7 +67,7 @@ pub struct Pages {
     clock: Clock,
     leadership: Leadership,
     reach: Reach,
-    live: Arc<live::Turns>,
+    live: Arc<live::ReadSlots>,
 }
 
 impl fmt::Debug for Pages {
@@ -130,18 +130,18 @@ impl Pages {
     fn unready(&self) -> Option<String> {
         let standing = self.leadership.standing();
         match self.stage.now() {
-            stage::Now::Stopping => Some("stopping".to_owned()),
+            stage::CurrentStage::Stopping => Some("stopping".to_owned()),
             _ if standing.problem.is_some() => standing
                 .problem
                 .map(|problem| format!("cannot take part in leader election: {problem}")),
-            stage::Now::Starting => Some("starting".to_owned()),
-            stage::Now::Ready if !standing.heard => {
+            stage::CurrentStage::Starting => Some("starting".to_owned()),
+            stage::CurrentStage::Ready if !standing.heard => {
                 Some("starting: the Lease has not been read yet".to_owned())
             }
-            stage::Now::Ready if self.reach.view().borrow().away.is_some() => {
+            stage::CurrentStage::Ready if self.reach.view().borrow().away.is_some() => {
                 Some("the API server cannot be reached".to_owned())
             }
-            stage::Now::Ready => None,
+            stage::CurrentStage::Ready => None,
         }
     }
 }
@@ -222,8 +222,8 @@ async fn ready_probe(State(pages): State<Pages>) -> (StatusCode, String) {
 
 async fn startup_probe(State(pages): State<Pages>) -> (StatusCode, &'static str) {
     match pages.stage.now() {
-        stage::Now::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
-        stage::Now::Ready | stage::Now::Stopping => (StatusCode::OK, "ok\n"),
+        stage::CurrentStage::Starting => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        stage::CurrentStage::Ready | stage::CurrentStage::Stopping => (StatusCode::OK, "ok\n"),
     }
 }
 
@@ -270,6 +270,7 @@ async fn katalog(
     }
     match page {
         Page::Operator => Ok(Json(operators::operator(
+            &katalogs,
             katalog,
             operator,
             leads,
@@ -284,7 +285,7 @@ async fn katalog(
             Ok(Json(pages.live.run(list).await?).into_response())
         }
         Page::Instance { namespace, name } => {
-            let one = instances::one(&pages, operator, namespace, name);
+            let one = instances::instance(&pages, operator, namespace, name);
             Ok(Json(pages.live.run(one).await?).into_response())
         }
     }

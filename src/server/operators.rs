@@ -1,4 +1,6 @@
 //! The state of operators. Everything comes from plans and from the reported status of operators.
+//!
+//! One file: each page shows the same rows.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +15,13 @@ use super::{
     address::long_path,
     answers::{
         ApiServer, Autoscaler, Capacity, Endpoints, Gvk, Gvr, Katalog, Operator, OperatorRow,
-        Problem, Queue, Rates, StateWord, Summary, Webhooks, Workers,
+        Problem, Queue, Rates, SourceRow, StateWord, Summary, Webhooks, Workers,
     },
     instances::cut,
 };
 use crate::{
     lead::Leadership,
-    meta::{About, KatalogView, OperatorView},
+    meta::{KatalogInfo, KatalogView, OperatorView, SourceView},
     metrics::{Metrics, WebhookMetrics},
     runtime::{OperatorStatus, health::State},
 };
@@ -63,7 +65,7 @@ pub(super) fn summary(
         .iter()
         .flat_map(|katalog| {
             let operators = katalog.operators.iter();
-            operators.map(|operator| row(katalog, operator))
+            operators.map(|operator| row(katalogs, katalog, operator))
         })
         .collect();
     let count = |state: State| {
@@ -74,7 +76,8 @@ pub(super) fn summary(
     let disabled: usize = katalogs.iter().map(|katalog| katalog.disabled.len()).sum();
     let mut first = crds.iter().filter(|row| row.state == StateWord::Degraded);
     let name = |katalog: &KatalogView| katalog.reference.name.clone();
-    let of_only = |text: fn(&About) -> &String| only(katalogs).map(|one| text(&one.about).clone());
+    let of_only =
+        |text: fn(&KatalogInfo) -> &String| only(katalogs).map(|one| text(&one.about).clone());
     Summary {
         healthy: degraded == 0,
         ork_ready: ready,
@@ -137,6 +140,7 @@ fn api_server(reach: &View) -> ApiServer {
 
 fn about(katalog: &KatalogView) -> Katalog {
     Katalog {
+        kind: katalog.kind.kind(),
         namespace: katalog.reference.namespace.clone(),
         name: katalog.reference.name.clone(),
         description: katalog.about.description.clone(),
@@ -148,10 +152,25 @@ fn about(katalog: &KatalogView) -> Katalog {
         message: cut(&katalog.ready.message, LONGEST_TEXT),
         revision: katalog.revision.clone(),
         disabled: katalog.disabled.clone(),
+        sources: katalog.sources.iter().map(source).collect(),
     }
 }
 
-fn row(katalog: &KatalogView, operator: &OperatorView) -> OperatorRow {
+fn source(view: &SourceView) -> SourceRow {
+    let SourceView { status, operators } = view;
+    let message = cut(&status.message, LONGEST_TEXT);
+    SourceRow {
+        source: status.source.clone(),
+        url: status.url.clone(),
+        revision: status.revision.clone(),
+        digest: status.digest.clone(),
+        verified: status.verified.clone(),
+        message: (!message.is_empty()).then_some(message),
+        operators: operators.clone(),
+    }
+}
+
+fn row(katalogs: &[KatalogView], katalog: &KatalogView, operator: &OperatorView) -> OperatorRow {
     let status = operator.status.borrow();
     let state = state_of(operator, &status);
     let plan = operator.plan(&status);
@@ -159,7 +178,9 @@ fn row(katalog: &KatalogView, operator: &OperatorView) -> OperatorRow {
         name: plan.name.clone(),
         namespace: katalog.reference.namespace.clone(),
         katalog: katalog.reference.name.clone(),
-        path: long_path(katalog, &plan.name),
+        declared_by: katalog.kind.kind(),
+        source: katalog.source_of(&plan.name).map(str::to_owned),
+        path: long_path(katalogs, katalog, &plan.name),
         gvk: gvk(plan),
         state: state.into(),
         healthy: state.is_well(),
@@ -243,7 +264,9 @@ fn revisions(operator: &OperatorView, status: &OperatorStatus) -> (Option<String
 }
 
 /// `/katalog/{…}/{entry}`.
+// Over 60 lines: a table, one line for each field of the response.
 pub(super) fn operator(
+    katalogs: &[KatalogView],
     katalog: &KatalogView,
     operator: &OperatorView,
     leads: bool,
@@ -253,13 +276,15 @@ pub(super) fn operator(
     let state = state_of(operator, &status);
     let plan = operator.plan(&status);
     let (revision, wanted_revision) = revisions(operator, &status);
-    let path = long_path(katalog, &plan.name);
-    let rate = error_rate(&status);
+    let path = long_path(katalogs, katalog, &plan.name);
+    let rate = status.error_rate();
     let success = if status.passes == 0 { 0.0 } else { 1.0 - rate };
     Operator {
         name: plan.name.clone(),
         namespace: katalog.reference.namespace.clone(),
         katalog: katalog.reference.name.clone(),
+        declared_by: katalog.kind.kind(),
+        source: katalog.source_of(&plan.name).map(str::to_owned),
         endpoints: Endpoints {
             health: format!("{path}/health"),
             cr: format!("{path}/cr"),
@@ -386,15 +411,4 @@ pub(super) fn problems(status: &OperatorStatus) -> Vec<Problem> {
         message: problem.message.clone(),
     });
     problems.collect()
-}
-
-/// Returns failed passes as a fraction of all, 0 to 1.
-// A rate for people: 52 bits of passes are enough.
-#[allow(clippy::cast_precision_loss)]
-pub(super) fn error_rate(status: &OperatorStatus) -> f64 {
-    if status.passes == 0 {
-        0.0
-    } else {
-        status.failures as f64 / status.passes as f64
-    }
 }

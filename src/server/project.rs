@@ -16,18 +16,18 @@ const OVERHEAD: usize = 16;
 
 /// The parts that are kept.
 #[derive(Clone, Debug)]
-pub(super) enum Want {
+pub(super) enum WantedParts {
     /// A complete value, if it has at most so many bytes.
     All(usize),
     /// Some fields of an object, or items of a list by their index; the result is an object.
-    Fields(BTreeMap<String, Want>),
+    Fields(BTreeMap<String, WantedParts>),
     /// The same of each item of a list, up to so many items.
-    Each(Box<Want>, usize),
+    Each(Box<WantedParts>, usize),
     /// A list of two: the wanted part, and whether a part of it was too large.
-    Judged(Box<Want>),
+    Judged(Box<WantedParts>),
 }
 
-impl Want {
+impl WantedParts {
     /// Selects fields.
     pub(super) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let fields = fields.into_iter();
@@ -47,7 +47,7 @@ impl Want {
     pub(super) fn read(&self, text: &[u8]) -> serde_json::Result<(Value, usize)> {
         let cut = Cell::new(0);
         let mut reader = serde_json::Deserializer::from_slice(text);
-        let value = Part {
+        let value = PartReader {
             want: self,
             cut: &cut,
         }
@@ -59,27 +59,27 @@ impl Want {
 
 /// Reads the wanted parts of a value.
 #[derive(Clone, Copy)]
-struct Part<'w> {
-    want: &'w Want,
+struct PartReader<'w> {
+    want: &'w WantedParts,
     /// Parts that were too large.
     cut: &'w Cell<usize>,
 }
 
-impl<'de> DeserializeSeed<'de> for Part<'_> {
+impl<'de> DeserializeSeed<'de> for PartReader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
         let bytes = match self.want {
-            Want::All(bytes) => bytes,
-            Want::Fields(_) | Want::Each(..) => return reader.deserialize_any(self),
-            Want::Judged(want) => {
+            WantedParts::All(bytes) => bytes,
+            WantedParts::Fields(_) | WantedParts::Each(..) => return reader.deserialize_any(self),
+            WantedParts::Judged(want) => {
                 let before = self.cut.get();
-                let value = Part { want, ..self }.deserialize(reader)?;
+                let value = PartReader { want, ..self }.deserialize(reader)?;
                 let is_cut = self.cut.get() > before;
                 return Ok(Value::Array(vec![value, is_cut.into()]));
             }
         };
-        let whole = Whole {
+        let whole = WholeReader {
             left: &Cell::new(Some(*bytes)),
             depth: 0,
         };
@@ -101,7 +101,7 @@ macro_rules! no_parts {
     };
 }
 
-impl<'de> Visitor<'de> for Part<'_> {
+impl<'de> Visitor<'de> for PartReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,8 +117,8 @@ impl<'de> Visitor<'de> for Part<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
         match self.want {
-            Want::Each(want, most) => {
-                let part = Part { want, ..self };
+            WantedParts::Each(want, most) => {
+                let part = PartReader { want, ..self };
                 while items.len() < *most {
                     match list.next_element_seed(part)? {
                         Some(item) => items.push(item),
@@ -129,7 +129,7 @@ impl<'de> Visitor<'de> for Part<'_> {
                     self.cut.set(self.cut.get() + 1);
                 }
             }
-            Want::Fields(wanted) => {
+            WantedParts::Fields(wanted) => {
                 let indexes = wanted.keys().filter_map(|key| key.parse::<usize>().ok());
                 let highest = indexes.max().unwrap_or(0);
                 let mut kept = Map::new();
@@ -141,7 +141,7 @@ impl<'de> Visitor<'de> for Part<'_> {
                             None => return Ok(Value::Object(kept)),
                         }
                     };
-                    match list.next_element_seed(Part { want, ..self })? {
+                    match list.next_element_seed(PartReader { want, ..self })? {
                         Some(item) => kept.insert(key, item),
                         None => return Ok(Value::Object(kept)),
                     };
@@ -150,7 +150,7 @@ impl<'de> Visitor<'de> for Part<'_> {
                 return Ok(Value::Object(kept));
             }
             // These read a value before its type is known.
-            Want::All(_) | Want::Judged(_) => {}
+            WantedParts::All(_) | WantedParts::Judged(_) => {}
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Value::Array(items))
@@ -160,12 +160,12 @@ impl<'de> Visitor<'de> for Part<'_> {
         let mut kept = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             let want = match self.want {
-                Want::Fields(wanted) => wanted.get(&key),
+                WantedParts::Fields(wanted) => wanted.get(&key),
                 _ => None,
             };
             match want {
                 Some(want) => {
-                    let value = map.next_value_seed(Part { want, ..self })?;
+                    let value = map.next_value_seed(PartReader { want, ..self })?;
                     kept.insert(key, value);
                 }
                 None => drop(map.next_value::<IgnoredAny>()?),
@@ -177,13 +177,13 @@ impl<'de> Visitor<'de> for Part<'_> {
 
 /// Reads a complete value, up to a number of bytes.
 #[derive(Clone, Copy)]
-struct Whole<'b> {
+struct WholeReader<'b> {
     /// The remaining bytes; `None` once they were not enough.
     left: &'b Cell<Option<usize>>,
     depth: usize,
 }
 
-impl Whole<'_> {
+impl WholeReader<'_> {
     /// Takes bytes; false if too few remain.
     fn take(self, bytes: usize) -> bool {
         let left = self.left.get().and_then(|left| left.checked_sub(bytes));
@@ -200,7 +200,7 @@ impl Whole<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Whole<'_> {
+impl<'de> DeserializeSeed<'de> for WholeReader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -212,7 +212,7 @@ impl<'de> DeserializeSeed<'de> for Whole<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Whole<'_> {
+impl<'de> Visitor<'de> for WholeReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -277,26 +277,32 @@ mod tests {
 
     use super::*;
 
-    fn read(want: &Want, text: &str) -> (Value, usize) {
+    fn read(want: &WantedParts, text: &str) -> (Value, usize) {
         want.read(text.as_bytes()).unwrap()
     }
 
     #[test]
     fn only_the_parts_that_are_wanted_are_kept() {
-        let want = Want::fields([
-            ("a", Want::All(100)),
-            ("c", Want::All(100)),
-            ("d", Want::at(&["1", "x"], 100)),
-            ("s", Want::at(&["below", "text"], 100)),
+        let want = WantedParts::fields([
+            ("a", WantedParts::All(100)),
+            ("c", WantedParts::All(100)),
+            ("d", WantedParts::at(&["1", "x"], 100)),
+            ("s", WantedParts::at(&["below", "text"], 100)),
         ]);
         let text = r#"{"a": [1, {"k": null}], "b": {"c": 1}, "d": [{"x": 1}, {"x": 2, "y": 3}, {"x": 4}], "s": "text"}"#;
         let (value, cut) = read(&want, text);
         let expected = json!({"a": [1, {"k": null}], "d": {"1": {"x": 2}}, "s": null});
         assert_eq!((value, cut), (expected, 0));
-        let each = Want::Each(Box::new(Want::fields([("n", Want::All(20))])), 2);
+        let each = WantedParts::Each(
+            Box::new(WantedParts::fields([("n", WantedParts::All(20))])),
+            2,
+        );
         let (value, cut) = read(&each, r#"[{"n": 1, "m": 2}, {}, {"n": 3}, {"n": 4}]"#);
         assert_eq!((value, cut), (json!([{"n": 1}, {}]), 1));
-        let judged = Want::Each(Box::new(Want::Judged(Box::new(Want::at(&["n"], 20)))), 9);
+        let judged = WantedParts::Each(
+            Box::new(WantedParts::Judged(Box::new(WantedParts::at(&["n"], 20)))),
+            9,
+        );
         let text = r#"[{"n": 1}, {"n": "too long a text"}, {}]"#;
         let (value, _) = read(&judged, text);
         assert_eq!(
@@ -304,13 +310,16 @@ mod tests {
             json!([[{"n": 1}, false], [{"n": null}, true], [{}, false]])
         );
         // An index that no list has.
-        let far = Want::at(&["4000000000", "x"], 20);
+        let far = WantedParts::at(&["4000000000", "x"], 20);
         assert_eq!(read(&far, "[1, 2]").0, json!({}));
     }
 
     #[test]
     fn a_part_that_is_too_large_or_too_deep_is_null_and_the_rest_is_kept() {
-        let want = Want::fields([("big", Want::All(64)), ("small", Want::All(64))]);
+        let want = WantedParts::fields([
+            ("big", WantedParts::All(64)),
+            ("small", WantedParts::All(64)),
+        ]);
         let deep = format!("{}1{}", "[".repeat(70), "]".repeat(70));
         for big in [
             format!("{:?}", "x".repeat(65)),
@@ -325,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_is_skipped_may_be_as_deep_as_it_likes() {
-        let want = Want::fields([("name", Want::All(64))]);
+        let want = WantedParts::fields([("name", WantedParts::All(64))]);
         let depth = 100_000;
         let (open, close) = ("{\"x\":[".repeat(depth), "]}".repeat(depth));
         let (value, _) = read(

@@ -13,7 +13,7 @@ use std::{
 pub struct Stage(Arc<AtomicU8>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Now {
+pub(super) enum CurrentStage {
     Starting,
     Ready,
     Stopping,
@@ -30,11 +30,11 @@ impl Stage {
         self.0.fetch_max(2, Ordering::Relaxed);
     }
 
-    pub(super) fn now(&self) -> Now {
+    pub(super) fn now(&self) -> CurrentStage {
         match self.0.load(Ordering::Relaxed) {
-            0 => Now::Starting,
-            1 => Now::Ready,
-            _ => Now::Stopping,
+            0 => CurrentStage::Starting,
+            1 => CurrentStage::Ready,
+            _ => CurrentStage::Stopping,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Requests to the router, without a port; the cluster is a function.
 
 mod follower;
+mod komposers;
 mod pages;
 mod schema;
 
@@ -18,7 +19,7 @@ use tower::{ServiceExt, service_fn};
 
 use super::*;
 use crate::{
-    meta::{About, KatalogView, OperatorView, Readiness},
+    meta::{KatalogInfo, KatalogView, OperatorView, Readiness},
     runtime::{OperatorStatus, Phase, Problem},
     testing,
 };
@@ -97,10 +98,12 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
         told: None,
     });
     KatalogView {
+        kind: reference.kind,
+        sources: Vec::new(),
         operators: operators.collect(),
-        about: About {
+        about: KatalogInfo {
             description: "Ponds and lakes".to_owned(),
-            ..About::default()
+            ..KatalogInfo::default()
         },
         plan: None,
         ready: Readiness {

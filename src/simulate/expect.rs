@@ -14,7 +14,7 @@ use super::run::Job;
 use crate::files::{self, beside};
 
 /// A rule with its list and its index in the list.
-type Placed = ((&'static str, usize), OpRule);
+type IndexedRule = ((&'static str, usize), OpRule);
 
 impl Job<'_> {
     /// Returns the expectations, with the included files, and reports their errors.
@@ -56,7 +56,7 @@ impl Job<'_> {
     }
 
     /// Inserts the included rules. Returns all rules with their positions below the expectations.
-    async fn included(&mut self, expected: &mut Expectations, at: &FieldPath) -> Vec<Placed> {
+    async fn included(&mut self, expected: &mut Expectations, at: &FieldPath) -> Vec<IndexedRule> {
         let mut all = Vec::new();
         for (name, rules) in [("ops", &mut expected.ops), ("absent", &mut expected.absent)] {
             let mut whole = Vec::with_capacity(rules.len());

@@ -14,7 +14,7 @@ use orkestra_core::{
 use super::Simulated;
 use crate::files::{
     beside,
-    suites::{self, Kind, Named, Reading},
+    suites::{self, Kind, PathOrigin, Reading},
 };
 
 /// Most Simulates of one run.
@@ -30,7 +30,8 @@ pub(super) type Loaded = suites::Loaded<SimulateSpec>;
 
 /// Reads all Simulates that the paths lead to, each once, but for those that are skipped.
 pub(super) fn load(paths: &[PathBuf], skip: &[String], simulated: &mut Simulated) -> Vec<Loaded> {
-    let mut queue: VecDeque<Named> = paths.iter().map(|path| Named::given(path)).collect();
+    let mut queue: VecDeque<PathOrigin> =
+        paths.iter().map(|path| PathOrigin::given(path)).collect();
     let (mut reading, mut loaded) = (Reading::default(), Vec::new());
     while let Some(named) = queue.pop_front() {
         if loaded.len() > MOST {
@@ -47,7 +48,7 @@ pub(super) fn load(paths: &[PathBuf], skip: &[String], simulated: &mut Simulated
             for (at, import) in imports {
                 let at = FieldPath::root().field("spec").field("imports").index(at);
                 let path = beside(&found.path, import);
-                queue.push_back(Named::imported(&path, &found, at));
+                queue.push_back(PathOrigin::imported(&path, &found, at));
             }
             loaded.push(found);
         }

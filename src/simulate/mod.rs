@@ -93,7 +93,7 @@ pub struct Suite {
     /// Its file.
     pub file: String,
     /// The custom resources that are reconciled.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<SimulatedSubject>,
     /// The cycles that ran.
     pub run: Run,
     /// The expectations, with their results.
@@ -115,7 +115,7 @@ impl Suite {
 
 /// A custom resource that is reconciled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
+pub struct SimulatedSubject {
     /// The operator's key in the Katalog.
     pub entry: String,
     /// Kind, namespace and name: `Website shop/hello`.

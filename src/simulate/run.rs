@@ -16,7 +16,7 @@ use orkestra_core::{
 };
 
 use super::{
-    Options, Simulated, Subject, Suite,
+    Options, Simulated, SimulatedSubject, Suite,
     expect::{checks, listed},
     load::Loaded,
 };
@@ -52,9 +52,9 @@ pub(super) async fn run(
     if job.is_wrong {
         return None;
     }
-    let told: Vec<Subject> = subjects
+    let told: Vec<SimulatedSubject> = subjects
         .iter()
-        .map(|subject| Subject {
+        .map(|subject| SimulatedSubject {
             entry: subject.plan.name.clone(),
             object: name_of(&subject.cr),
         })
@@ -164,7 +164,7 @@ impl<'s> Job<'s> {
         &mut self,
         katalogs: &'k [Compiled],
         objects: Vec<Object>,
-    ) -> (Vec<simulate::Subject<'k>>, Vec<Node>) {
+    ) -> (Vec<simulate::SimulatedResource<'k>>, Vec<Node>) {
         let (mut subjects, mut others, mut problem) = (Vec::new(), Vec::new(), None);
         for object in objects {
             let picked: Picked<'k> = match pick(katalogs, &object) {
@@ -175,8 +175,9 @@ impl<'s> Job<'s> {
                     continue;
                 }
             };
-            let is_same =
-                |subject: &simulate::Subject<'_>| std::ptr::eq(subject.plan, picked.operator);
+            let is_same = |subject: &simulate::SimulatedResource<'_>| {
+                std::ptr::eq(subject.plan, picked.operator)
+            };
             if subjects.iter().any(is_same) {
                 others.push(object.node);
                 continue;
@@ -186,7 +187,7 @@ impl<'s> Job<'s> {
                 self.simulated.problems.push(problem);
                 continue;
             }
-            subjects.push(simulate::Subject {
+            subjects.push(simulate::SimulatedResource {
                 plan: picked.operator,
                 version: picked.version(),
                 scopes: picked.scopes(),
@@ -260,10 +261,10 @@ impl<'s> Job<'s> {
 fn refused(
     object: &Object,
     operator: &OperatorPlan,
-    others: &[simulate::Subject<'_>],
+    others: &[simulate::SimulatedResource<'_>],
 ) -> Option<Diagnostic> {
     let kind = operator.resource.group_kind();
-    let is_twice = |other: &simulate::Subject<'_>| {
+    let is_twice = |other: &simulate::SimulatedResource<'_>| {
         other.plan.resource.group_kind() == kind && name_of(&other.cr) == name_of(&object.node)
     };
     if others.iter().any(is_twice) {

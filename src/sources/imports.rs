@@ -29,12 +29,12 @@ const WHOLE: [(&str, &str); 3] = [
 const NO_MODULES: [&str; 4] = ["lib", "main", "sources", "testing"];
 
 /// Who uses whom.
-type Arrows = BTreeMap<String, BTreeSet<String>>;
+type ModuleUses = BTreeMap<String, BTreeSet<String>>;
 
 /// Where a source is: its crate, and its module path.
-struct Place {
-    krate: &'static str,
-    path: Vec<String>,
+pub(super) struct SourceFile {
+    pub(super) krate: &'static str,
+    pub(super) path: Vec<String>,
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn modules_use_those_that_architecture_md_allows_and_arrows_do_not_turn_back() {
 }
 
 /// The table's rows: which row each module belongs to, and which rows each row may use.
-fn read_table(text: &str) -> (BTreeMap<String, String>, Arrows) {
+fn read_table(text: &str) -> (BTreeMap<String, String>, ModuleUses) {
     let rows: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|line| !line.starts_with("| module |"))
@@ -101,7 +101,7 @@ fn read_table(text: &str) -> (BTreeMap<String, String>, Arrows) {
 }
 
 /// The text with the third cells of the table as the sources are.
-fn with_uses(text: &str, arrows: &Arrows) -> String {
+fn with_uses(text: &str, arrows: &ModuleUses) -> String {
     let mut in_table = false;
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -178,8 +178,8 @@ fn join(krate: &str, module: &str) -> String {
 }
 
 /// Who uses whom, by rows of the table. A module without a row is a problem.
-fn arrows(root: &Path, units: &BTreeMap<String, String>, problems: &mut Vec<String>) -> Arrows {
-    let mut used = Arrows::new();
+fn arrows(root: &Path, units: &BTreeMap<String, String>, problems: &mut Vec<String>) -> ModuleUses {
+    let mut used = ModuleUses::new();
     for (_, krate, folder) in CRATES {
         let mut found = Vec::new();
         super::sources(&root.join(folder), &mut found);
@@ -194,7 +194,7 @@ fn arrows(root: &Path, units: &BTreeMap<String, String>, problems: &mut Vec<Stri
                 problems.push(format!("`{name}` has no row"));
                 continue;
             };
-            let place = Place { krate, path };
+            let place = SourceFile { krate, path };
             for to in targets(&text, &place) {
                 // A crate's own root re-exports some of its modules.
                 if let Some(to) = units.get(&to).filter(|to| *to != from) {
@@ -208,7 +208,8 @@ fn arrows(root: &Path, units: &BTreeMap<String, String>, problems: &mut Vec<Stri
     used
 }
 
-fn module_path(file: &Path) -> Vec<String> {
+/// The module path of a file, which is relative to the folder of its crate.
+pub(super) fn module_path(file: &Path) -> Vec<String> {
     let file: PathBuf = file.with_extension("");
     let mut path: Vec<String> = file
         .iter()
@@ -219,13 +220,19 @@ fn module_path(file: &Path) -> Vec<String> {
 }
 
 /// The modules that a source names, in `use` declarations and in paths.
-fn targets(text: &str, place: &Place) -> BTreeSet<String> {
+fn targets(text: &str, place: &SourceFile) -> BTreeSet<String> {
+    let paths = paths(text).into_iter();
+    paths.filter_map(|path| resolve(&path, place)).collect()
+}
+
+/// The paths that a source names, in `use` declarations and in code.
+pub(super) fn paths(text: &str) -> Vec<Vec<String>> {
     let code: String = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default())
         .collect::<Vec<_>>()
         .join("\n");
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for (at, _) in code.match_indices("::") {
         let before = &code[..at];
         let start = before
@@ -233,17 +240,14 @@ fn targets(text: &str, place: &Place) -> BTreeSet<String> {
             .map_or(0, |at| at + 1);
         let first = &before[start..];
         // Not in the middle of a path.
-        if before[..start].ends_with("::") {
-            continue;
-        }
-        for path in leaves(first, &code[at + 2..]) {
-            found.extend(resolve(&path, place));
+        if !before[..start].ends_with("::") {
+            found.extend(leaves(first, &code[at + 2..]));
         }
     }
     found
 }
 
-/// The paths that begin with `first` and go on with `rest`: one, or those of a group in braces.
+/// The paths that begin with `first` and continue with `rest`: one, or those of a group in braces.
 fn leaves(first: &str, rest: &str) -> Vec<Vec<String>> {
     if let Some(group) = rest.strip_prefix('{') {
         let (mut depth, mut items, mut item) = (1, Vec::new(), String::new());
@@ -296,31 +300,38 @@ fn leaves(first: &str, rest: &str) -> Vec<Vec<String>> {
 }
 
 /// The module of the table that a path leads into, if any.
-fn resolve(path: &[String], place: &Place) -> Option<String> {
+fn resolve(path: &[String], place: &SourceFile) -> Option<String> {
     let first = path.first()?;
     if let Some((_, krate, _)) = CRATES.iter().find(|(name, ..)| name == first) {
         return Some(join(krate, path.get(1)?));
     }
-    match &**first {
-        "crate" => Some(join(place.krate, path.get(1)?)),
-        "super" => {
-            let up = path
-                .iter()
-                .take_while(|segment| *segment == "super")
-                .count();
-            let base = place.path.get(..place.path.len().checked_sub(up)?)?;
-            // A path that stays below its own module is no arrow.
-            base.is_empty().then(|| join(place.krate, &path[up]))
-        }
-        _ => None,
-    }
+    let module = in_crate(path, place)?;
+    // A path that stays below its own module is no arrow.
+    let is_below = first == "super" && place.path.first() == module.first();
+    (!is_below).then(|| join(place.krate, &module[0]))
+}
+
+/// A path as seen from the root of the crate, if it leads to the root or upwards.
+pub(super) fn in_crate(path: &[String], place: &SourceFile) -> Option<Vec<String>> {
+    let up = path
+        .iter()
+        .take_while(|segment| *segment == "super")
+        .count();
+    let base = match path.first().map(String::as_str)? {
+        "crate" => &[][..],
+        "super" => place.path.get(..place.path.len().checked_sub(up)?)?,
+        _ => return None,
+    };
+    let rest = path.get(up.max(1)..)?;
+    let module: Vec<String> = base.iter().chain(rest).cloned().collect();
+    (!module.is_empty()).then_some(module)
 }
 
 /// A way back to where it began, if there is one.
-fn cycle(arrows: &Arrows) -> Option<Vec<String>> {
+fn cycle(arrows: &ModuleUses) -> Option<Vec<String>> {
     fn visit<'a>(
         at: &'a str,
-        arrows: &'a Arrows,
+        arrows: &'a ModuleUses,
         way: &mut Vec<&'a str>,
         done: &mut BTreeSet<&'a str>,
     ) -> Option<Vec<String>> {
@@ -345,7 +356,7 @@ fn cycle(arrows: &Arrows) -> Option<Vec<String>> {
 
 #[test]
 fn paths_are_found_in_declarations_and_in_code() {
-    let place = Place {
+    let place = SourceFile {
         krate: "",
         path: vec!["runtime".to_owned(), "pass".to_owned()],
     };

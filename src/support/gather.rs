@@ -1,4 +1,4 @@
-//! Reads the parts of a bundle. Each request stands alone: what is refused, absent or late is noted, and the rest goes on.
+//! Reads the parts of a bundle. Each request stands alone: what is refused, absent or late is noted, and the others continue.
 
 use std::{collections::BTreeMap, io, net::SocketAddr, time::Duration};
 

@@ -151,6 +151,19 @@ fn rights_are_printed_for_several_files_in_either_spelling() {
         !out.contains('\u{1b}'),
         "no colours where there is no terminal"
     );
+    // Beside an installation, which owns the roles of the controller itself.
+    let (code, own, err) = run(&["generate", "rbac", "--only-katalogs", "-k", EXAMPLE, second]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.ends_with(&own), "{own}");
+    let names: Vec<&str> = own
+        .lines()
+        .filter_map(|line| line.strip_prefix("  name: orkestra:"))
+        .collect();
+    let expected = ["default:hello-website", "default:second"];
+    assert!(
+        expected.iter().all(|name| names.contains(name)) && own.matches("\nkind: ").count() == 4,
+        "{own}"
+    );
 }
 
 #[test]

@@ -92,6 +92,17 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     let is_marked =
         now["metadata"]["annotations"]["orkestra.orkspace.io/child"] == "ConfigMap/wide-anew";
     ensure!(is_marked || now["metadata"]["uid"] == before, "{now}");
+    // The mark comes back with the next write that succeeds: the pass that saw it missing may have had the change already.
+    let width = now["data"]["width"].as_str().context("a width")?;
+    ponds.patch("wide", &change(width)).await?;
+    maps.until_equal(
+        "wide-anew",
+        "/metadata/annotations/orkestra.orkspace.io~1child",
+        json!("ConfigMap/wide-anew"),
+        LIMIT,
+    )
+    .await?;
+    ponds.until_ready("wide").await?;
 
     // Somebody who undoes each change by creating the object anew is not fought without end.
     let mark = Scenario::mark()?;

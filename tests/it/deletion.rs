@@ -62,7 +62,7 @@ async fn e_a_deleted_resource_leaves_no_children_and_no_finalizer() -> Result<()
     let scenario = orchard("delete").await?;
     let north = scenario.objects("orchards").fetch("north").await?;
     assert_eq!(finalizers(&north), [FINALIZER]);
-    scenario.kubectl(&["delete", &kind(&scenario), "north", "--timeout=40s"])?;
+    scenario.kubectl(&["delete", &kind(&scenario), "north", "--timeout=120s"])?;
     is_all_gone(&scenario).await
 }
 
@@ -278,7 +278,7 @@ async fn e_orphan_propagation_leaves_children_without_an_owner_reference_too() -
 async fn e_a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> Result<()> {
     let mut scenario = orchard("katalog").await?;
     let process = scenario.pid();
-    scenario.kubectl(&["delete", "katalog", "garden", "--timeout=40s"])?;
+    scenario.kubectl(&["delete", "katalog", "garden", "--timeout=120s"])?;
     is_left_alone(&scenario).await?;
     assert_eq!(scenario.pid(), process);
     scenario.check_running()?;
@@ -320,12 +320,12 @@ async fn is_left_alone(scenario: &Scenario) -> Result<()> {
         None,
         "an operator still runs"
     );
-    scenario.kubectl(&["delete", &kind(scenario), "north", "--timeout=40s"])?;
+    scenario.kubectl(&["delete", &kind(scenario), "north", "--timeout=120s"])?;
     is_all_gone(scenario).await
 }
 
 /// How long a namespace may take to go once the controller runs.
-const NAMESPACE_LIMIT: Duration = Duration::from_mins(1);
+const NAMESPACE_LIMIT: Duration = Duration::from_mins(3);
 
 /// A namespace with an orchard in it that has a child elsewhere.
 async fn doomed(far: &Far) -> Result<String> {
@@ -388,7 +388,7 @@ async fn e_a_deletion_needs_no_template_no_source_and_no_crd_of_its_children() -
         .await?;
     // Neither the child's definition nor a Katalog that compiles is there any more.
     let lakes = format!("lakes.{}", scenario.group);
-    scenario.kubectl(&["delete", "crd", &lakes, "--timeout=40s"])?;
+    scenario.kubectl(&["delete", "crd", &lakes, "--timeout=120s"])?;
     let broken = katalog.replace("{{ .spec.fruit }}", "{{ .spec.fruit");
     ensure!(broken != katalog, "the Katalog has no such template");
     scenario.apply(&broken)?;
@@ -410,6 +410,6 @@ async fn e_a_katalog_that_never_compiled_can_be_deleted() -> Result<()> {
                 spec: {crds: {pond: {crdFile: pond.yaml}}}\n";
     scenario.apply(text)?;
     scenario.katalog_is("far", "False", "NoApiTypes").await?;
-    scenario.kubectl(&["delete", "katalog", "far", "--timeout=40s"])?;
+    scenario.kubectl(&["delete", "katalog", "far", "--timeout=120s"])?;
     scenario.check_running()
 }

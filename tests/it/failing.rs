@@ -166,6 +166,7 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_told_once()
 
     // More failures are no more news, and a success among them is no recovery.
     waters::lake(&scenario, "four", &failing("four")).await?;
+    lakes.until("four", "fails", LIMIT, fails).await?;
     lakes
         .patch("calm", &json!({ "spec": { "colour": "red" } }))
         .await?;

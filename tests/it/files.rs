@@ -1,14 +1,19 @@
 //! `ork run` and `ork release`: operators from files.
 
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use axum::{Router, routing::get};
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use testbed::{
     ControlPlane, Guarded, Identity, SYSTEM_MASTERS, Signal, eventually, free_port, spawn_guarded,
 };
+
+use tokio::net::TcpListener;
 
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
@@ -39,7 +44,8 @@ impl Desk {
         for (name, text) in CHART {
             scenario.file(name, text)?;
         }
-        let katalog = scenario.file("katalog.yaml", &input("run/katalog.yaml")?)?;
+        let katalog = input("run/katalog.yaml")?.replace("CHARTS", &charts().await?);
+        let katalog = scenario.file("katalog.yaml", &katalog)?;
         Ok(Self {
             scenario,
             person,
@@ -62,7 +68,12 @@ impl Desk {
         let listen = format!("127.0.0.1:{}", free_port()?);
         let folder = self.katalog.parent().unwrap_or(Path::new("."));
         spawn_guarded(
-            &self.ork(&["run", "--listen", &listen]),
+            &self.ork(&[
+                "run",
+                "--listen",
+                &listen,
+                "--source-allow=http://127.0.0.0/8",
+            ]),
             &folder.join("run.log"),
         )
     }
@@ -100,6 +111,37 @@ const CHART: [(&str, &str); 4] = [
     ),
     ("clay-values.yaml", "depth: 7\ncolour: red\n"),
 ];
+
+/// Starts a chart repository at `/stable` with two versions of one chart, and returns its address. It ends with the test.
+async fn charts() -> Result<String> {
+    let archive = |version: &str| -> Result<Vec<u8>> {
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let manifest = format!("apiVersion: v2\nname: loam\nversion: {version}\n");
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: '{{ .Release.Name }}' }\n\
+                   data: { layers: '{{ .Chart.Version }} {{ .Values.depth }}' }\n";
+        for (path, text) in [
+            ("loam/Chart.yaml", &*manifest),
+            ("loam/templates/map.yaml", map),
+        ] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_mode(0o644);
+            tar.append_data(&mut header, path, text.as_bytes())?;
+        }
+        Ok(tar.into_inner()?.finish()?)
+    };
+    let index = "apiVersion: v1\nentries:\n  loam:\n  - { version: 2.0.0, urls: [loam-2.tgz] }\n  \
+                 - { version: 1.4.0, urls: [loam-1.tgz] }\n";
+    let (first, second) = (archive("1.4.0")?, archive("2.0.0")?);
+    let router = Router::new()
+        .route("/stable/index.yaml", get(move || ready(index)))
+        .route("/stable/loam-1.tgz", get(move || ready(first.clone())))
+        .route("/stable/loam-2.tgz", get(move || ready(second.clone())));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(address)
+}
 
 fn finalizers(object: &Value) -> Vec<&str> {
     let all = object
@@ -147,6 +189,10 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     );
 
     maps.until_equal("bed-clay", "/data/layers", json!("red 20"), LIMIT)
+        .await?;
+
+    // Of a repository, the newest version that the range permits.
+    maps.until_equal("loam", "/data/layers", json!("1.4.0 3"), LIMIT)
         .await?;
 
     // A changed file is taken up, and a chart's, too.

@@ -1,9 +1,18 @@
 //! Webhooks: Katalogs that are refused when they are written, rules at admission, conversion, and what points the API server at
 //! them. The API server reaches them by URL on loopback.
 
+mod alone;
+mod calls;
 pub(crate) mod conversion;
+mod disruption;
+mod drain;
+pub(crate) mod ends;
+mod files;
 pub(crate) mod instances;
 mod katalogs;
+mod overload;
+mod probe;
+mod quiet;
 mod requests;
 mod rotation;
 mod verdict;
@@ -37,19 +46,27 @@ impl Gate {
         katalog: &str,
         arguments: &[&str],
     ) -> Result<Self> {
+        let mut gate = Self::prepared(prefix, crds, &[katalog]).await?;
+        gate.scenario.arguments = gate.arguments(arguments);
+        gate.scenario.start().await?;
+        gate.until_configured().await?;
+        Ok(gate)
+    }
+
+    /// A scenario with definitions and permissions, and no process.
+    pub(crate) async fn prepared(prefix: &str, crds: &[&str], katalogs: &[&str]) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
         for crd in crds {
             scenario.install(&input(crd)?).await?;
         }
-        scenario.grant(katalog).await?;
-        let mut gate = Self {
+        for katalog in katalogs {
+            scenario.grant(katalog).await?;
+        }
+        let gate = Self {
             port: free_port()?,
             scenario,
         };
         gate.grant_webhooks()?;
-        gate.scenario.arguments = gate.arguments(arguments);
-        gate.scenario.start().await?;
-        gate.until_configured().await?;
         Ok(gate)
     }
 
@@ -112,6 +129,29 @@ impl Gate {
         Ok(())
     }
 
+    /// Grants the Role on Leases that is printed.
+    pub(crate) fn let_elect(&self) -> Result<()> {
+        let scenario = &self.scenario;
+        let printed = scenario.ork(&["generate", "rbac"])?;
+        let manifests = serde_saphyr::from_multiple::<Value>(&printed)?;
+        let is_it = |one: &&Value| {
+            one["kind"] == "Role" && one["metadata"]["namespace"] == "orkestra-system"
+        };
+        let mut role = manifests
+            .iter()
+            .find(is_it)
+            .context("no Role is printed")?
+            .clone();
+        role["metadata"]["namespace"] = json!(scenario.namespace);
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": "elect" },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"] },
+            "subjects": [{ "kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": scenario.identity.user() }],
+        });
+        scenario.apply(&role.to_string())?;
+        scenario.apply(&binding.to_string())
+    }
+
     /// The validating webhook configuration.
     pub(crate) async fn configuration(&self) -> Result<Option<Value>> {
         self.registrations("validatingwebhookconfigurations")
@@ -133,7 +173,11 @@ impl Gate {
             Ok(self.configuration().await?.map(drop))
         })
         .await?;
-        // The API server takes over a new configuration a moment later.
+        self.until_reviewed().await
+    }
+
+    /// The API server takes over a new configuration a moment after it is written.
+    pub(crate) async fn until_reviewed(&self) -> Result<()> {
         eventually("Katalogs are reviewed", LIMIT, async || {
             let wrong = "{ apiVersion: orkestra.orkspace.io/v1, kind: Katalog, metadata: { name: probe }, spec: { crdz: {} } }";
             match self.scenario.kubectl_with(&["create", "--dry-run=server", "-f", "-"], Some(wrong)) {

@@ -1,5 +1,6 @@
 //! Komposers of the cluster.
 
+mod large;
 mod registry;
 mod remote;
 

@@ -227,3 +227,47 @@ async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_other
     assert_eq!(told["status"]["phase"], "Theirs");
     Ok(())
 }
+
+/// A Katalog whose children and status show the state of their operator.
+const INTROSPECTION: &str = r#"{
+    "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
+    "metadata": { "name": "waters", "namespace": "NAMESPACE" },
+    "spec": { "crds": { "pond": {
+        "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
+        "resync": "0s",
+        "operatorBox": {
+            "status": { "fields": [{ "path": "operator", "value": "{{ .health.state }}" }] },
+            "onReconcile": { "configMaps": [{ "name": "{{ .metadata.name }}", "data": {
+                "workers": "{{ .metrics.workers }}", "inCluster": "{{ .ork.inCluster }}", "version": "{{ .ork.version }}"
+            } }] }
+        }
+    } } }
+}"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn resources_show_the_state_of_their_operator_and_its_figures_cause_no_pass() -> Result<()> {
+    let scenario =
+        Scenario::with_katalog("introspection", &["kinds/crds.yaml"], INTROSPECTION).await?;
+    waters::pond(&scenario, "a", &json!({})).await?;
+    let ponds = scenario.objects("ponds");
+    // The operator is healthy after its first pass: only the change of its state can trigger the pass that says so.
+    ponds
+        .until("a", "its operator is healthy", LIMIT, |pond| {
+            pond["status"]["operator"] == "healthy"
+        })
+        .await?;
+    let map = scenario.objects("configmaps").fetch("a").await?;
+    ensure!(
+        map["data"]["inCluster"] == "false" && map["data"]["version"] == env!("CARGO_PKG_VERSION"),
+        "{map}"
+    );
+    let workers: u32 = map["data"]["workers"]
+        .as_str()
+        .unwrap_or_default()
+        .parse()?;
+    ensure!(workers > 0, "{map}");
+    scenario
+        .until_settled(Duration::from_secs(2), LIMIT)
+        .await?;
+    Ok(())
+}

@@ -35,6 +35,7 @@ pub(crate) struct First {
     bare_child: Percentiles,
 }
 
+// Over 60 lines: a scenario, one measurement after the other.
 pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<First> {
     let site = Site::start(program).await?;
     let kinds = Kind::some(sizes.firsts);

@@ -6,7 +6,9 @@ mod create;
 mod failover;
 mod first;
 mod fleet;
+mod gateway;
 mod idle;
+mod komposer;
 mod noop;
 mod population;
 mod template;
@@ -38,12 +40,16 @@ pub(crate) enum Scenario {
     Idle,
     /// Memory and cold start with many operators and children; a burst; a relist
     Fleet,
+    /// A Komposer of many Katalogs from a registry
+    Komposer,
     /// Cold start with many definitions
     Cold,
     /// The leader is asked to end, until the next change is handled
     Handover,
     /// The leader is killed, until the next change is handled
     Crash,
+    /// Webhooks: latency, memory, a flood, a rotation, conversions
+    Gateway,
 }
 
 impl Scenario {
@@ -70,6 +76,7 @@ impl Scenario {
             Self::First => self.section(&first::run(program, sizes).await?),
             Self::Idle => self.section(&idle::run(program, sizes).await?),
             Self::Fleet => self.section(&fleet::run(program, sizes).await?),
+            Self::Komposer => self.section(&komposer::run(program, sizes).await?),
             Self::Cold => self.section(&cold::run(program, sizes).await?),
             Self::Handover => {
                 self.section(&failover::run(program, sizes, failover::End::Terminated).await?)
@@ -77,6 +84,7 @@ impl Scenario {
             Self::Crash => {
                 self.section(&failover::run(program, sizes, failover::End::Killed).await?)
             }
+            Self::Gateway => self.section(&gateway::run(program, sizes).await?),
         }
     }
 

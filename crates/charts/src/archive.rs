@@ -100,18 +100,14 @@ pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> 
             return Err(too_much("files", limits.files as u64));
         }
         let most = limits.file_bytes.min(left);
-        let mut data = Vec::new();
-        entry
-            .take(most + 1)
-            .read_to_end(&mut data)
-            .map_err(malformed)?;
-        if data.len() as u64 > most {
+        let data = read_at_most(entry, most).map_err(malformed)?;
+        let Some(data) = data else {
             return Err(if most == left {
                 too_much("bytes", limits.bytes)
             } else {
                 too_much("bytes for one file", limits.file_bytes)
             });
-        }
+        };
         left -= data.len() as u64;
         if !paths.insert(path.clone()) {
             return Err(ArchiveError::Twice(path));
@@ -122,6 +118,13 @@ pub fn unpack(bytes: &[u8], limits: &Limits) -> Result<Vec<File>, ArchiveError> 
         return Err(ArchiveError::Malformed("no files".into()));
     }
     Ok(files)
+}
+
+/// Reads a file; none if it has more bytes than that.
+fn read_at_most(entry: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut data = Vec::new();
+    entry.take(most + 1).read_to_end(&mut data)?;
+    Ok((data.len() as u64 <= most).then_some(data))
 }
 
 fn too_much(what: &str, most: u64) -> ArchiveError {

@@ -135,34 +135,39 @@ impl Chart {
                 name if name.starts_with("charts/") && !name.ends_with(".prov") => {
                     let rest = &name["charts/".len()..];
                     let (name, inner) = rest.split_once('/').unwrap_or((rest, ""));
-                    packed
-                        .entry(name.to_owned())
-                        .or_default()
-                        .insert(inner.to_owned(), data);
+                    let files = packed.entry(name.to_owned()).or_default();
+                    files.insert(inner.to_owned(), data);
                 }
                 _ => chart.files.push(File { path, data }),
             }
         }
-        for (name, mut files) in packed {
+        for (name, files) in packed {
             if name.starts_with(['_', '.']) {
                 continue;
             }
-            let alone = files.remove("");
-            let loaded = match alone {
-                Some(data) if name.ends_with(".tgz") => {
-                    Chart::load_archive(&data, limits, level + 1)
-                }
-                Some(_) => Chart::load(BTreeMap::new(), limits, level + 1),
-                None if name.ends_with(".tgz") => {
-                    let message = "expected a packed chart, found a folder";
-                    Err(Error::file("", message))
-                }
-                None => Chart::load(files, limits, level + 1),
-            };
+            let loaded = Chart::load_dependency(&name, files, limits, level + 1);
             let loaded = loaded.map_err(|error| in_file(&format!("charts/{name}"), &error))?;
             chart.dependencies.push(loaded);
         }
         Ok(chart)
+    }
+
+    /// Loads an entry of `charts/`: a packed chart, or the files of a folder.
+    fn load_dependency(
+        name: &str,
+        mut files: BTreeMap<String, Vec<u8>>,
+        limits: &mut Limits,
+        level: usize,
+    ) -> Result<Chart, Error> {
+        match files.remove("") {
+            Some(data) if name.ends_with(".tgz") => Chart::load_archive(&data, limits, level),
+            Some(_) => Chart::load(BTreeMap::new(), limits, level),
+            None if name.ends_with(".tgz") => {
+                let message = "expected a packed chart, found a folder";
+                Err(Error::file("", message))
+            }
+            None => Chart::load(files, limits, level),
+        }
     }
 
     /// Collects the CRDs in `crds/`, with their paths starting with the chart's name.

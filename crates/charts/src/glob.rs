@@ -7,9 +7,9 @@ use orkestra_core::template::go::Failure;
 use crate::engine::Engine;
 
 /// A compiled pattern.
-pub(crate) struct Pattern(Vec<Part>);
+pub(crate) struct Pattern(Vec<PatternPart>);
 
-enum Part {
+enum PatternPart {
     One(char),
     /// `?`
     Any,
@@ -28,7 +28,7 @@ impl Pattern {
         let mut at = 0;
         match parse(&chars, &mut at, 0) {
             Some(parts) if at == chars.len() => Pattern(parts),
-            _ => Pattern(vec![Part::All]),
+            _ => Pattern(vec![PatternPart::All]),
         }
     }
 
@@ -53,16 +53,16 @@ impl Pattern {
             engine.steps(starts.len() as u64 + 1)?;
             let mut next = Vec::new();
             match part {
-                Part::Either(patterns) => {
+                PatternPart::Either(patterns) => {
                     for pattern in patterns {
                         next.extend(pattern.ends(path, starts.clone(), engine)?);
                     }
                 }
-                Part::Segment | Part::All => {
+                PatternPart::Segment | PatternPart::All => {
                     for start in starts {
                         let rest = &path[start..];
                         let slash = rest.iter().position(|c| *c == '/').unwrap_or(rest.len());
-                        let most = if matches!(part, Part::All) {
+                        let most = if matches!(part, PatternPart::All) {
                             rest.len()
                         } else {
                             slash
@@ -89,38 +89,38 @@ impl Pattern {
     }
 }
 
-impl Part {
+impl PatternPart {
     /// True if it matches this one character.
     fn takes(&self, c: char) -> bool {
         match self {
-            Part::One(wanted) => *wanted == c,
-            Part::Any => c != '/',
-            Part::Class(negated, ranges) => {
+            PatternPart::One(wanted) => *wanted == c,
+            PatternPart::Any => c != '/',
+            PatternPart::Class(negated, ranges) => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *negated
             }
-            Part::Segment | Part::All | Part::Either(_) => false,
+            PatternPart::Segment | PatternPart::All | PatternPart::Either(_) => false,
         }
     }
 }
 
 /// Parses parts up to the end of the pattern, or of an alternative.
-fn parse(chars: &[char], at: &mut usize, depth: usize) -> Option<Vec<Part>> {
+fn parse(chars: &[char], at: &mut usize, depth: usize) -> Option<Vec<PatternPart>> {
     let mut parts = Vec::new();
     while let Some(c) = chars.get(*at) {
         *at += 1;
         parts.push(match c {
             '\\' => {
                 *at += 1;
-                Part::One(*chars.get(*at - 1)?)
+                PatternPart::One(*chars.get(*at - 1)?)
             }
-            '?' => Part::Any,
+            '?' => PatternPart::Any,
             '*' if chars.get(*at) == Some(&'*') => {
                 while chars.get(*at) == Some(&'*') {
                     *at += 1;
                 }
-                Part::All
+                PatternPart::All
             }
-            '*' => Part::Segment,
+            '*' => PatternPart::Segment,
             '[' => class(chars, at)?,
             '{' if depth < 8 => {
                 let mut patterns = Vec::new();
@@ -133,20 +133,20 @@ fn parse(chars: &[char], at: &mut usize, depth: usize) -> Option<Vec<Part>> {
                         _ => return None,
                     }
                 }
-                Part::Either(patterns)
+                PatternPart::Either(patterns)
             }
             ',' | '}' if depth > 0 => {
                 *at -= 1;
                 return Some(parts);
             }
-            c => Part::One(*c),
+            c => PatternPart::One(*c),
         });
     }
     Some(parts)
 }
 
 /// Parses `[…]`, after its opening bracket.
-fn class(chars: &[char], at: &mut usize) -> Option<Part> {
+fn class(chars: &[char], at: &mut usize) -> Option<PatternPart> {
     let negated = matches!(chars.get(*at), Some('!'));
     *at += usize::from(negated);
     let mut ranges = Vec::new();
@@ -154,7 +154,7 @@ fn class(chars: &[char], at: &mut usize) -> Option<Part> {
         let from = *chars.get(*at)?;
         *at += 1;
         if from == ']' && !ranges.is_empty() {
-            return Some(Part::Class(negated, ranges));
+            return Some(PatternPart::Class(negated, ranges));
         }
         if chars.get(*at) == Some(&'-') && chars.get(*at + 1).is_some_and(|c| *c != ']') {
             ranges.push((from, *chars.get(*at + 1)?));

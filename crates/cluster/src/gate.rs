@@ -104,7 +104,7 @@ where
 {
     type Response = S::Response;
     type Error = BoxError;
-    type Future = Passing<S::Future>;
+    type Future = GatedRequest<S::Future>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context).map_err(Into::into)
@@ -113,7 +113,7 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         if reads || is_review(request.uri().path()) {
-            return Passing {
+            return GatedRequest {
                 gate: None,
                 inner: Some(Box::pin(self.inner.call(request))),
             };
@@ -124,7 +124,7 @@ where
             .gate
             .is_open()
             .then(|| Box::pin(self.inner.call(request)));
-        Passing {
+        GatedRequest {
             gate: Some(self.gate.clone()),
             inner,
         }
@@ -139,14 +139,14 @@ fn is_review(path: &str) -> bool {
 
 /// A request on its way through a [`Gate`].
 #[derive(Debug)]
-pub struct Passing<F> {
+pub struct GatedRequest<F> {
     /// The gate to pass; `None` for reads.
     gate: Option<Gate>,
     /// `None` once the request was refused.
     inner: Option<Pin<Box<F>>>,
 }
 
-impl<F, T, E> Future for Passing<F>
+impl<F, T, E> Future for GatedRequest<F>
 where
     F: Future<Output = Result<T, E>>,
     E: Into<BoxError>,

@@ -1,4 +1,6 @@
 //! Requests to the API server with [`Node`] bodies, each with a deadline, and errors classified by their consequence.
+//!
+//! One file: every request passes through the same deadline, account and breaker.
 
 mod error;
 mod find;
@@ -17,7 +19,7 @@ use orkestra_core::value::Fault;
 use orkestra_core::{plan::ObjectKey, value::Node};
 use tokio::sync::Semaphore;
 
-use self::{error::Asked, list::PAGES_AT_ONCE};
+use self::{error::RequestSubject, list::PAGES_AT_ONCE};
 pub use self::{
     error::{Cause, WireError, is_missed},
     list::{Listed, PageOf},
@@ -25,7 +27,7 @@ pub use self::{
     stream::{Event, Watch},
 };
 use super::reach::Reach;
-use crate::client::flow::{Flow, Share, Turn};
+use crate::client::flow::{Flow, RequestPermit, Share};
 use served::Query;
 
 /// The deadline of a request.
@@ -168,7 +170,7 @@ impl Wire {
     }
 
     /// Waits for the turn of a request, to be put into the request's extensions. `None` if requests do not wait.
-    async fn turn(&self) -> Option<Turn> {
+    async fn turn(&self) -> Option<RequestPermit> {
         let (flow, share) = self.flow.as_ref()?;
         Some(flow.turn(share).await)
     }
@@ -188,7 +190,7 @@ impl Wire {
     /// # Errors
     /// [`WireError::NotFound`] if there is no such object, [`WireError::NotServed`] if the kind is not served.
     pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
-        let asked = Asked::of("get", kind, key.namespace.as_deref());
+        let asked = RequestSubject::of("get", kind, key.namespace.as_deref());
         self.node(&asked, Method::GET, &kind.object_path(key, None), None)
             .await
     }
@@ -207,7 +209,7 @@ impl Wire {
         limit: u32,
         next: Option<&str>,
     ) -> Result<Page, WireError> {
-        let asked = Asked::of("list", kind, scope.namespace.as_deref());
+        let asked = RequestSubject::of("list", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("labelSelector", scope.selector.as_deref());
         query.add("fieldSelector", scope.fields.as_deref());
@@ -230,7 +232,7 @@ impl Wire {
         body: &Node,
     ) -> Result<Node, WireError> {
         let namespace = key.namespace.as_deref();
-        let asked = Asked::of("create", kind, namespace);
+        let asked = RequestSubject::of("create", kind, namespace);
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("fieldValidation", Some(STRICT));
@@ -255,7 +257,7 @@ impl Wire {
         force: bool,
         body: &Node,
     ) -> Result<Node, WireError> {
-        let asked = Asked::of("patch", kind, key.namespace.as_deref());
+        let asked = RequestSubject::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         query.add("force", force.then_some("true"));
@@ -280,7 +282,7 @@ impl Wire {
         manager: &str,
         body: &Node,
     ) -> Result<Node, WireError> {
-        let asked = Asked::of("patch", kind, key.namespace.as_deref());
+        let asked = RequestSubject::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
         let path = query.onto(kind.object_path(key, subresource));
@@ -300,7 +302,7 @@ impl Wire {
         key: &ObjectKey,
         how: &Deletion<'_>,
     ) -> Result<Option<Node>, WireError> {
-        let asked = Asked::of("delete", kind, key.namespace.as_deref());
+        let asked = RequestSubject::of("delete", kind, key.namespace.as_deref());
         let path = kind.object_path(key, None);
         let answer = self
             .node(&asked, Method::DELETE, &path, Some((JSON, &how.body())))
@@ -337,7 +339,7 @@ impl Wire {
         version: &str,
         kind: &str,
     ) -> Result<Option<Served>, WireError> {
-        let asked = Asked::discovery(group);
+        let asked = RequestSubject::discovery(group);
         let path = served::api_path(group, version);
         let list = match self.node(&asked, Method::GET, &path, None).await {
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(None),
@@ -360,7 +362,7 @@ impl Wire {
         if group.is_empty() {
             return Ok(vec!["v1".to_owned()]);
         }
-        let asked = Asked::discovery(group);
+        let asked = RequestSubject::discovery(group);
         let answer = match self
             .node(&asked, Method::GET, &format!("/apis/{group}"), None)
             .await
@@ -392,17 +394,17 @@ impl Wire {
 
     async fn node(
         &self,
-        asked: &Asked<'_>,
+        asked: &RequestSubject<'_>,
         method: Method,
         path: &str,
         body: Option<(&str, &Node)>,
     ) -> Result<Node, WireError> {
-        Asked::parse(&self.text(asked, method, path, body).await?, self.in_part)
+        RequestSubject::parse(&self.text(asked, method, path, body).await?, self.in_part)
     }
 
     async fn text(
         &self,
-        asked: &Asked<'_>,
+        asked: &RequestSubject<'_>,
         method: Method,
         path: &str,
         body: Option<(&str, &Node)>,

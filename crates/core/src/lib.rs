@@ -1,11 +1,12 @@
 //! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
 //!
 //! ```text
-//!  text ── document ──► KatalogSpec ── plan ──► Plan ── reconcile ──► what is wanted of one custom resource
-//!            │ api: the types              ├── resources: shorthand to whole objects
+//!  text ── document ──► KatalogSpec ── compile ──► Plan ── reconcile ──► what is wanted of one custom resource
+//!            │ api: the types              ├── scope: a place in the document, and what is known there
+//!            │                             ├── resources: shorthand to whole objects
 //!            │                             ├── template: expressions and notes, over values
-//!            │                             └── schema: what fields take and give
-//!            │                             ├── enrich: what is added to children
+//!            │                             ├── definitions, schema: what fields take and give
+//!            │                             └── enrich: what is added to children
 //!            └── diagnostics: what is wrong, and where
 //!  tests on a cluster ── e2e ──► calls, and what their answers come to
 //!  reasons: why something is as it is, and what follows
@@ -19,10 +20,12 @@
 
 pub mod admission;
 pub mod api;
+pub mod compile;
 pub mod compose;
 pub mod conversion;
 pub mod cron;
 pub mod decode;
+pub mod definitions;
 pub mod diagnostics;
 pub mod document;
 pub mod e2e;
@@ -34,6 +37,7 @@ pub mod reference;
 pub mod resources;
 pub mod scaffold;
 pub mod schema;
+pub mod scope;
 pub mod template;
 pub mod tree;
 pub mod value;

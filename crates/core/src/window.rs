@@ -14,7 +14,7 @@ use crate::cron::Schedule;
 
 /// The result of a window at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct WindowState {
     /// Whether the time is inside the window.
     pub holds: bool,
     /// Until when the result stays the same; `None` is forever. It may change at that time.
@@ -32,9 +32,9 @@ pub struct Daily {
 
 impl Daily {
     /// Returns the result at `now`.
-    pub fn look(self, now: Timestamp) -> Look {
+    pub fn look(self, now: Timestamp) -> WindowState {
         let time = Offset::UTC.to_datetime(now).time();
-        Look {
+        WindowState {
             holds: self.has(time),
             until: self.turn(now),
         }
@@ -123,7 +123,7 @@ impl Days {
     }
 
     /// Returns the result at `now`.
-    pub fn look(self, now: Timestamp) -> Look {
+    pub fn look(self, now: Timestamp) -> WindowState {
         let today = Offset::UTC.to_datetime(now).date();
         let holds = self.has(today.weekday());
         let turn = (1..=7_i64).find_map(|ahead| {
@@ -135,7 +135,7 @@ impl Days {
                     .ok()
             })?
         });
-        Look { holds, until: turn }
+        WindowState { holds, until: turn }
     }
 }
 
@@ -143,9 +143,9 @@ impl Days {
 const MOST_JOINED: usize = 8;
 
 /// Returns the result at `now` of windows of that length after each time of a schedule.
-pub fn after_each(schedule: &Schedule, length: Duration, now: Timestamp) -> Look {
+pub fn after_each(schedule: &Schedule, length: Duration, now: Timestamp) -> WindowState {
     let Some(mut end) = last_end(schedule, length, now) else {
-        return Look {
+        return WindowState {
             holds: false,
             until: schedule.next(now),
         };
@@ -156,7 +156,7 @@ pub fn after_each(schedule: &Schedule, length: Duration, now: Timestamp) -> Look
             _ => break,
         }
     }
-    Look {
+    WindowState {
         holds: true,
         until: Some(end),
     }

@@ -28,9 +28,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use orkestra_core::{
     admission::{Admitted, Answers, Operation, PatchKind, Review, User, Verdict, admit},
+    compile,
+    definitions::{CrdShape, Schemas},
     diagnostics::Diagnostics,
     document,
-    plan::{CrdShape, KatalogRef, Library, OperatorPlan, Plan, Schemas, compile},
+    plan::{KatalogRef, OperatorPlan, Plan},
+    scope::Library,
     value::Node,
 };
 use serde_json::Value;
@@ -44,7 +47,7 @@ fn compiled(text: &str, definitions: &[Value]) -> Result<(Plan, Vec<String>), Di
     let (documents, mut warnings) = document::read_stream("katalog.yaml", text)?;
     let document = &documents.katalogs[0];
     let katalog = KatalogRef::new("default".into(), document.name.clone());
-    let (plan, more) = compile(&katalog, &document.spec, &schemas, &Library::default())?;
+    let (plan, more) = compile::katalog(&katalog, &document.spec, &schemas, &Library::default())?;
     warnings.extend(more);
     let warnings = warnings.iter().map(ToString::to_string);
     Ok((plan, warnings.collect()))

@@ -18,7 +18,12 @@ use orkestra_core::document::{
     Converted, DocumentKind, KatalogDocument, MotifDocument, Source, convert, parse_stream,
     read_katalog, read_motif,
 };
-use orkestra_core::plan::{KatalogRef, Library, Schemas, compile, describe};
+use orkestra_core::{
+    compile,
+    definitions::Schemas,
+    plan::{KatalogRef, describe},
+    scope::Library,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -100,7 +105,7 @@ fn meaning(source: &Source) -> String {
     };
     let plan = |document: &KatalogDocument| {
         let katalog = KatalogRef::new("default".to_owned(), document.name.clone());
-        let compiled = compile(
+        let compiled = compile::katalog(
             &katalog,
             &document.spec,
             &Schemas::default(),

@@ -18,10 +18,13 @@ use std::{
 
 use orkestra_core::{
     api::{Lifecycle, shape::Shape},
+    compile,
+    definitions::Schemas,
     diagnostics::Code,
     document::{parse_stream, read_stream},
-    plan::{self, KatalogRef, Library, Plan, Schemas, rbac},
-    reconcile::preview::{Assumed, Preview, preview},
+    plan::{KatalogRef, Plan, rbac},
+    reconcile::preview::{Assumptions, Preview, preview},
+    scope::Library,
     value::Node,
 };
 use serde_json::{Value, json};
@@ -102,14 +105,14 @@ fn fixture(list: &str) -> Fixture {
     assert!(warnings.is_empty(), "{list}: {warnings:?}");
     let reference = KatalogRef::new("gardens".to_owned(), "kinds".to_owned());
     let spec = &documents.katalogs[0].spec;
-    let compiled = plan::compile(&reference, spec, &Schemas::default(), &Library::default());
+    let compiled = compile::katalog(&reference, spec, &Schemas::default(), &Library::default());
     let (plan, mut warnings) = compiled.unwrap_or_else(|problems| panic!("{list}: {problems}"));
     // The roles are those of other fixtures.
     warnings.retain(|warning| warning.code != Code::UnknownRole);
     assert!(warnings.is_empty(), "{list}: {warnings:?}");
     let mut cr = cr.tree.to_json();
     cr["metadata"]["namespace"] = json!("east");
-    let assumed = Assumed {
+    let assumed = Assumptions {
         cr: Node::from(&cr),
         children: &[],
         cross: &[],

@@ -15,9 +15,12 @@ use std::{
 };
 
 use orkestra_core::{
+    compile,
+    definitions::Schemas,
     diagnostics::Diagnostics,
     document::{Documents, read_stream},
-    plan::{self, KatalogRef, Library, Plan, Schemas, beside, describe},
+    plan::{KatalogRef, Plan, describe},
+    scope::{Library, beside},
 };
 use serde_json::{Value, json};
 
@@ -71,7 +74,8 @@ fn compile(case: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
         found
     };
     let (plan, warnings) =
-        plan::compile(&reference, &katalog.spec, &Schemas::default(), &library).map_err(located)?;
+        compile::katalog(&reference, &katalog.spec, &Schemas::default(), &library)
+            .map_err(located)?;
     found.extend(warnings);
     Ok((plan, located(Diagnostics(found))))
 }

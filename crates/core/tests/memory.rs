@@ -100,9 +100,9 @@ fn records_are_as_small_as_they_are_said_to_be() {
     let mut table = Vec::new();
     for (kind, file) in files {
         let group_kind = GroupKind::parse(kind);
-        let sieve = ChildRecord::looks_at(&[]);
+        let projection = ChildRecord::looks_at(&[]);
         let read = |number| {
-            let node = sieve.read(child(file, number).as_bytes()).unwrap();
+            let node = projection.read(child(file, number).as_bytes()).unwrap();
             ChildRecord::read(&group_kind, &node, &[]).unwrap()
         };
         assert!(read(1).owner().is_some_and(|owner| *owner == *uid(1)));
@@ -113,9 +113,9 @@ fn records_are_as_small_as_they_are_said_to_be() {
         table.push((kind, bytes_each(read), MOST_A_CHILD));
     }
     let paths = ["spec", "status", "metadata.name"].map(|path| Path::parse(path).unwrap());
-    let sieve = CrRecord::looks_at(&paths);
+    let projection = CrRecord::looks_at(&paths);
     let read = |number| {
-        let node = sieve.read(cr(number).as_bytes()).unwrap();
+        let node = projection.read(cr(number).as_bytes()).unwrap();
         CrRecord::read(&node, &paths).unwrap()
     };
     table.push(("custom resource", bytes_each(read), MOST_A_CR));

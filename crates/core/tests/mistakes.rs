@@ -2,7 +2,7 @@
 //! samples of every diagnostic code are executed the same way.
 //!
 //! `UPDATE=1 cargo test -p orkestra-core --test mistakes` writes the expected files anew; read them as a reviewer: is the
-//! place exactly that of the mistake, is the message plain, does the hint name the mend?
+//! place exactly that of the mistake, is the message plain, does the hint name the remedy?
 
 #![allow(
     clippy::unwrap_used,
@@ -14,12 +14,16 @@ use std::{collections::BTreeSet, env, fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
     api::KatalogSpec,
+    compile,
+    compose::{Artifacts, Base, Composition, merge},
+    definitions::{CrdShape, Schemas},
     diagnostics::{Code, Diagnostic, Diagnostics},
     document::{
         MotifDocument, Source, parse_stream, read_katalog, read_komposer, read_motif, read_stream,
         read_what_can_be,
     },
-    plan::{self, CrdShape, KatalogRef, Library, Part, Schemas},
+    plan::KatalogRef,
+    scope::{Library, ReferenceKind},
     value::Node,
 };
 
@@ -31,6 +35,21 @@ const OF_LATER: [Code; 2] = [Code::UnknownOperator, Code::DependencyCircle];
 
 /// Codes of custom resources: there too.
 const OF_RESOURCES: [Code; 2] = [Code::NotOperated, Code::CannotRender];
+
+/// Codes of objects of a cluster: their samples are merged as such.
+const OF_CLUSTER: [Code; 1] = [Code::PathInCluster];
+
+/// The problems of a Komposer of a cluster before any source is fetched.
+fn check_in_cluster(text: &str) -> Diagnostics {
+    let stream = parse_stream("wrong.yaml", text);
+    let (komposer, warnings) = read_komposer(&stream.sources[0]).unwrap();
+    let namespace = "waters".to_owned();
+    let composition = Composition::of_komposer(&komposer, Base::Cluster { namespace });
+    let merged = merge(&composition, &Artifacts::new());
+    let mut found = merged.err().unwrap_or_default();
+    found.extend(warnings);
+    found
+}
 
 /// Everything that is told of a text without a cluster: parsing, reading, compiling. Definitions in it are known to all
 /// of its Katalogs, and `crdFile` names the last of them.
@@ -95,7 +114,7 @@ fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]
     };
     if found.has_errors() {
         let library = Library::default();
-        found.extend(plan::errors_in_templates(
+        found.extend(compile::errors_in_templates(
             &document, &found, &schemas, &library,
         ));
         return found;
@@ -113,7 +132,7 @@ fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]
     }
     let katalog = KatalogRef::new("gardens".to_owned(), document.name);
     let library = library(&document.spec, motifs);
-    let compiled = plan::compile(&katalog, &document.spec, &schemas, &library);
+    let compiled = compile::katalog(&katalog, &document.spec, &schemas, &library);
     let mut found = match compiled {
         Ok((_, warnings)) => Diagnostics(warnings),
         Err(problems) => problems,
@@ -137,7 +156,7 @@ fn library(spec: &KatalogSpec, motifs: &[MotifDocument]) -> Library {
                 library.put_motif(reference, motif);
                 continue;
             }
-            let kind = if reference.part == Part::Motif {
+            let kind = if reference.part == ReferenceKind::Motif {
                 "Motif"
             } else {
                 "file"
@@ -268,7 +287,11 @@ fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none(
     for code in codes.filter(|code| !OF_RESOURCES.contains(code)) {
         let explained = code.explain();
         if !OF_FILES.contains(code) {
-            let found = check("wrong.yaml", explained.wrong);
+            let found = if OF_CLUSTER.contains(code) {
+                check_in_cluster(explained.wrong)
+            } else {
+                check("wrong.yaml", explained.wrong)
+            };
             let is_other = |problem: &&Diagnostic| {
                 let besides = OF_LATER.contains(code) && problem.code == Code::NotSupportedYet;
                 problem.code != *code && !besides
@@ -278,7 +301,10 @@ fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none(
                 failures.push(format!("{code:?}, wrong: {found}"));
             }
         }
-        let found = check("right.yaml", explained.right);
+        let mut found = check("right.yaml", explained.right);
+        if OF_CLUSTER.contains(code) {
+            found.extend(check_in_cluster(explained.right));
+        }
         if !found.is_empty() {
             failures.push(format!("{code:?}, right: {found}"));
         }

@@ -12,9 +12,12 @@ use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
     api::KatalogSpec,
+    compile,
+    definitions::{self, Schemas},
     diagnostics::Diagnostics,
     document::{Tree, parse_stream, read_what_can_be},
-    plan::{self, Change, KatalogRef, Library, Plan, Schemas, describe},
+    plan::{self, Change, KatalogRef, Plan, describe},
+    scope::Library,
     value::Node,
 };
 use proptest::prelude::*;
@@ -43,7 +46,7 @@ fn plan_of(spec: &str) -> Plan {
     let spec: Value = serde_saphyr::from_str(spec).unwrap();
     let spec = serde_json::from_value(spec).unwrap();
     let (plan, _) =
-        plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap();
+        compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap();
     plan
 }
 
@@ -111,6 +114,17 @@ fn workers_and_resync_reconfigure_without_another_hash() {
 }
 
 #[test]
+fn pages_and_cross_access_reconfigure_without_another_hash() {
+    let old = with_entries(&[entry("a", "A", "x")]);
+    for field in ["endpoints: { info: false }", "crossAccess: false"] {
+        let field = format!("{{ {field}, ");
+        let new = with_entries(&[entry("a", "A", "x").replacen("{ ", &field, 1)]);
+        assert_eq!(changes(&old, &new), ["reconfigure a"]);
+        assert_eq!(old.operators[0].hash, new.operators[0].hash);
+    }
+}
+
+#[test]
 fn a_description_changes_nothing() {
     let old = with_entries(&[entry("a", "A", "x")]);
     let new = with_entries(&[entry("a", "A", "x").replacen("{ ", "{ description: deep, ", 1)]);
@@ -121,12 +135,12 @@ fn a_description_changes_nothing() {
 fn one_entry_without_a_kind_is_told_from_other_problems() {
     let compile = |spec: &str| {
         let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
-        plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap_err()
+        compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap_err()
     };
-    assert!(plan::lacks_api_types(&compile(
+    assert!(compile::lacks_api_types(&compile(
         "crds: { pond: { crdFile: far/away.yaml } }"
     )));
-    assert!(!plan::lacks_api_types(&compile(
+    assert!(!compile::lacks_api_types(&compile(
         "crds: { pond: { crdFile: far/away.yaml, workers: 0 } }"
     )));
 }
@@ -200,7 +214,7 @@ fn read(file: &Path) -> (Tree, KatalogSpec, Schemas) {
     let mut case = tree.to_json();
     let mut schemas = Schemas::default();
     for (name, crd) in case["definitions"].take().as_object().into_iter().flatten() {
-        let shape = plan::CrdShape::from_crd(&Node::from(crd)).unwrap();
+        let shape = definitions::CrdShape::from_crd(&Node::from(crd)).unwrap();
         schemas.insert_file(name, shape);
     }
     let spec = serde_json::from_value(case["spec"].take())
@@ -215,7 +229,7 @@ fn compile(file: &Path) -> Result<(Plan, Diagnostics), Diagnostics> {
         found.locate(&tree, file.file_name().unwrap().to_str());
         found
     };
-    match plan::compile(&katalog(), &spec, &schemas, &Library::default()) {
+    match compile::katalog(&katalog(), &spec, &schemas, &Library::default()) {
         Ok((plan, warnings)) => Ok((plan, located(Diagnostics(warnings)))),
         Err(problems) => Err(located(problems)),
     }
@@ -291,7 +305,7 @@ fn every_expression_is_listed_with_its_place_and_type() {
     let mut failures = Vec::new();
     for case in cases("types") {
         let (tree, spec, schemas) = read(&case);
-        let listed = plan::types(&katalog(), &spec, &schemas, &Library::default());
+        let listed = compile::types(&katalog(), &spec, &schemas, &Library::default());
         let lines: Vec<String> = listed
             .into_iter()
             .map(|mut typed| {
@@ -361,7 +375,7 @@ proptest! {
             } },
         } } });
         if let Ok(spec) = serde_json::from_value(spec) {
-            let _ = plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default());
+            let _ = compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default());
         }
     }
 }
@@ -391,7 +405,7 @@ proptest! {
             },
         } } });
         let spec = serde_json::from_value(spec).unwrap();
-        let compiled = plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default());
+        let compiled = compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default());
         let warnings = compiled.map(|(_, warnings)| Diagnostics(warnings).to_string());
         prop_assert_eq!(warnings.map_err(|problems| problems.to_string()), Ok(String::new()));
     }
@@ -416,7 +430,7 @@ fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
     let told = |file: &str, text: &str| {
         let (document, found) = read_what_can_be(&parse_stream(file, text).sources[0]);
         let (schemas, library) = (Schemas::default(), Library::default());
-        plan::errors_in_templates(&document.unwrap(), &found, &schemas, &library).to_string()
+        compile::errors_in_templates(&document.unwrap(), &found, &schemas, &library).to_string()
     };
     let good = told("one.yaml", &text.replace("dta:", "data:"));
     assert!(good.is_empty(), "{good}");
@@ -439,7 +453,7 @@ fn the_operators_of_a_katalog_may_make_each_others_resources() {
 "#;
     let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
     let (plan, warnings) =
-        plan::compile(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap();
+        compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     let pond = &plan.operators[1];
     assert_eq!(pond.children[0].kind.plural.as_deref(), Some("mice"));

@@ -14,11 +14,11 @@ use std::{env, fs};
 use jsonschema::Validator;
 use orkestra_core::diagnostics::{Code, Diagnostics, Severity};
 use orkestra_core::document::{DocumentKind, parse_stream, read_stream};
-use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
 use orkestra_core::reasons;
 use orkestra_core::reference::{
     BLOCKS, Block, explain, json_schema, katalog_page, komposer_page, motif_page,
 };
+use orkestra_core::{compile, definitions::Schemas, plan::KatalogRef, scope::Library};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -76,7 +76,7 @@ fn every_link_of_the_pages_leads_somewhere() {
             let known = match file {
                 "" => own.iter().any(|slug| slug == anchor),
                 "katalog.md" => anchor.is_empty() || of_katalog.iter().any(|slug| slug == anchor),
-                "composing.md" => root().join("docs/composing.md").is_file(),
+                "composing.md" | "komposers.md" => root().join("docs").join(file).is_file(),
                 "komposer.md" => of_komposer.iter().any(|slug| slug == anchor),
                 "motif.md" => of_motif.iter().any(|slug| slug == anchor),
                 _ => false,
@@ -98,7 +98,7 @@ fn problems(block: &Block) -> Diagnostics {
     let katalogs = katalogs.filter(|document| document.spec.sources.is_none());
     for document in katalogs {
         let reference = KatalogRef::new("default".to_owned(), document.name.clone());
-        match compile(
+        match compile::katalog(
             &reference,
             &document.spec,
             &Schemas::default(),

@@ -13,9 +13,12 @@ mod templates;
 use std::{fs, path::Path};
 
 use orkestra_core::{
+    compile,
+    definitions::{CrdShape, Schemas},
     diagnostics::Diagnostics,
     document::{KatalogDocument, parse_stream, read_stream},
-    plan::{CrdShape, KatalogRef, Library, Schemas, compile},
+    plan::KatalogRef,
+    scope::Library,
     value::Node,
 };
 
@@ -28,7 +31,7 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
     for document in documents.katalogs.iter().filter(whole) {
         let reference = KatalogRef::new("default".to_owned(), document.name.clone());
         let (schemas, library) = (definitions(file, document), library(file, document));
-        let compiled = compile(&reference, &document.spec, &schemas, &library);
+        let compiled = compile::katalog(&reference, &document.spec, &schemas, &library);
         let (_, warnings) = compiled.map_err(|mut problems| {
             problems.locate(&document.tree, Some(file));
             problems
@@ -120,7 +123,7 @@ fn each_system_that_people_come_from_has_a_table_and_a_sample_on_both_sides() {
             "{name}"
         );
         assert_eq!(katalogs(section).len(), 1, "{name}");
-        assert!(section.contains("\nNot here: "), "{name}");
+        assert!(section.contains("\nNot supported: "), "{name}");
         // What stands beside is a document that YAML reads, or Go.
         let blocks = section.split("```yaml\n").skip(1);
         let blocks = blocks.filter_map(|rest| rest.split("```").next());

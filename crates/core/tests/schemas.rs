@@ -8,10 +8,13 @@
 use std::{fs, path::Path};
 
 use orkestra_core::{
+    compile,
+    definitions::Schemas,
     diagnostics::Diagnostics,
     document::parse_stream,
-    plan::{GroupKind, KatalogRef, Library, Schemas, built_in, compile},
+    plan::{GroupKind, KatalogRef, built_in},
     schema::BuiltIn,
+    scope::Library,
 };
 use serde_json::json;
 
@@ -50,7 +53,8 @@ fn objects_that_a_server_takes_raise_no_alarm() {
             } } });
             let spec = serde_json::from_value(spec).unwrap();
             let katalog = KatalogRef::new("a".to_owned(), "b".to_owned());
-            let compiled = compile(&katalog, &spec, &Schemas::default(), &Library::default());
+            let compiled =
+                compile::katalog(&katalog, &spec, &Schemas::default(), &Library::default());
             let told = compiled.map_or_else(
                 |problems| problems.to_string(),
                 |(_, warnings)| Diagnostics(warnings).to_string(),

@@ -47,22 +47,22 @@ const CLOSED: &[(&str, &str)] = &[
 
 /// A range of addresses that may not be called unless an entry permits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Closed {
+pub(crate) struct ReservedRange {
     /// The addresses.
     pub(crate) range: Network,
     /// Their use, to complete "which is …".
     pub(crate) what: &'static str,
 }
 
-static RANGES: LazyLock<Vec<Closed>> = LazyLock::new(|| {
+static RANGES: LazyLock<Vec<ReservedRange>> = LazyLock::new(|| {
     let parse = |&(text, what): &(&str, &'static str)| {
-        Network::parse(text).map(|range| Closed { range, what })
+        Network::parse(text).map(|range| ReservedRange { range, what })
     };
     CLOSED.iter().filter_map(parse).collect()
 });
 
 /// Returns the closed range that contains an address; `None` for a public one.
-pub(crate) fn closed(address: IpAddr) -> Option<Closed> {
+pub(crate) fn closed(address: IpAddr) -> Option<ReservedRange> {
     let address = effective(address);
     RANGES
         .iter()

@@ -36,7 +36,7 @@ pub struct NotAnEntry(String);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
-    pub(crate) whom: Whom,
+    pub(crate) whom: Destination,
     /// The port; `None` for all.
     pub(crate) port: Option<u16>,
     /// Whether plain HTTP is permitted too.
@@ -45,7 +45,7 @@ pub struct Allow {
 
 /// Hosts or addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Whom {
+pub(crate) enum Destination {
     /// This host.
     Host(Box<str>),
     /// The subdomains of this host.
@@ -58,8 +58,8 @@ impl Allow {
     /// True if the entry matches that host by its name.
     pub(crate) fn names(&self, host: &Host) -> bool {
         match (&self.whom, host) {
-            (Whom::Host(name), Host::Name(host)) => name == host,
-            (Whom::Below(parent), Host::Name(host)) => host
+            (Destination::Host(name), Host::Name(host)) => name == host,
+            (Destination::Below(parent), Host::Name(host)) => host
                 .strip_suffix(&**parent)
                 .is_some_and(|rest| rest.ends_with('.')),
             _ => false,
@@ -79,7 +79,7 @@ impl Allow {
     /// The addresses of the entry, if it names addresses.
     pub(crate) fn network(&self) -> Option<&Network> {
         match &self.whom {
-            Whom::Network(network) => Some(network),
+            Destination::Network(network) => Some(network),
             _ => None,
         }
     }
@@ -99,9 +99,9 @@ impl FromStr for Allow {
         };
         let (whom, port) = parse_whom(entry).ok_or_else(wrong)?;
         let near = match &whom {
-            Whom::Host(name) => **name == *LOCALHOST,
-            Whom::Below(_) => false,
-            Whom::Network(_) => true,
+            Destination::Host(name) => **name == *LOCALHOST,
+            Destination::Below(_) => false,
+            Destination::Network(_) => true,
         };
         Ok(Self {
             whom,
@@ -117,17 +117,17 @@ impl fmt::Display for Allow {
         let scheme = if self.plain { "http" } else { "https" };
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
         match &self.whom {
-            Whom::Host(name) => write!(f, "{scheme}://{name}{port}"),
-            Whom::Below(parent) => write!(f, "{scheme}://*.{parent}{port}"),
-            Whom::Network(network) => write!(f, "{scheme}://[{network}]{port}"),
+            Destination::Host(name) => write!(f, "{scheme}://{name}{port}"),
+            Destination::Below(parent) => write!(f, "{scheme}://*.{parent}{port}"),
+            Destination::Network(network) => write!(f, "{scheme}://[{network}]{port}"),
         }
     }
 }
 
-fn parse_whom(entry: &str) -> Option<(Whom, Option<u16>)> {
+fn parse_whom(entry: &str) -> Option<(Destination, Option<u16>)> {
     // An IPv6 address contains colons: without brackets it has no port.
     if let Some(network) = parse_network(entry) {
-        return Some((Whom::Network(network), None));
+        return Some((Destination::Network(network), None));
     }
     let (host, port) = split_port(entry);
     let port = match port {
@@ -138,14 +138,14 @@ fn parse_whom(entry: &str) -> Option<(Whom, Option<u16>)> {
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
     if let Some(network) = parse_network(inner.unwrap_or(host)) {
-        return Some((Whom::Network(network), port));
+        return Some((Destination::Network(network), port));
     }
     let whom = match (
         host.strip_prefix("*."),
         parse_host(host.trim_start_matches("*."))?,
     ) {
-        (Some(_), Host::Name(parent)) => Whom::Below(parent),
-        (None, Host::Name(name)) => Whom::Host(name),
+        (Some(_), Host::Name(parent)) => Destination::Below(parent),
+        (None, Host::Name(name)) => Destination::Host(name),
         (_, Host::Address(_)) => return None,
     };
     Some((whom, port))

@@ -1,11 +1,11 @@
-//! The check of which calls are permitted.
+//! Checks whether calls are permitted.
 
 use std::net::IpAddr;
 
 use super::{
     Refusal,
     address::{closed, effective},
-    allow::{Allow, LOCALHOST, Whom},
+    allow::{Allow, Destination, LOCALHOST},
     refusal::Purpose,
     target::{Host, Target},
 };
@@ -139,13 +139,15 @@ impl Guard {
             return Ok(());
         }
         let opened = |entry: &&Allow| match &entry.whom {
-            Whom::Network(network) => {
+            Destination::Network(network) => {
                 network.contains(address) && closed.is_none_or(|closed| closed.range.holds(network))
             }
-            Whom::Host(name) if **name == *LOCALHOST => {
+            Destination::Host(name) if **name == *LOCALHOST => {
                 entry.names(&target.host) && address.is_loopback()
             }
-            Whom::Host(_) | Whom::Below(_) => closed.is_none() && entry.names(&target.host),
+            Destination::Host(_) | Destination::Below(_) => {
+                closed.is_none() && entry.names(&target.host)
+            }
         };
         let refused = match self.permits(target, opened) {
             Ok(()) => return Ok(()),

@@ -17,7 +17,7 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Client, Content, Descriptor, Digest, Error, Manifest, Reference, Repository, Seen,
+    Client, Content, Descriptor, Digest, Error, Manifest, ManifestState, Reference, Repository,
     artifact::Kind,
     empty_config,
     manifest::media,
@@ -173,7 +173,7 @@ impl Client {
             }
             let latest = tagged(&index, LATEST);
             let is_still = match self.look(&latest, known.as_ref()).await {
-                Ok(seen) => seen == Seen::Unchanged,
+                Ok(seen) => seen == ManifestState::Unchanged,
                 Err(error) if error.is_not_found() => known.is_none(),
                 Err(error) => return Err(error),
             };

@@ -18,9 +18,9 @@ use super::{
     Error, Repository,
     auth::{self, Challenge, Credential, Keychain, Tokens},
     dial::Dialler,
+    location,
     manifest::short,
-    place,
-    transport::{self, Call, Closed, Home, Limits, Shared, Transport},
+    transport::{self, Limits, RegistryOrigin, RegistryRequest, ReservedRange, Shared, Transport},
 };
 
 /// The maximum size of an error response and of a token server's response, in bytes.
@@ -39,7 +39,7 @@ pub struct Options {
     /// The limits on the duration of responses.
     pub limits: Limits,
     /// Identifies addresses that are not on the public internet: a registry elsewhere cannot redirect there.
-    pub closed: Closed,
+    pub closed: ReservedRange,
     /// Makes the connections, and then decides alone which addresses are permitted. `None` for the machine's resolver.
     pub dial: Option<Dialler>,
 }
@@ -53,7 +53,7 @@ struct Inner {
     keychain: Keychain,
     tokens: Tokens,
     plain_http: bool,
-    homes: Mutex<HashMap<Box<str>, Home>>,
+    homes: Mutex<HashMap<Box<str>, RegistryOrigin>>,
 }
 
 /// The access to a repository that a request needs.
@@ -68,13 +68,13 @@ pub(crate) enum Access {
 }
 
 /// The target of a request, and its name in messages.
-pub(crate) struct Ask<'a> {
+pub(crate) struct RequestTarget<'a> {
     pub(crate) host: &'a str,
     pub(crate) scope: String,
     pub(crate) what: String,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RequestTarget<'a> {
     /// Source: docker's "Token Scope Documentation".
     pub(crate) fn new(repository: &'a Repository, access: Access, what: impl Into<String>) -> Self {
         let scope = match access {
@@ -119,9 +119,9 @@ impl Client {
             host: host.into(),
             path: "".into(),
         };
-        let ask = Ask::new(&repository, Access::None, "a login");
+        let ask = RequestTarget::new(&repository, Access::None, "a login");
         let home = self.home(host).await?;
-        let call = Call::new(Method::GET, home.url("/v2/")?);
+        let call = RegistryRequest::new(Method::GET, home.url("/v2/")?);
         let response = self.ask(&ask, call).await?;
         self.expect(&ask, response, &[StatusCode::OK])
             .await
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// Returns the base URL of a registry. One on a loopback address may speak plain HTTP, which is detected once.
-    async fn home(&self, host: &str) -> Result<Home, Error> {
+    async fn home(&self, host: &str) -> Result<RegistryOrigin, Error> {
         let homes = || self.0.homes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = homes().get(host) {
             return Ok(home.clone());
@@ -153,7 +153,7 @@ impl Client {
             what: format!("the host {}", short(host)),
             why: "it cannot stand in a URL".to_owned(),
         })?;
-        let home = |scheme| Home {
+        let home = |scheme| RegistryOrigin {
             scheme,
             authority: authority.clone(),
         };
@@ -169,8 +169,8 @@ impl Client {
     }
 
     /// Returns true if the server does not speak TLS. An untrusted certificate does not permit plain HTTP.
-    async fn speaks_plainly(&self, home: &Home) -> Result<bool, Error> {
-        let call = Call::new(Method::GET, home.url("/v2/")?);
+    async fn speaks_plainly(&self, home: &RegistryOrigin) -> Result<bool, Error> {
+        let call = RegistryRequest::new(Method::GET, home.url("/v2/")?);
         match self.0.transport.send(home, call, None).await {
             Ok(_) => Ok(false),
             Err(error) if transport::is_not_tls(&error) => Ok(true),
@@ -179,7 +179,11 @@ impl Client {
     }
 
     /// Sends a request, with credentials if the registry requests them.
-    pub(crate) async fn ask(&self, ask: &Ask<'_>, call: Call) -> Result<Response<Incoming>, Error> {
+    pub(crate) async fn ask(
+        &self,
+        ask: &RequestTarget<'_>,
+        call: RegistryRequest,
+    ) -> Result<Response<Incoming>, Error> {
         let home = self.home(ask.host).await?;
         let held = self.0.tokens.get(ask.host, &ask.scope);
         let response = self
@@ -202,8 +206,8 @@ impl Client {
     /// Returns the authorization for a challenge; `None` without suitable credentials.
     async fn authorize(
         &self,
-        ask: &Ask<'_>,
-        home: &Home,
+        ask: &RequestTarget<'_>,
+        home: &RegistryOrigin,
         challenge: &Challenge,
     ) -> Result<Option<HeaderValue>, Error> {
         let credential = self.0.keychain.find(ask.host).await?;
@@ -231,8 +235,8 @@ impl Client {
     /// Requests a token from the server that the registry names.
     async fn token(
         &self,
-        ask: &Ask<'_>,
-        home: &Home,
+        ask: &RequestTarget<'_>,
+        home: &RegistryOrigin,
         (realm, service): (&str, Option<&str>),
         credential: Option<&Credential>,
     ) -> Result<(HeaderValue, std::time::Duration), Error> {
@@ -266,7 +270,7 @@ impl Client {
                 Err(unauthorized(ask, &body))
             }
             status => Err(Error::Status {
-                host: place::place(&url),
+                host: location::origin(&url),
                 what: "a request for a token".to_owned(),
                 status,
                 detail: detail(&body),
@@ -277,7 +281,7 @@ impl Client {
     /// Returns the response if it has one of these statuses, else its error.
     pub(crate) async fn expect(
         &self,
-        ask: &Ask<'_>,
+        ask: &RequestTarget<'_>,
         response: Response<Incoming>,
         good: &[StatusCode],
     ) -> Result<Response<Incoming>, Error> {
@@ -317,7 +321,7 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())
 }
 
-fn unauthorized(ask: &Ask<'_>, body: &Bytes) -> Error {
+fn unauthorized(ask: &RequestTarget<'_>, body: &Bytes) -> Error {
     let why = match detail(body).strip_prefix(": ") {
         Some(said) => said.to_owned(),
         None => "it asks for credentials that it takes".to_owned(),
@@ -330,13 +334,13 @@ fn unauthorized(ask: &Ask<'_>, body: &Bytes) -> Error {
 }
 
 #[derive(Deserialize)]
-struct Failures {
+struct ErrorResponse {
     #[serde(default)]
-    errors: Vec<Failure>,
+    errors: Vec<ErrorDetail>,
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct ErrorDetail {
     #[serde(default)]
     code: String,
     #[serde(default)]
@@ -345,9 +349,9 @@ struct Failure {
 
 /// Returns `: CODE: message` of the first error in a response. Source: OCI distribution specification, "Error Codes".
 fn detail(body: &Bytes) -> String {
-    let failures = serde_json::from_slice::<Failures>(body).ok();
+    let failures = serde_json::from_slice::<ErrorResponse>(body).ok();
     let first = failures.and_then(|failures| failures.errors.into_iter().next());
     first
-        .map(|Failure { code, message }| format!(": {} ({})", short(&message), short(&code)))
+        .map(|ErrorDetail { code, message }| format!(": {} ({})", short(&message), short(&code)))
         .unwrap_or_default()
 }

@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 use super::{
     Client, Descriptor, Digest, Error, Fetched, Reference, Repository,
-    client::{Access, Ask},
+    client::{Access, RequestTarget},
     digest::Hasher,
+    location,
     manifest::{self, MOST_MANIFEST, media},
-    place,
-    transport::Call,
+    transport::RegistryRequest,
 };
 
 /// The size of the chunks of a large upload, in bytes.
@@ -25,7 +25,7 @@ const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, application/vn
 
 /// The state of a manifest, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ManifestState {
     /// It is unchanged.
     Unchanged,
     /// It has this digest.
@@ -34,7 +34,7 @@ pub enum Seen {
 
 /// The result of writing a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct PushedManifest {
     /// Its digest.
     pub digest: Digest,
     /// True if the registry itself lists it as a referrer of its subject.
@@ -46,12 +46,16 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is none.
-    pub async fn look(&self, reference: &Reference, known: Option<&Digest>) -> Result<Seen, Error> {
-        let ask = Ask::new(&reference.repository, Access::Pull, reference.to_string());
+    pub async fn look(
+        &self,
+        reference: &Reference,
+        known: Option<&Digest>,
+    ) -> Result<ManifestState, Error> {
+        let ask = RequestTarget::new(&reference.repository, Access::Pull, reference.to_string());
         let url = self
             .manifest_url(&reference.repository, &reference.selector())
             .await?;
-        let mut call = Call::new(Method::HEAD, url).header(header::ACCEPT, ACCEPT);
+        let mut call = RegistryRequest::new(Method::HEAD, url).header(header::ACCEPT, ACCEPT);
         if let Some(known) = known {
             call = call.header(header::IF_NONE_MATCH, &format!("\"{known}\""));
         }
@@ -59,7 +63,7 @@ impl Client {
         let good = [StatusCode::OK, StatusCode::NOT_MODIFIED];
         let response = self.expect(&ask, response, &good).await?;
         if response.status() == StatusCode::NOT_MODIFIED {
-            return Ok(Seen::Unchanged);
+            return Ok(ManifestState::Unchanged);
         }
         let digest = match claimed(response.headers(), &ask.what)? {
             Some(digest) => digest,
@@ -67,9 +71,9 @@ impl Client {
             None => self.fetch(reference).await?.digest,
         };
         if known == Some(&digest) {
-            return Ok(Seen::Unchanged);
+            return Ok(ManifestState::Unchanged);
         }
-        Ok(Seen::Is(digest))
+        Ok(ManifestState::Is(digest))
     }
 
     /// Reads a manifest or an index. Its digest is checked if the reference or the registry specifies one.
@@ -78,11 +82,11 @@ impl Client {
     /// [`Error::NotFound`]; [`Error::Mismatch`]; [`Error::Malformed`] as for [`manifest::parse`].
     pub async fn fetch(&self, reference: &Reference) -> Result<Fetched, Error> {
         let what = reference.to_string();
-        let ask = Ask::new(&reference.repository, Access::Pull, &what);
+        let ask = RequestTarget::new(&reference.repository, Access::Pull, &what);
         let url = self
             .manifest_url(&reference.repository, &reference.selector())
             .await?;
-        let call = Call::new(Method::GET, url.clone()).header(header::ACCEPT, ACCEPT);
+        let call = RegistryRequest::new(Method::GET, url.clone()).header(header::ACCEPT, ACCEPT);
         let response = self.ask(&ask, call).await?;
         let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
         let claimed = claimed(response.headers(), &what)?;
@@ -120,14 +124,14 @@ impl Client {
         reference: &Reference,
         media_type: &str,
         bytes: Bytes,
-    ) -> Result<Written, Error> {
+    ) -> Result<PushedManifest, Error> {
         let digest = Digest::of(&bytes);
         let what = format!("a push to {reference}");
-        let ask = Ask::new(&reference.repository, Access::Push, &what);
+        let ask = RequestTarget::new(&reference.repository, Access::Push, &what);
         let url = self
             .manifest_url(&reference.repository, &reference.selector())
             .await?;
-        let call = Call::new(Method::PUT, url).body(media_type, bytes);
+        let call = RegistryRequest::new(Method::PUT, url).body(media_type, bytes);
         let response = self.ask(&ask, call).await?;
         let good = [StatusCode::CREATED, StatusCode::OK, StatusCode::ACCEPTED];
         let response = self.expect(&ask, response, &good).await?;
@@ -137,7 +141,7 @@ impl Client {
                 expected: digest,
                 actual,
             }),
-            _ => Ok(Written {
+            _ => Ok(PushedManifest {
                 digest,
                 is_listed: response.headers().contains_key("oci-subject"),
             }),
@@ -168,11 +172,13 @@ impl Client {
                 blob.size
             )));
         }
-        let ask = Ask::new(repository, Access::Pull, &what);
+        let ask = RequestTarget::new(repository, Access::Pull, &what);
         let url = self
             .url(repository, &format!("blobs/{}", blob.digest))
             .await?;
-        let response = self.ask(&ask, Call::new(Method::GET, url.clone())).await?;
+        let response = self
+            .ask(&ask, RegistryRequest::new(Method::GET, url.clone()))
+            .await?;
         let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
         let (mut hasher, mut read) = (Hasher::default(), 0);
         let reading = self.transport().read(response, &url, size, |piece| {
@@ -223,34 +229,38 @@ impl Client {
         mut sent: impl FnMut(u64),
     ) -> Result<bool, Error> {
         let digest = Digest::of(content);
-        let ask = Ask::new(repository, Access::Push, format!("a push to {repository}"));
+        let ask = RequestTarget::new(repository, Access::Push, format!("a push to {repository}"));
         let url = self.url(repository, &format!("blobs/{digest}")).await?;
-        let response = self.ask(&ask, Call::new(Method::HEAD, url)).await?;
+        let response = self
+            .ask(&ask, RegistryRequest::new(Method::HEAD, url))
+            .await?;
         if response.status() == StatusCode::OK {
             sent(content.len() as u64);
             return Ok(false);
         }
         let url = self.url(repository, "blobs/uploads/").await?;
-        let response = self.ask(&ask, Call::new(Method::POST, url.clone())).await?;
+        let response = self
+            .ask(&ask, RegistryRequest::new(Method::POST, url.clone()))
+            .await?;
         let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
-        let mut place = place::location(&url, response.headers())?;
+        let mut place = location::location(&url, response.headers())?;
         let mut start = 0;
         // The last request sends the final chunk.
         while content.len() - start > PIECE {
             let end = start + PIECE;
             let range = format!("{start}-{}", end - 1);
-            let call = Call::new(Method::PATCH, place.clone())
+            let call = RegistryRequest::new(Method::PATCH, place.clone())
                 .body("application/octet-stream", content.slice(start..end))
                 .header(header::CONTENT_RANGE, &range);
             let response = self.ask(&ask, call).await?;
             let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
-            place = place::location(&place, response.headers())?;
+            place = location::location(&place, response.headers())?;
             start = end;
             sent(start as u64);
         }
         let last = with_digest(&place, &digest)?;
-        let mut call =
-            Call::new(Method::PUT, last).body("application/octet-stream", content.slice(start..));
+        let mut call = RegistryRequest::new(Method::PUT, last)
+            .body("application/octet-stream", content.slice(start..));
         if start > 0 && start < content.len() {
             call = call.header(
                 header::CONTENT_RANGE,
@@ -268,7 +278,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`] if the repository does not exist; [`Error::Malformed`] if the list does not end.
     pub async fn tags(&self, repository: &Repository) -> Result<Vec<String>, Error> {
-        let ask = Ask::new(
+        let ask = RequestTarget::new(
             repository,
             Access::Pull,
             format!("the tags of {repository}"),
@@ -276,7 +286,9 @@ impl Client {
         let mut url = self.url(repository, "tags/list?n=1000").await?;
         let mut tags: Vec<String> = Vec::new();
         loop {
-            let response = self.ask(&ask, Call::new(Method::GET, url.clone())).await?;
+            let response = self
+                .ask(&ask, RegistryRequest::new(Method::GET, url.clone()))
+                .await?;
             let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
             let next = next_page(&url, response.headers());
             let body = self.transport().collect(response, &url, MOST_PAGE).await?;
@@ -321,9 +333,9 @@ pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
     let target = link.trim().strip_prefix('<')?.split('>').next()?;
     let mut headers = HeaderMap::new();
     headers.insert(header::LOCATION, target.parse().ok()?);
-    let next = place::location(asked, &headers).ok()?;
+    let next = location::location(asked, &headers).ok()?;
     // All pages of a list must be from the same registry.
-    (place::place(&next) == place::place(asked)).then_some(next)
+    (location::origin(&next) == location::origin(asked)).then_some(next)
 }
 
 fn with_digest(place: &Uri, digest: &Digest) -> Result<Uri, Error> {

@@ -19,17 +19,17 @@ mod content;
 mod dial;
 mod digest;
 mod error;
+mod location;
 mod manifest;
-mod place;
 mod reference;
 mod referrers;
 mod resolve;
 pub mod signature;
 mod transport;
 
-pub use auth::{Credential, Keychain, Stored};
+pub use auth::{Credential, CredentialStore, Keychain};
 pub use client::{Client, Options};
-pub use content::{Seen, Written, empty_config};
+pub use content::{ManifestState, PushedManifest, empty_config};
 pub use dial::{Dial, DialError, Dialler};
 pub use digest::{Digest, NotADigest};
 pub use error::Error;
@@ -40,4 +40,4 @@ pub use manifest::{
 pub use reference::{
     BadReference, DEFAULT_KATALOGS, DEFAULT_MOTIFS, LATEST, Reference, Repository,
 };
-pub use transport::{Closed, Limits};
+pub use transport::{Limits, ReservedRange};

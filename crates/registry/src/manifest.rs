@@ -189,7 +189,28 @@ pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
             )));
         }
     };
-    let (version, claimed, listed, most) = match &content {
+    check_header(&content, media_type).map_err(wrong)?;
+    // A text can be both at once, and a header that no digest covers would determine which one a client sees.
+    // Source: CVE-2021-41190.
+    let ManifestShape {
+        layers,
+        manifests,
+        config,
+    } = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+    if manifests.is_some() && (layers.is_some() || config.is_some()) {
+        return Err(wrong(
+            "it has the fields of a manifest and those of an index".to_owned(),
+        ));
+    }
+    Ok(content)
+}
+
+/// Checks version, media type and number of parts.
+///
+/// # Errors
+/// The reason, as the end of a sentence.
+fn check_header(content: &Content, media_type: &str) -> Result<(), String> {
+    let (version, claimed, listed, most) = match content {
         Content::Manifest(manifest) => {
             let Manifest {
                 schema_version,
@@ -210,35 +231,23 @@ pub fn parse(media_type: &str, bytes: &[u8]) -> Result<Content, Error> {
         }
     };
     if version != 2 {
-        return Err(wrong(format!("its schemaVersion is {version}, expected 2")));
+        return Err(format!("its schemaVersion is {version}, expected 2"));
     }
     if !claimed.is_empty() && claimed != media_type {
         let claimed = short(claimed);
-        return Err(wrong(format!(
+        return Err(format!(
             "the registry serves it as {media_type}, but its mediaType is {claimed}"
-        )));
-    }
-    if listed > most {
-        return Err(wrong(format!("it lists {listed} parts, more than {most}")));
-    }
-    // A text can be both at once, and a header that no digest covers would determine which one a client sees.
-    // Source: CVE-2021-41190.
-    let Both {
-        layers,
-        manifests,
-        config,
-    } = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
-    if manifests.is_some() && (layers.is_some() || config.is_some()) {
-        return Err(wrong(
-            "it has the fields of a manifest and those of an index".to_owned(),
         ));
     }
-    Ok(content)
+    if listed > most {
+        return Err(format!("it lists {listed} parts, more than {most}"));
+    }
+    Ok(())
 }
 
 /// The fields that distinguish manifests from indexes.
 #[derive(Deserialize)]
-struct Both {
+struct ManifestShape {
     layers: Option<serde::de::IgnoredAny>,
     manifests: Option<serde::de::IgnoredAny>,
     config: Option<serde::de::IgnoredAny>,

@@ -11,10 +11,10 @@ use orkestra_ground::{Backoff, Entropy};
 
 use super::{
     Client, Content, Descriptor, Digest, Error, Index, Manifest, Reference, Repository,
-    client::{Access, Ask},
+    client::{Access, RequestTarget},
     content::{named, next_page},
     manifest::{self, MOST_LISTED, MOST_MANIFEST, media},
-    transport::Call,
+    transport::RegistryRequest,
 };
 
 /// The maximum number of attempts to write a list that others write concurrently.
@@ -53,11 +53,12 @@ impl Client {
         digest: &Digest,
     ) -> Result<Option<Vec<Descriptor>>, Error> {
         let what = format!("the referrers of {repository}@{digest}");
-        let ask = Ask::new(repository, Access::Pull, &what);
+        let ask = RequestTarget::new(repository, Access::Pull, &what);
         let mut url = self.url(repository, &format!("referrers/{digest}")).await?;
         let mut listed = Vec::new();
         loop {
-            let call = Call::new(Method::GET, url.clone()).header(header::ACCEPT, media::INDEX);
+            let call =
+                RegistryRequest::new(Method::GET, url.clone()).header(header::ACCEPT, media::INDEX);
             let response = self.ask(&ask, call).await?;
             // The response of a registry without the API is not specified.
             let lacking = [
@@ -229,8 +230,8 @@ impl Client {
     /// True if a tag still refers to the manifest that was read.
     async fn is_still(&self, reference: &Reference, known: Option<Digest>) -> Result<bool, Error> {
         match self.look(reference, known.as_ref()).await {
-            Ok(super::Seen::Unchanged) => Ok(true),
-            Ok(super::Seen::Is(_)) => Ok(false),
+            Ok(super::ManifestState::Unchanged) => Ok(true),
+            Ok(super::ManifestState::Is(_)) => Ok(false),
             Err(error) if error.is_not_found() => Ok(known.is_none()),
             Err(error) => Err(error),
         }

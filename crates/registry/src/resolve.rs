@@ -13,22 +13,22 @@ use http::uri::Authority;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
-use super::transport::Closed;
+use super::transport::ReservedRange;
 
-/// Kinds of addresses that are not on the public internet, as named by [`Closed`].
+/// Kinds of addresses that are not on the public internet, as named by [`ReservedRange`].
 pub(crate) type Kinds = BTreeSet<&'static str>;
 
 /// A resolver. A guarded one returns no closed address unless its kind is permitted. The connection uses the returned
 /// address, so a name cannot resolve to another one later.
 #[derive(Clone)]
-pub(crate) struct Resolve(Option<(Closed, Kinds)>);
+pub(crate) struct Resolve(Option<(ReservedRange, Kinds)>);
 
 impl Resolve {
     pub(crate) fn open() -> Self {
         Self(None)
     }
 
-    pub(crate) fn guarded(closed: Closed, permitted: Kinds) -> Self {
+    pub(crate) fn guarded(closed: ReservedRange, permitted: Kinds) -> Self {
         Self(Some((closed, permitted)))
     }
 }
@@ -58,7 +58,11 @@ impl Service<Name> for Resolve {
 }
 
 /// Checks that a place other than the registry may have this address.
-pub(crate) fn judge(address: IpAddr, closed: Closed, permitted: &Kinds) -> Result<(), String> {
+pub(crate) fn judge(
+    address: IpAddr,
+    closed: ReservedRange,
+    permitted: &Kinds,
+) -> Result<(), String> {
     // An IPv4-mapped IPv6 address counts as IPv4.
     match closed(address.to_canonical()) {
         Some(kind) if !permitted.contains(kind) => {
@@ -69,7 +73,7 @@ pub(crate) fn judge(address: IpAddr, closed: Closed, permitted: &Kinds) -> Resul
 }
 
 /// Returns the kinds of closed addresses of a registry; the places that it leads to may have them too.
-pub(crate) async fn kinds(authority: &Authority, closed: Closed) -> Kinds {
+pub(crate) async fn kinds(authority: &Authority, closed: ReservedRange) -> Kinds {
     if let Some(address) = literal(authority.host()) {
         return closed(address.to_canonical()).into_iter().collect();
     }

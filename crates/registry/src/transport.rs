@@ -26,7 +26,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     Error,
     dial::{Connections, Connector, Dialler, connections, own, refusal},
-    place::{location, place},
+    location::{location, origin},
     resolve::{self, Resolve},
 };
 
@@ -34,7 +34,7 @@ use super::{
 const MOST_REDIRECTS: usize = 5;
 
 /// Returns the kind of an address that is not on the public internet, in the form that completes "which is …".
-pub type Closed = fn(IpAddr) -> Option<&'static str>;
+pub type ReservedRange = fn(IpAddr) -> Option<&'static str>;
 
 /// Limits on the duration of a response.
 #[derive(Clone, Copy, Debug)]
@@ -63,14 +63,14 @@ impl Limits {
 
 /// A request to a registry.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct RegistryRequest {
     pub(crate) method: Method,
     pub(crate) url: Uri,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Call {
+impl RegistryRequest {
     pub(crate) fn new(method: Method, url: Uri) -> Self {
         Self {
             method,
@@ -95,12 +95,12 @@ impl Call {
 
 /// A registry's own scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+pub(crate) struct RegistryOrigin {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
 }
 
-impl Home {
+impl RegistryOrigin {
     /// Returns the URL of a path of the registry.
     pub(crate) fn url(&self, path: &str) -> Result<Uri, Error> {
         let built = Uri::builder()
@@ -121,7 +121,7 @@ impl Home {
 
 /// A server other than the registry.
 pub(crate) struct Server {
-    own: Home,
+    own: RegistryOrigin,
     connections: Connections,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Server {
 pub(crate) struct Transport {
     tls: ClientConfig,
     pub(crate) limits: Limits,
-    closed: Closed,
+    closed: ReservedRange,
     /// The caller's connections, which it guards itself.
     dial: Option<Dialler>,
     open: Connections,
@@ -143,7 +143,7 @@ impl Transport {
     pub(crate) fn new(
         roots: &[CertificateDer<'static>],
         limits: Limits,
-        closed: Closed,
+        closed: ReservedRange,
         dial: Option<Dialler>,
     ) -> Self {
         let mut store = RootCertStore::empty();
@@ -168,8 +168,8 @@ impl Transport {
 
     /// Resolves a server that a registry names, such as its token server, with the restrictions on places that a registry
     /// leads to.
-    pub(crate) async fn server(&self, home: &Home, url: &Uri) -> Result<Server, Error> {
-        let own = Home {
+    pub(crate) async fn server(&self, home: &RegistryOrigin, url: &Uri) -> Result<Server, Error> {
+        let own = RegistryOrigin {
             scheme: url.scheme().cloned().unwrap_or(Scheme::HTTPS),
             authority: url
                 .authority()
@@ -188,7 +188,7 @@ impl Transport {
     pub(crate) async fn send_to(
         &self,
         server: &Server,
-        call: Call,
+        call: RegistryRequest,
         authorization: Option<&HeaderValue>,
     ) -> Result<Response<Incoming>, Error> {
         let credentials = authorization.filter(|_| server.own.is_at(&call.url));
@@ -198,8 +198,8 @@ impl Transport {
     /// Sends a request to the registry at `home`. Follows redirects of GET and HEAD.
     pub(crate) async fn send(
         &self,
-        home: &Home,
-        mut call: Call,
+        home: &RegistryOrigin,
+        mut call: RegistryRequest,
         authorization: Option<&HeaderValue>,
     ) -> Result<Response<Incoming>, Error> {
         for _ in 0..=MOST_REDIRECTS {
@@ -220,7 +220,7 @@ impl Transport {
             call.url = location(&call.url, response.headers())?;
         }
         Err(Error::Refused {
-            host: place(&call.url),
+            host: origin(&call.url),
             why: format!("it is the end of more than {MOST_REDIRECTS} redirects"),
         })
     }
@@ -229,7 +229,7 @@ impl Transport {
     async fn exchange(
         &self,
         connections: &Connections,
-        call: &Call,
+        call: &RegistryRequest,
         authorization: Option<&HeaderValue>,
     ) -> Result<Response<Incoming>, Error> {
         let mut request = Request::new(Full::new(call.body.clone()));
@@ -248,7 +248,7 @@ impl Transport {
         let sent = tokio::time::timeout(within, connections.request(request)).await;
         let sent = sent.map_err(|_| timed_out(&call.url, within))?;
         sent.map_err(|error| {
-            let host = place(&call.url);
+            let host = origin(&call.url);
             match refusal(&error) {
                 Some(why) => Error::Refused { host, why },
                 None => Error::Unreachable {
@@ -260,9 +260,9 @@ impl Transport {
     }
 
     /// Returns connections to a place other than the registry.
-    async fn guarded(&self, home: &Home, url: &Uri) -> Result<Connections, Error> {
+    async fn guarded(&self, home: &RegistryOrigin, url: &Uri) -> Result<Connections, Error> {
         let refused = |why: String| Error::Refused {
-            host: place(url),
+            host: origin(url),
             why,
         };
         let is_secure = url.scheme() == Some(&Scheme::HTTPS);
@@ -313,7 +313,7 @@ impl Transport {
                 Err(_) => return Err(timed_out(url, within)),
             };
             let frame = frame.map_err(|error| Error::Unreachable {
-                host: place(url),
+                host: origin(url),
                 why: innermost(&error),
             })?;
             let Ok(data) = frame.into_data() else {
@@ -322,7 +322,7 @@ impl Transport {
             read += data.len();
             if read > most {
                 return Err(Error::Malformed {
-                    what: format!("the answer of {}", place(url)),
+                    what: format!("the answer of {}", origin(url)),
                     why: format!("it has more than {most} bytes"),
                 });
             }
@@ -346,7 +346,7 @@ impl Transport {
 
 fn timed_out(url: &Uri, within: Duration) -> Error {
     Error::TimedOut {
-        host: place(url),
+        host: origin(url),
         seconds: within.as_secs(),
     }
 }

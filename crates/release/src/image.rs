@@ -99,6 +99,14 @@ pub fn labels(version: &str, commit: &str) -> BTreeMap<&'static str, String> {
 }
 
 impl Image {
+    /// Returns the commit that its label names.
+    pub fn commit(&self) -> Option<String> {
+        let (_, config) = self.blobs.first()?;
+        let config: Value = serde_json::from_slice(config).ok()?;
+        let label = &config["config"]["Labels"]["org.opencontainers.image.revision"];
+        label.as_str().map(str::to_owned)
+    }
+
     /// Builds the image: a layer with what seldom changes, and one with the binary.
     ///
     /// # Errors

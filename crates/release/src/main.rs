@@ -188,6 +188,12 @@ async fn main() -> Result<()> {
         } => {
             let image = Image::read(&layout)
                 .with_context(|| format!("cannot read the image in {}", layout.display()))?;
+            let built = image.commit().unwrap_or_default();
+            ensure!(
+                built == inputs.commit,
+                "the image is of commit `{built}`, not of `{}`: run `make image`",
+                inputs.commit
+            );
             let documents = inputs.documents(&image, &inputs.source()?)?;
             push_image(&image, documents, key.as_deref(), plain_http, &reference).await
         }

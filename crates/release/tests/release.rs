@@ -267,6 +267,7 @@ fn the_package_of_the_chart_is_the_same_twice_and_holds_the_crds() {
         "values.schema.json",
         "templates/deployment.yaml",
         "files/crds/katalogs.yaml",
+        "files/dashboards/orkestra.json",
     ] {
         assert!(files.contains_key(&format!("orkestra/{name}")), "{name}");
     }

@@ -31,7 +31,7 @@ impl Validator {
 }
 
 /// A request.
-pub(crate) struct Ask<'a> {
+pub(crate) struct HttpRequest<'a> {
     /// The URL, in messages and for the request.
     pub(crate) url: &'a str,
     /// The server that led to it, if the user did not name it.
@@ -48,7 +48,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) body: Option<Bytes>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> HttpRequest<'a> {
     /// A GET without conditions.
     pub(crate) fn get(url: &'a str, most: usize) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl<'a> Ask<'a> {
 }
 
 /// A response.
-pub(crate) enum Answer {
+pub(crate) enum HttpResponse {
     /// What is known is current.
     Unchanged,
     /// New content.
@@ -79,16 +79,16 @@ pub(crate) enum Answer {
 }
 
 /// Sends requests. Each has a connection of its own.
-pub(crate) struct Http {
+pub(crate) struct HttpClient {
     pub(crate) dialler: Arc<Dialler>,
     pub(crate) limits: Limits,
 }
 
-impl Http {
+impl HttpClient {
     /// Sends a request and follows its redirects.
-    pub(crate) async fn ask(&self, ask: &Ask<'_>) -> Result<Answer, Error> {
-        let target =
-            Target::parse(ask.url).map_err(|why| Error::Url(shown(ask.url).to_owned(), why))?;
+    pub(crate) async fn ask(&self, ask: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
+        let target = Target::parse(ask.url)
+            .map_err(|why| Error::Url(without_query(ask.url).to_owned(), why))?;
         let guard = self.dialler.guard();
         let guard = ask
             .led_by
@@ -106,10 +106,10 @@ impl Http {
 
     async fn follow(
         &self,
-        ask: &Ask<'_>,
+        ask: &HttpRequest<'_>,
         mut guard: Guard,
         first: Target,
-    ) -> Result<Answer, Error> {
+    ) -> Result<HttpResponse, Error> {
         let mut target = first.clone();
         let mut from: Option<Target> = None;
         for _ in 0..=MOST_REDIRECTS {
@@ -146,7 +146,7 @@ impl Http {
 
     async fn exchange(
         &self,
-        ask: &Ask<'_>,
+        ask: &HttpRequest<'_>,
         guard: &Guard,
         target: &Target,
         is_first: bool,
@@ -176,7 +176,7 @@ impl Http {
 }
 
 /// The headers of a request. No encoding is accepted, so that the size of a response is its real size.
-fn headers(ask: &Ask<'_>, is_first: bool) -> HeaderMap {
+fn headers(ask: &HttpRequest<'_>, is_first: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -199,15 +199,15 @@ fn headers(ask: &Ask<'_>, is_first: bool) -> HeaderMap {
     headers
 }
 
-fn answer(ask: &Ask<'_>, received: Received, from: Target) -> Result<Answer, Error> {
-    let (host, what) = (from.to_string(), shown(ask.url).to_owned());
+fn answer(ask: &HttpRequest<'_>, received: Received, from: Target) -> Result<HttpResponse, Error> {
+    let (host, what) = (from.to_string(), without_query(ask.url).to_owned());
     match received.status {
-        StatusCode::OK => Ok(Answer::Is {
+        StatusCode::OK => Ok(HttpResponse::Is {
             validator: Validator::of(&received.headers),
             body: received.body,
             from,
         }),
-        StatusCode::NOT_MODIFIED if ask.known.is_some() => Ok(Answer::Unchanged),
+        StatusCode::NOT_MODIFIED if ask.known.is_some() => Ok(HttpResponse::Unchanged),
         StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::NotFound(what)),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Error::Unauthorized {
             host,
@@ -223,7 +223,7 @@ fn answer(ask: &Ask<'_>, received: Received, from: Target) -> Result<Answer, Err
 }
 
 /// A URL for messages: without its query, which may contain a token.
-pub(crate) fn shown(url: &str) -> &str {
+pub(crate) fn without_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 

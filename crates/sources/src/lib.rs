@@ -30,6 +30,6 @@ pub use credential::{Credential, Scheme};
 pub use error::Error;
 pub use fetcher::{Fetcher, Options};
 pub use limits::Limits;
-pub use policy::{BadPolicy, Policy, Trust};
+pub use policy::{BadPolicy, Policy, SignatureRequirement};
 pub use request::{NoSecrets, Secret, Secrets};
 pub use source::{Document, Pin, Source, ValuesFile};

@@ -1,8 +1,9 @@
 //! Which signatures are required: by the source itself, or by the policy of the runtime.
 
+use jiff::Timestamp;
 use orkestra_registry::{
     Client, Digest, Repository,
-    signature::{Format, PublicKey, verify},
+    signature::{Format, Identity, PublicKey, Signer, TrustedRoot, verify_by},
 };
 use serde::Deserialize;
 
@@ -13,30 +14,43 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// A requirement for signatures.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Trust {
-    keys: Vec<PublicKey>,
+pub struct SignatureRequirement {
+    signers: Vec<Signer>,
     /// Whether a missing signature is only reported.
     warns: bool,
 }
 
-impl Trust {
+impl SignatureRequirement {
     /// Requires a signature by one of these keys, in PEM.
     ///
     /// # Errors
     /// [`BadPolicy`] if there is no key, or one cannot be used.
     pub fn keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, BadPolicy> {
-        let mut read = Vec::new();
+        Self::of(keys, None)
+    }
+
+    /// Requires a signature by one of these keys, in PEM, or by a certificate of the identity.
+    ///
+    /// # Errors
+    /// [`BadPolicy`] if there is neither, or one cannot be used.
+    pub fn of<'a>(
+        keys: impl IntoIterator<Item = &'a str>,
+        identity: Option<Identity>,
+    ) -> Result<Self, BadPolicy> {
+        let mut signers = Vec::new();
         for (number, key) in keys.into_iter().enumerate() {
             let key = PublicKey::from_pem(key);
-            read.push(key.map_err(|why| BadPolicy(format!("key {}: {why}", number + 1)))?);
+            let key = key.map_err(|why| BadPolicy(format!("key {}: {why}", number + 1)))?;
+            signers.push(Signer::Key(key));
         }
-        if read.is_empty() {
+        signers.extend(identity.map(Signer::Identity));
+        if signers.is_empty() {
             return Err(BadPolicy(
                 "no key is given: without keys no signature is valid".to_owned(),
             ));
         }
         Ok(Self {
-            keys: read,
+            signers,
             warns: false,
         })
     }
@@ -52,16 +66,21 @@ impl Trust {
 
     /// Distinguishes requirements.
     pub(crate) fn mark(&self) -> String {
-        let keys: Vec<String> = self.keys.iter().map(PublicKey::fingerprint).collect();
-        format!("{}{}", keys.join(","), if self.warns { "?" } else { "!" })
+        let signers: Vec<String> = self.signers.iter().map(Signer::mark).collect();
+        format!(
+            "{}{}",
+            signers.join(","),
+            if self.warns { "?" } else { "!" }
+        )
     }
 
-    /// Checks that an artifact is signed.
+    /// Checks that an artifact is signed; certificates have to be valid `now` unless a log says when they were used.
     pub(crate) async fn check(
         &self,
         client: &Client,
         repository: &Repository,
         digest: &Digest,
+        now: Timestamp,
     ) -> Result<Verified, Error> {
         let found = match client.signatures(repository, digest).await {
             Ok(found) => found,
@@ -69,11 +88,13 @@ impl Trust {
             Err(error) if !self.warns => return Err(error.into()),
             Err(error) => return Ok(Verified::Warned(error.to_string())),
         };
-        match verify(digest, &found.candidates, &self.keys, &Format::ALL) {
-            Ok(verified) => {
-                let key = self.keys.get(verified.key).map(PublicKey::fingerprint);
-                Ok(Verified::By(format!("key {}", key.unwrap_or_default())))
-            }
+        match verify_by(digest, &found.candidates, &self.signers, &Format::ALL, now) {
+            Ok(verified) => Ok(Verified::By(if let Some(subject) = verified.subject {
+                format!("identity {subject}")
+            } else {
+                let key = self.signers.get(verified.signer).map(Signer::mark);
+                format!("key {}", key.unwrap_or_default())
+            })),
             Err(refused) if self.warns => Ok(Verified::Warned(refused.to_string())),
             Err(refused) => Err(Error::Unverified {
                 what: format!("oci://{repository}@{digest}"),
@@ -96,7 +117,7 @@ impl Trust {
 }
 
 /// The fingerprints of the keys.
-impl std::fmt::Debug for Trust {
+impl std::fmt::Debug for SignatureRequirement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Trust({})", self.mark())
     }
@@ -123,7 +144,7 @@ impl std::fmt::Debug for Trust {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    rules: Vec<(String, Trust)>,
+    rules: Vec<(String, SignatureRequirement)>,
 }
 
 /// A policy that cannot be used.
@@ -133,34 +154,49 @@ pub struct BadPolicy(String);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    rules: Vec<Rule>,
+struct PolicyFile {
+    rules: Vec<PolicyRule>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rule {
+struct PolicyRule {
     #[serde(rename = "match")]
     matches: String,
     #[serde(default)]
     keys: Vec<String>,
     #[serde(default)]
-    mode: Mode,
-    /// Accepted to refuse it with a reason.
-    keyless: Option<serde_json::Value>,
+    mode: EnforcementMode,
+    keyless: Option<KeylessRule>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct KeylessRule {
+    issuer: String,
+    subject: String,
+    trusted_root: String,
+}
+
+impl KeylessRule {
+    fn identity(&self) -> Result<Identity, String> {
+        let root = TrustedRoot::parse(&self.trusted_root);
+        let identity = root.and_then(|root| Identity::new(&self.issuer, &self.subject, root));
+        identity.map_err(|why| format!("`keyless`: {why}"))
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Mode {
+enum EnforcementMode {
     #[default]
     Enforce,
     Warn,
 }
 
 impl Policy {
-    /// Parses a policy: `rules`, each with `match` (a host, or a host and a folder, without a scheme), `keys` (PEM) and `mode`
-    /// (`enforce`, the default, or `warn`).
+    /// Parses a policy: `rules`, each with `match` (a host, or a host and a folder, without a scheme), `keys` (PEM) or
+    /// `keyless` (`issuer`, `subject` and the content of `trustedRoot`), and `mode` (`enforce`, the default, or `warn`).
     ///
     /// # Errors
     /// [`BadPolicy`], with the rule.
@@ -170,17 +206,15 @@ impl Policy {
                 "the policy has more than {MOST_BYTES} bytes"
             )));
         }
-        let file: File =
+        let file: PolicyFile =
             serde_saphyr::from_str(text).map_err(|error| BadPolicy(error.to_string()))?;
         let mut rules = Vec::new();
         for rule in file.rules {
             let named = |why: String| BadPolicy(format!("the rule for `{}`: {why}", rule.matches));
-            if rule.keyless.is_some() {
-                let why = "keyless signatures are not supported: name the public keys in `keys`";
-                return Err(named(why.to_owned()));
-            }
-            let trust =
-                Trust::keys(rule.keys.iter().map(String::as_str)).map_err(|why| named(why.0))?;
+            let keyless = rule.keyless.as_ref().map(KeylessRule::identity).transpose();
+            let keys = rule.keys.iter().map(String::as_str);
+            let trust = SignatureRequirement::of(keys, keyless.map_err(named)?)
+                .map_err(|why| named(why.0))?;
             let is_place = !rule.matches.is_empty()
                 && !rule.matches.contains("://")
                 && !rule.matches.starts_with('/');
@@ -189,8 +223,8 @@ impl Policy {
                 return Err(named(why.to_owned()));
             }
             let trust = match rule.mode {
-                Mode::Enforce => trust,
-                Mode::Warn => trust.warning(),
+                EnforcementMode::Enforce => trust,
+                EnforcementMode::Warn => trust.warning(),
             };
             let matches = rule.matches.trim_end_matches(['/', '*']);
             rules.push((normal(matches), trust));
@@ -199,7 +233,7 @@ impl Policy {
     }
 
     /// Returns the requirement for a place: host, port and path, without a scheme.
-    pub(crate) fn of(&self, place: &str) -> Option<&Trust> {
+    pub(crate) fn of(&self, place: &str) -> Option<&SignatureRequirement> {
         let place = normal(place);
         let matching = self.rules.iter().filter(|(start, _)| {
             place
@@ -212,9 +246,9 @@ impl Policy {
     }
 
     /// Returns the requirement for an URL.
-    pub(crate) fn of_url(&self, url: &str) -> Option<&Trust> {
+    pub(crate) fn of_url(&self, url: &str) -> Option<&SignatureRequirement> {
         let place = url.split_once("://").map_or(url, |(_, rest)| rest);
-        self.of(crate::http::shown(place))
+        self.of(crate::http::without_query(place))
     }
 }
 
@@ -279,11 +313,19 @@ mod tests {
     }
 
     #[test]
-    fn rules_without_keys_and_keyless_ones_are_refused() {
+    fn rules_without_keys_and_with_roots_that_cannot_be_used_are_refused() {
         for (text, why) in [
             ("rules: [{match: ghcr.io, keys: []}]", "no key is given"),
             ("rules: [{match: ghcr.io, keys: [x]}]", "key 1"),
-            ("rules: [{match: ghcr.io, keyless: {}}]", "keyless"),
+            ("rules: [{match: ghcr.io, keyless: {}}]", "issuer"),
+            (
+                "rules: [{match: ghcr.io, keyless: {issuer: i, subject: s, trustedRoot: root.json}}]",
+                "neither JSON nor certificates",
+            ),
+            (
+                "rules: [{match: ghcr.io, keyless: {issuer: i, subject: s, trustedRoot: '{}'}}]",
+                "mediaType",
+            ),
             ("rules: [{match: ghcr.io, keyz: []}]", "keyz"),
             ("rules: [{match: ghcr.io, mode: maybe}]", "maybe"),
         ] {

@@ -6,7 +6,8 @@ use ::http::Uri;
 use futures::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream};
 use orkestra_guard::{Dialler, Target};
 use orkestra_registry::{
-    Client, Content, Descriptor, Dial, DialError, Digest, Reference, Seen, artifact::Opened,
+    Client, Content, Descriptor, Dial, DialError, Digest, ManifestState, Reference,
+    artifact::RemoteArtifact,
 };
 use tokio::net::TcpStream;
 
@@ -23,12 +24,12 @@ const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const CHART_CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 
 /// The connections of registry clients: guarded like all others.
-pub(crate) struct Guarded {
+pub(crate) struct GuardedDial {
     pub(crate) dialler: Arc<Dialler>,
     pub(crate) patience: Duration,
 }
 
-impl Dial for Guarded {
+impl Dial for GuardedDial {
     fn dial(
         &self,
         url: &Uri,
@@ -64,9 +65,9 @@ pub(crate) async fn digest(
         return Ok(digest);
     }
     match (client.look(reference, known).await?, known) {
-        (Seen::Is(digest), _) => Ok(digest),
-        (Seen::Unchanged, Some(known)) => Ok(*known),
-        (Seen::Unchanged, None) => Err(Error::Malformed(
+        (ManifestState::Is(digest), _) => Ok(digest),
+        (ManifestState::Unchanged, Some(known)) => Ok(*known),
+        (ManifestState::Unchanged, None) => Err(Error::Malformed(
             reference.to_string(),
             "it is unchanged, but it was not known".to_owned(),
         )),
@@ -79,7 +80,7 @@ pub(crate) async fn documents(
     reference: &Reference,
     document: Document,
     limits: &Limits,
-) -> Result<(Vec<Fetched>, Opened), Error> {
+) -> Result<(Vec<Fetched>, RemoteArtifact), Error> {
     let opened = client.open(reference).await?;
     let wrong = |why: String| Error::Malformed(reference.to_string(), why);
     let main = document.file();

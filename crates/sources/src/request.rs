@@ -6,17 +6,21 @@ use futures::future::BoxFuture;
 use orkestra_core::{
     api::{
         motif::AuthType,
-        sources::{SourceCredentials, SourceSecret, Verify},
+        sources::{Keyless, SourceCredentials, SourceSecret, Verify},
     },
     compose::{Base, Request, RequestKind},
-    plan::beside,
+    scope::beside,
 };
 use orkestra_guard::Unavailable;
+use orkestra_registry::signature::{Identity, TrustedRoot};
 
 use crate::{
-    Artifact, Credential, Document, Error, Fetcher, Pin, Scheme, Source, Trust, ValuesFile,
+    Artifact, Credential, Document, Error, Fetcher, Pin, Scheme, SignatureRequirement, Source,
+    ValuesFile,
 };
 
+/// The key of a Secret with a trusted root.
+const TRUSTED_ROOT: &str = "trusted_root.json";
 /// The variable that is always permitted: it is no secret.
 const REGISTRY: &str = "ORK_REGISTRY";
 
@@ -138,8 +142,13 @@ impl Fetcher {
         }
     }
 
-    async fn source(&self, request: &Request, verify: Option<Trust>) -> Result<Source, Error> {
-        let unsigned = |verify: &Option<Trust>| match verify {
+    // Over 60 lines: a table, one arm for each kind of source.
+    async fn source(
+        &self,
+        request: &Request,
+        verify: Option<SignatureRequirement>,
+    ) -> Result<Source, Error> {
+        let unsigned = |verify: &Option<SignatureRequirement>| match verify {
             Some(_) => Err(Error::Unsupported(format!(
                 "{}: `verify` is for artifacts of OCI registries",
                 request.id
@@ -273,19 +282,17 @@ async fn of_secret(
     Credential::of_text(scheme.unwrap_or(Scheme::Bearer), key, text)
 }
 
-async fn trust(request: &Request, verify: &Verify, secrets: &dyn Secrets) -> Result<Trust, Error> {
+async fn trust(
+    request: &Request,
+    verify: &Verify,
+    secrets: &dyn Secrets,
+) -> Result<SignatureRequirement, Error> {
     let Verify {
         keys,
         secret_ref,
         keyless,
     } = verify;
     let wrong = |why: String| Error::Invalid(format!("{}: `verify`", request.id), why);
-    if keyless.is_some() {
-        return Err(Error::Unsupported(format!(
-            "{}: keyless signatures are not supported: name the public keys of the publisher in `keys`",
-            request.id
-        )));
-    }
     let mut all = keys.clone();
     if let Some(secret) = secret_ref {
         let read = read(request, secret, secrets).await?;
@@ -308,5 +315,43 @@ async fn trust(request: &Request, verify: &Verify, secrets: &dyn Secrets) -> Res
             )));
         }
     }
-    Trust::keys(all.iter().map(String::as_str)).map_err(|why| wrong(why.to_string()))
+    let identity = match keyless {
+        Some(keyless) => Some(identity(request, keyless, secrets).await?),
+        None => None,
+    };
+    let trust = SignatureRequirement::of(all.iter().map(String::as_str), identity);
+    trust.map_err(|why| wrong(why.to_string()))
+}
+
+/// Returns the identity of a source, with the trusted root that it names.
+async fn identity(
+    request: &Request,
+    keyless: &Keyless,
+    secrets: &dyn Secrets,
+) -> Result<Identity, Error> {
+    let Keyless {
+        issuer,
+        subject,
+        trusted_root,
+        secret_ref,
+    } = keyless;
+    let wrong = |why: String| Error::Invalid(format!("{}: `verify.keyless`", request.id), why);
+    let root = match (trusted_root, secret_ref) {
+        (Some(root), None) => root.clone(),
+        (None, Some(secret)) => {
+            let key = secret.key.as_deref().unwrap_or(TRUSTED_ROOT);
+            let mut data = read(request, secret, secrets).await?.data;
+            let root = data
+                .remove(key)
+                .ok_or_else(|| wrong(format!("Secret {} has no key `{key}`", secret.name)))?;
+            String::from_utf8(root)
+                .map_err(|_| wrong(format!("{key} of Secret {} is not UTF-8", secret.name)))?
+        }
+        _ => {
+            let why = "expected either `trustedRoot` or `secretRef`";
+            return Err(wrong(why.to_owned()));
+        }
+    };
+    let identity = TrustedRoot::parse(&root).and_then(|root| Identity::new(issuer, subject, root));
+    identity.map_err(|why| wrong(why.to_string()))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use orkestra_core::value::Node;
 
-use crate::policy::Trust;
+use crate::policy::SignatureRequirement;
 
 /// A source, as a Komposer names it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub enum Source {
         /// Which document is meant, and where short names are.
         document: Document,
         /// The keys of its own `verify`; `None` leaves it to the policy.
-        verify: Option<Trust>,
+        verify: Option<SignatureRequirement>,
     },
     /// A file or folder of a Git repository.
     Git {
@@ -50,7 +50,7 @@ pub enum Source {
         /// Values, which win over the files.
         values: Node,
         /// The keys of its own `verify`, for `oci://`; `None` leaves it to the policy.
-        verify: Option<Trust>,
+        verify: Option<SignatureRequirement>,
     },
 }
 

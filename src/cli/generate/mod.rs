@@ -23,11 +23,11 @@ use crate::gitops::{
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    what: GenerateCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum GenerateCommand {
     Rbac(rbac::Rbac),
     Argocd(Argocd),
     Flux(Flux),
@@ -72,8 +72,8 @@ struct Flux {
 
 pub(super) async fn execute(Args { what }: Args) -> Result<(), Failure> {
     let text = match what {
-        What::Rbac(args) => rbac::text(args).await?,
-        What::Argocd(args) => {
+        GenerateCommand::Rbac(args) => rbac::text(args).await?,
+        GenerateCommand::Argocd(args) => {
             let plans = compile(args.files, &args.sources).await?;
             let keys = if args.wildcards {
                 Keys::Groups
@@ -86,7 +86,7 @@ pub(super) async fn execute(Args { what }: Args) -> Result<(), Failure> {
                 &args.namespace,
             ))?
         }
-        What::Flux(args) => {
+        GenerateCommand::Flux(args) => {
             let plans = compile(args.files, &args.sources).await?;
             let both = flux::kustomizations(&borrowed(&plans), &args.namespace);
             let texts: anyhow::Result<String> = both.iter().map(output::to_yaml).collect();

@@ -6,6 +6,7 @@ use std::{
 };
 
 use orkestra_core::{
+    api::sources::Verify,
     compose::{Composition, RequestKind},
     document::{DocumentKind, parse_stream},
     plan::{Declaring, KatalogRef, Plan, rbac},
@@ -38,6 +39,10 @@ pub(super) struct Rbac {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: RbacFormat,
+    /// Print only the roles and bindings of the Katalogs. `ork install`, the Helm chart and `config/` grant the permissions of
+    /// `ork controller` itself
+    #[arg(long)]
+    only_katalogs: bool,
     #[command(flatten)]
     sources: Sources,
 }
@@ -54,7 +59,7 @@ enum RbacFormat {
 /// Returns the manifests, or the values of the chart.
 pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
     let mut paths = args.files.given();
-    let named = Named::of(&paths);
+    let named = NamedSources::of(&paths);
     for one in named.iter().filter(|one| one.is_incomplete) {
         output::note(&format!(
             "{}: sources of the cluster are not read: name the files of their Katalogs too, for the permissions of their operators",
@@ -69,7 +74,11 @@ pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
     if args.output == RbacFormat::Values {
         return Ok(rbac_values(&plans)?);
     }
-    let mut text = rbac_yaml(&plans, &namespaces, named.is_empty())?;
+    let mut text = if args.only_katalogs {
+        yaml(&rbac::katalog_manifests(&plans))?
+    } else {
+        rbac_yaml(&plans, &namespaces, named.is_empty())?
+    };
     for one in &named {
         for manifest in rbac::source_manifests(&one.reference, &one.config_maps, &one.secrets) {
             text.push_str(&output::to_yaml(&manifest)?);
@@ -79,7 +88,7 @@ pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
 }
 
 /// The objects of the cluster that the sources of a document name.
-struct Named {
+struct NamedSources {
     path: PathBuf,
     reference: KatalogRef,
     config_maps: BTreeSet<String>,
@@ -88,7 +97,7 @@ struct Named {
     is_incomplete: bool,
 }
 
-impl Named {
+impl NamedSources {
     /// Reads the documents with sources; others, and those with errors, are left to the compilation.
     fn of(paths: &[PathBuf]) -> Vec<Self> {
         let mut all = Vec::new();
@@ -130,9 +139,11 @@ impl Named {
                 _ => {}
             }
             let auth = request.auth.and_then(|auth| auth.secret_ref);
-            let verify = request.verify.and_then(|verify| verify.secret_ref);
-            let secrets = auth.into_iter().chain(verify);
-            named.secrets.extend(secrets.map(|secret| secret.name));
+            let verify = request.verify.iter().flat_map(Verify::secrets);
+            let secrets = auth.iter().chain(verify);
+            named
+                .secrets
+                .extend(secrets.map(|secret| secret.name.clone()));
         }
         named
     }
@@ -148,6 +159,10 @@ fn rbac_yaml(
     if plans.is_empty() && is_bare {
         manifests.extend(rbac::roles_for_people());
     }
+    yaml(&manifests)
+}
+
+fn yaml(manifests: &[serde_json::Value]) -> anyhow::Result<String> {
     manifests.iter().map(output::to_yaml).collect()
 }
 

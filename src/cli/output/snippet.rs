@@ -165,7 +165,7 @@ fn plain(text: &str, in_flow: bool) -> usize {
     text[..at].trim_end().len()
 }
 
-/// Whether a bracket is open on the line.
+/// True if a bracket is open on the line.
 fn is_in_flow(before: &str) -> bool {
     let plain = before.replace("{{", "").replace("}}", "");
     let count = |brackets: [char; 2]| plain.matches(brackets).count();

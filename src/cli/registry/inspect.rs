@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use orkestra_registry::{
     Digest, Reference,
-    artifact::{Opened, Rule, Summary},
+    artifact::{RemoteArtifact, Rule, Summary},
     signature::{Format as SignatureFormat, Verified},
 };
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::cli::{Failure, output};
 pub(in crate::cli) struct Args {
     #[command(flatten)]
     artifact: Artifact,
-    /// Show the tags of the repository too
+    /// Also show the tags of the repository
     #[arg(long)]
     versions: bool,
     #[command(flatten)]
@@ -33,12 +33,12 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-/// What is shown.
+/// The description of an artifact.
 struct Shown {
     reference: Reference,
     digest: Digest,
-    opened: Opened,
-    /// How many signatures there are of each format.
+    opened: RemoteArtifact,
+    /// The number of signatures of each format.
     signatures: [(SignatureFormat, usize); 2],
     verified: Option<Verified>,
     tags: Option<Vec<String>>,
@@ -63,7 +63,7 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
     } else {
         None
     };
-    let is_checked = !args.trust.keys.is_empty();
+    let is_checked = !args.trust.is_empty();
     let checked = if is_checked {
         Some(
             args.trust

@@ -9,7 +9,9 @@ use std::{
 use anyhow::Context as _;
 use orkestra_registry::{
     Client, Digest, Repository,
-    signature::{Format, PrivateKey, PublicKey, Verified, verify},
+    signature::{
+        Format, Identity, PrivateKey, PublicKey, Signer, TrustedRoot, Verified, verify_by,
+    },
 };
 
 use crate::cli::Failure;
@@ -20,9 +22,18 @@ const MOST_PASSWORD: u64 = 4096;
 /// Which signatures are accepted.
 #[derive(Debug, clap::Args)]
 pub(super) struct Trust {
-    /// Public key in PEM whose signature is required; with several, one of them suffices
+    /// Public key in PEM whose signature is required; may be repeated, and then one of the signatures is enough
     #[arg(long = "key", value_name = "FILE")]
     pub(super) keys: Vec<PathBuf>,
+    /// Identity whose keyless signature is required: an e-mail address or URI; `*` stands for any text
+    #[arg(long, value_name = "SUBJECT", requires_all = ["certificate_oidc_issuer", "trusted_root"])]
+    pub(super) certificate_identity: Option<String>,
+    /// Issuer of that identity
+    #[arg(long, value_name = "URL", requires = "certificate_identity")]
+    pub(super) certificate_oidc_issuer: Option<String>,
+    /// Trusted root for that identity: a `trusted_root.json`, or certificates of authorities in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate_identity")]
+    pub(super) trusted_root: Option<PathBuf>,
     /// Format of signatures to accept; may be repeated [default: both]
     #[arg(long = "format", value_name = "FORMAT", value_enum)]
     pub(super) formats: Vec<FormatName>,
@@ -47,25 +58,51 @@ impl FormatName {
 }
 
 impl Trust {
-    /// Checks that a digest is signed by one of the keys.
+    /// True if no key and no identity is given.
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.certificate_identity.is_none()
+    }
+
+    /// Returns the name of who signed: the file of the key, or the subject of the certificate.
+    pub(super) fn name(&self, verified: &Verified) -> String {
+        let key = self.keys.get(verified.signer);
+        let key = key.map(|file| file.display().to_string());
+        verified.subject.clone().or(key).unwrap_or_default()
+    }
+
+    /// Reads the identity, if one is given.
+    fn identity(&self) -> anyhow::Result<Option<Identity>> {
+        let (Some(subject), Some(issuer), Some(file)) = (
+            &self.certificate_identity,
+            &self.certificate_oidc_issuer,
+            &self.trusted_root,
+        ) else {
+            return Ok(None);
+        };
+        let root = TrustedRoot::parse(&read(file)?);
+        let identity = root.and_then(|root| Identity::new(issuer, subject, root));
+        let identity = identity.with_context(|| format!("cannot use {}", file.display()));
+        identity.map(Some)
+    }
+
+    /// Checks that a digest is signed by one of the keys, or by the identity.
     pub(super) async fn check(
         &self,
         client: &Client,
         repository: &Repository,
         digest: &Digest,
     ) -> Result<Verified, Failure> {
-        let keys: Vec<PublicKey> = self
-            .keys
-            .iter()
-            .map(|file| public(file))
-            .collect::<anyhow::Result<_>>()?;
+        let keys = self.keys.iter().map(|file| public(file).map(Signer::Key));
+        let mut signers: Vec<Signer> = keys.collect::<anyhow::Result<_>>()?;
+        signers.extend(self.identity()?.map(Signer::Identity));
         let accepted: Vec<Format> = if self.formats.is_empty() {
             Format::ALL.to_vec()
         } else {
             self.formats.iter().map(|name| name.format()).collect()
         };
         let found = client.signatures(repository, digest).await?;
-        let verdict = verify(digest, &found.candidates, &keys, &accepted);
+        let now = jiff::Timestamp::now();
+        let verdict = verify_by(digest, &found.candidates, &signers, &accepted, now);
         verdict.map_err(|refused| {
             let error = anyhow::Error::new(refused);
             if found.left_out > 0 {

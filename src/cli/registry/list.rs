@@ -11,7 +11,7 @@ use crate::cli::{Failure, output};
 
 /// List the artifacts of a folder of a registry
 ///
-/// Reads the index that `ork push` keeps beside the artifacts.
+/// Reads the index that `ork push` stores next to the artifacts.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use anyhow::anyhow;
-use orkestra_registry::{Credential, Keychain, Stored};
+use orkestra_registry::{Credential, CredentialStore, Keychain};
 
 use super::{Registry, keys};
 use crate::cli::{Failure, output};
@@ -53,8 +53,12 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
     client.ping(host).await?;
     let mut keychain = Keychain::of_user()?;
     match keychain.store(host, &args.username, &password).await? {
-        Stored::Helper(helper) => output::note(&format!("stored by docker-credential-{helper}")),
-        Stored::File(file) => output::note(&format!("stored in {}, not encrypted", file.display())),
+        CredentialStore::Helper(helper) => {
+            output::note(&format!("stored by docker-credential-{helper}"));
+        }
+        CredentialStore::File(file) => {
+            output::note(&format!("stored in {}, not encrypted", file.display()));
+        }
     }
     Ok(())
 }

@@ -20,8 +20,8 @@ use std::{
 use anyhow::Context as _;
 use clap::ValueEnum;
 use orkestra_registry::{
-    Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Digest, Keychain, Limits, Options, Reference, Seen,
-    artifact::Kind,
+    Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Digest, Keychain, Limits, ManifestState, Options,
+    Reference, artifact::Kind,
 };
 use orkestra_sources::Fetcher;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
@@ -29,14 +29,14 @@ use rustls::pki_types::{CertificateDer, pem::PemObject};
 use super::{Failure, sources};
 use crate::compose::Remote;
 
-/// How registries are called.
+/// Flags for connections to registries.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Registry")]
 pub(in crate::cli) struct Registry {
     /// Call the registry over plain HTTP. One on a loopback address is called so by default if it does not speak TLS
     #[arg(long)]
     plain_http: bool,
-    /// Certificates in PEM to trust beside those of the machine
+    /// CA certificates in PEM to trust, in addition to those of the machine
     #[arg(
         long,
         value_name = "FILE",
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Artifact {
     motif: bool,
 }
 
-/// How results are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Format {
     /// For people
@@ -140,9 +140,9 @@ pub(in crate::cli) fn base(kind: Kind) -> String {
 /// The digest of a reference, which a tag has now.
 async fn digest(client: &Client, reference: &Reference) -> Result<Digest, Failure> {
     match (&reference.digest, client.look(reference, None).await?) {
-        (_, Seen::Is(digest)) => Ok(digest),
-        (Some(digest), Seen::Unchanged) => Ok(*digest),
-        (None, Seen::Unchanged) => {
+        (_, ManifestState::Is(digest)) => Ok(digest),
+        (Some(digest), ManifestState::Unchanged) => Ok(*digest),
+        (None, ManifestState::Unchanged) => {
             Err(Failure::Input(anyhow::anyhow!("{reference} has no digest")))
         }
     }

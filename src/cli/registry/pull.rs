@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use orkestra_registry::{
     Client, Reference,
-    artifact::{self, File, MOST_FILE, Opened},
+    artifact::{self, File, MOST_FILE, RemoteArtifact},
 };
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
     let client = args.registry.client()?;
     // The tag is looked up once: what is verified is what is pulled.
     let digest = digest(&client, &reference).await?;
-    let verified = if args.trust.keys.is_empty() && args.trust.formats.is_empty() {
+    let verified = if args.trust.is_empty() && args.trust.formats.is_empty() {
         None
     } else {
         Some(
@@ -91,7 +91,7 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
 async fn download(
     client: &Client,
     reference: &Reference,
-    opened: &Opened,
+    opened: &RemoteArtifact,
 ) -> Result<Vec<File>, Failure> {
     let steps = Steps::new(opened.size());
     let most = usize::try_from(MOST_FILE).unwrap_or(usize::MAX);
@@ -113,9 +113,9 @@ async fn download(
     Ok(files)
 }
 
-/// Warns where the files declare something else than the artifact says: another version of `ork` may have pushed it, or somebody who
+/// Warns if the files differ from what the artifact declares: another version of `ork` may have pushed it, or somebody who
 /// lies.
-async fn compare(folder: &std::path::Path, opened: &Opened, fetch: &dyn Fetch) {
+async fn compare(folder: &std::path::Path, opened: &RemoteArtifact, fetch: &dyn Fetch) {
     let Some(said) = &opened.summary else {
         return;
     };
@@ -130,7 +130,7 @@ async fn compare(folder: &std::path::Path, opened: &Opened, fetch: &dyn Fetch) {
     found.name.clone_from(&said.name);
     if found != *said {
         output::note(
-            "warning: the files declare something else than the artifact says: inspect them before you run them",
+            "warning: the files differ from the metadata of the artifact: inspect them before you run them",
         );
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
 use jiff::Timestamp;
 use orkestra_registry::{
-    Client, LATEST, Reference, Seen,
+    Client, LATEST, ManifestState, Reference,
     artifact::{Kind, Summary},
     catalogue::Pattern,
     media,
@@ -105,7 +105,7 @@ fn target(text: &str, summary: &Summary) -> anyhow::Result<Reference> {
     Ok(reference)
 }
 
-/// Whether a tag is a version in semantic versioning, which does not move.
+/// True if a tag is a version in semantic versioning, which does not move.
 fn is_version(tag: &str) -> bool {
     let parts = tag
         .trim_start_matches('v')
@@ -129,8 +129,8 @@ async fn refuse_overwriting(
     }
     let ours = orkestra_registry::Digest::of(&prepared.artifact.bytes);
     match client.look(reference, Some(&ours)).await {
-        Ok(Seen::Unchanged) => Ok(()),
-        Ok(Seen::Is(digest)) => Err(Failure::Input(anyhow!(
+        Ok(ManifestState::Unchanged) => Ok(()),
+        Ok(ManifestState::Is(digest)) => Err(Failure::Input(anyhow!(
             "{reference} exists with other content ({digest}): raise `metadata.version`, or use --force"
         ))),
         Err(error) if error.is_not_found() => Ok(()),
@@ -165,7 +165,7 @@ async fn upload(
     Ok(())
 }
 
-/// Adds the artifact to the index; that this fails is a warning, as the artifact is there.
+/// Adds the artifact to the index; a failure is a warning, because the artifact was pushed.
 async fn list(
     client: &Client,
     reference: &Reference,

@@ -5,11 +5,11 @@ use serde_json::json;
 use super::{Artifact, Format, Registry, digest, keys::Trust, to_json};
 use crate::cli::{Failure, output};
 
-/// Verify that an artifact is signed with one of the given keys
+/// Verify that an artifact is signed with one of the given keys, or by an identity
 ///
-/// Accepts the signatures of `ork sign` and `cosign sign --key`: bundles, and the older "simple signing" documents. Only the
-/// keys are trusted; transparency logs and certificates are not used. If no signature is valid, the exit code is 1 and the
-/// reason is printed for each.
+/// Accepts the signatures of `ork sign` and `cosign sign`: bundles, and the older "simple signing" documents. A keyless
+/// signature is verified offline: certificates and transparency logs are those of --trusted-root, and nothing is downloaded.
+/// If no signature is valid, the exit code is 1 and the reason is printed for each.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(in crate::cli) struct Args {
@@ -25,9 +25,9 @@ pub(in crate::cli) struct Args {
 }
 
 pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
-    if args.trust.keys.is_empty() {
+    if args.trust.is_empty() {
         return Err(Failure::Input(anyhow::anyhow!(
-            "no key is given: name a public key with --key"
+            "no key is given: name a public key with --key, or an identity with --certificate-identity"
         )));
     }
     let reference = args.artifact.parse()?;
@@ -37,23 +37,23 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
         .trust
         .check(&client, &reference.repository, &digest)
         .await?;
-    let key = args
-        .trust
-        .keys
-        .get(verified.key)
-        .map(|file| file.display().to_string());
+    let signer = args.trust.name(&verified);
     if args.output == Format::Json {
         let value = json!({
             "reference": reference.to_string(),
             "digest": digest,
-            "key": key,
+            "key": verified.subject.is_none().then_some(&signer),
+            "identity": verified.subject,
             "format": verified.format.name(),
         });
         return Ok(output::print(&to_json(&value)?)?);
     }
-    let key = key.unwrap_or_default();
+    let by = match verified.subject {
+        Some(_) => "by",
+        None => "with",
+    };
     Ok(output::print(&format!(
-        "{reference}@{digest}: signed with {key} ({})\n",
+        "{reference}@{digest}: signed {by} {signer} ({})\n",
         verified.format.name()
     ))?)
 }

@@ -30,12 +30,12 @@ fn record(version: u32, holder: &str) -> Record {
 fn nothing_is_tried_before_anything_is_known_and_a_lease_that_is_not_there_is_made() {
     let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
-    assert_eq!(me.next(start), Step::Wait(None));
+    assert_eq!(me.next(start), ElectionStep::Wait(None));
     assert!(!me.has_heard());
     me.see(None, start);
-    assert_eq!(me.next(start), Step::Acquire);
+    assert_eq!(me.next(start), ElectionStep::Acquire);
     me.won(record(1, "me"), start);
-    assert_eq!(me.next(start), Step::Wait(Some(after(start, 2.0))));
+    assert_eq!(me.next(start), ElectionStep::Wait(Some(after(start, 2.0))));
     assert_eq!(me.leader(start).as_deref(), Some("me"));
 }
 
@@ -44,7 +44,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
     let start = Moment::at(Duration::from_hours(1));
     let mut me = candidate("me");
     me.see(Some(record(1, "other")), start);
-    assert_eq!(me.next(start), Step::Wait(Some(after(start, 9.0))));
+    assert_eq!(me.next(start), ElectionStep::Wait(Some(after(start, 9.0))));
     // The same state again is not a change, however often it is reported.
     me.see(Some(record(1, "other")), after(start, 5.0));
     assert_eq!(me.leader(after(start, 8.9)).as_deref(), Some("other"));
@@ -52,16 +52,16 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
     me.see(Some(record(2, "other")), after(start, 8.0));
     assert_eq!(
         me.next(after(start, 9.0)),
-        Step::Wait(Some(after(start, 17.0)))
+        ElectionStep::Wait(Some(after(start, 17.0)))
     );
-    assert_eq!(me.next(after(start, 17.0)), Step::Acquire);
+    assert_eq!(me.next(after(start, 17.0)), ElectionStep::Acquire);
     // The lease's own duration counts, not ours.
     let long = Record {
         duration: Some(Duration::from_mins(1)),
         ..record(3, "other")
     };
     me.see(Some(long), start);
-    assert_eq!(me.next(start), Step::Wait(Some(after(start, 60.0))));
+    assert_eq!(me.next(start), ElectionStep::Wait(Some(after(start, 60.0))));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_released_lease_is_taken_at_once() {
     let mut me = candidate("me");
     me.see(Some(record(1, "other")), start);
     me.see(Some(record(2, "")), after(start, 1.0));
-    assert_eq!(me.next(after(start, 1.0)), Step::Acquire);
+    assert_eq!(me.next(after(start, 1.0)), ElectionStep::Acquire);
     assert_eq!(me.leader(after(start, 1.0)), None);
 }
 
@@ -80,27 +80,27 @@ fn a_leader_that_cannot_renew_yields_before_others_may_take_over() {
     let mut me = candidate("me");
     me.see(None, start);
     me.won(record(1, "me"), start);
-    assert_eq!(me.next(after(start, 2.0)), Step::Renew);
+    assert_eq!(me.next(after(start, 2.0)), ElectionStep::Renew);
     me.failed(after(start, 4.0), TIMING.retry);
     assert_eq!(
         me.next(after(start, 4.0)),
-        Step::Wait(Some(after(start, 5.5)))
+        ElectionStep::Wait(Some(after(start, 5.5)))
     );
     me.failed(after(start, 5.5), TIMING.retry);
     assert_eq!(
         me.next(after(start, 5.5)),
-        Step::Wait(Some(after(start, 6.0))),
+        ElectionStep::Wait(Some(after(start, 6.0))),
         "it wakes to yield"
     );
     assert_eq!(me.leads_until(after(start, 6.0)), None);
     assert_eq!(
         me.next(after(start, 6.0)),
-        Step::Wait(Some(after(start, 7.0)))
+        ElectionStep::Wait(Some(after(start, 7.0)))
     );
     assert_eq!(me.leader(after(start, 6.0)), None);
     assert_eq!(
         me.next(after(start, 7.0)),
-        Step::Acquire,
+        ElectionStep::Acquire,
         "nobody else has it"
     );
 }
@@ -113,7 +113,7 @@ fn an_answer_that_comes_after_the_deadline_makes_no_leader() {
     me.won(record(1, "me"), start);
     let late = after(start, 6.5);
     assert_eq!(me.leads_until(late), None);
-    assert_eq!(me.next(late), Step::Acquire);
+    assert_eq!(me.next(late), ElectionStep::Acquire);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_write_whose_answer_was_lost_is_made_again_and_counts_from_then() {
     me.failed(after(start, 2.0), Duration::from_secs(1));
     me.see(Some(record(1, "me")), after(start, 2.1));
     assert_eq!(me.leads_until(after(start, 2.1)), None);
-    assert_eq!(me.next(after(start, 3.0)), Step::Acquire);
+    assert_eq!(me.next(after(start, 3.0)), ElectionStep::Acquire);
     me.won(record(2, "me"), after(start, 3.0));
     assert_eq!(me.leads_until(after(start, 3.0)), Some(after(start, 9.0)));
 }
@@ -139,13 +139,13 @@ fn a_lease_that_is_stolen_or_deleted_is_lost_at_once() {
     assert_eq!(me.leads_until(after(start, 1.0)), None);
     assert_eq!(
         me.next(after(start, 1.0)),
-        Step::Wait(Some(after(start, 10.0)))
+        ElectionStep::Wait(Some(after(start, 10.0)))
     );
     me.see(Some(record(3, "")), after(start, 4.0));
     me.won(record(4, "me"), after(start, 4.0));
     me.see(None, after(start, 5.0));
     assert_eq!(me.leads_until(after(start, 5.0)), None);
-    assert_eq!(me.next(after(start, 5.0)), Step::Acquire);
+    assert_eq!(me.next(after(start, 5.0)), ElectionStep::Acquire);
 }
 
 #[test]
@@ -154,9 +154,9 @@ fn who_is_refused_again_and_again_rests() {
     let mut me = candidate("me");
     me.see(None, start);
     me.conflicted(start, TIMING.retry);
-    assert_eq!(me.next(start), Step::Acquire);
+    assert_eq!(me.next(start), ElectionStep::Acquire);
     me.conflicted(start, TIMING.retry);
-    assert_eq!(me.next(start), Step::Wait(Some(after(start, 1.5))));
+    assert_eq!(me.next(start), ElectionStep::Wait(Some(after(start, 1.5))));
 }
 
 /// A Lease as an API server stores it.
@@ -250,7 +250,10 @@ impl Process {
             self.known.clone_from(&server.record);
             self.election.see(self.known.clone(), now);
         }
-        if matches!(self.election.next(now), Step::Acquire | Step::Renew) {
+        if matches!(
+            self.election.next(now),
+            ElectionStep::Acquire | ElectionStep::Renew
+        ) {
             let arrives = now + chance.up_to(1.0);
             let ends = arrives + chance.up_to(1.0);
             self.attempt = Some((now, arrives, ends, self.known.clone()));

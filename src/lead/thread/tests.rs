@@ -68,9 +68,9 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-fn candidacy() -> Candidacy {
+fn candidacy() -> CandidateConfig {
     let gate = Gate::default();
-    Candidacy {
+    CandidateConfig {
         namespace: "default".to_owned(),
         name: "orkestra".to_owned(),
         timing: Timing {
@@ -87,7 +87,7 @@ fn candidacy() -> Candidacy {
 /// A candidate in that cluster, on that runtime.
 fn elector(
     runtime: &tokio::runtime::Runtime,
-    candidacy: Candidacy,
+    candidacy: CandidateConfig,
     lease: &Arc<Mutex<Option<Value>>>,
     reach: Reach,
 ) -> Elector {

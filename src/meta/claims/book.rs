@@ -6,6 +6,8 @@
 //! An installation that has not renewed for [`EXPIRY`] counts as gone, by the time that its Lease states or by the time for
 //! which that Lease has not changed here, so neither a wrong clock nor a time in the future keeps a claim forever. It may
 //! have lost its claims then: it writes a claim again before it relies on it.
+//!
+//! One file: one state machine, whose transitions rely on each other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +30,7 @@ const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::f
 
 /// The needs of an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Demand {
+pub(crate) struct ClaimRequest {
     /// The kinds, each with the Katalog that should have it.
     pub(crate) kinds: BTreeMap<GroupKind, Claimant>,
     /// Whether the list is complete: then other claims of the installation are obsolete.
@@ -37,7 +39,7 @@ pub(crate) struct Demand {
 
 /// The holder of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ClaimState {
     /// This installation, for that Katalog.
     Ours(Claimant),
     /// Another installation.
@@ -67,25 +69,25 @@ impl fmt::Display for Holder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Standings {
     /// By the names of the kinds' Leases.
-    by_lease: BTreeMap<String, Standing>,
+    by_lease: BTreeMap<String, ClaimState>,
     /// Whether the claims have been read.
     pub(crate) listed: bool,
 }
 
 impl Standings {
     /// Returns the holder of that kind.
-    pub(crate) fn of(&self, kind: &GroupKind) -> Option<&Standing> {
+    pub(crate) fn of(&self, kind: &GroupKind) -> Option<&ClaimState> {
         self.by_lease.get(&lease_of(kind))
     }
 
     /// True if this installation has the kind for the Katalog of that uid.
     pub(crate) fn is_held_for(&self, kind: &GroupKind, uid: &str) -> bool {
-        matches!(self.of(kind), Some(Standing::Ours(claimant)) if claimant.uid == uid)
+        matches!(self.of(kind), Some(ClaimState::Ours(claimant)) if claimant.uid == uid)
     }
 
     #[cfg(test)]
-    pub(crate) fn of_test(standings: impl IntoIterator<Item = (GroupKind, Standing)>) -> Self {
-        let named = |(kind, standing): (GroupKind, Standing)| (lease_of(&kind), standing);
+    pub(crate) fn of_test(standings: impl IntoIterator<Item = (GroupKind, ClaimState)>) -> Self {
+        let named = |(kind, standing): (GroupKind, ClaimState)| (lease_of(&kind), standing);
         Self {
             by_lease: standings.into_iter().map(named).collect(),
             listed: true,
@@ -106,12 +108,12 @@ pub(crate) enum Action {
 
 /// A heartbeat, and when it was seen first.
 #[derive(Debug)]
-struct Seen {
+struct SeenHeartbeat {
     heartbeat: Heartbeat,
     since: Timestamp,
 }
 
-impl Seen {
+impl SeenHeartbeat {
     /// Returns when the installation counts as gone.
     fn expires(&self) -> Timestamp {
         let stated = self.heartbeat.renewed.unwrap_or(Timestamp::MIN);
@@ -121,7 +123,7 @@ impl Seen {
 
 /// Why a Lease could not be written, and when to retry.
 #[derive(Debug)]
-struct Trouble {
+struct LeaseFailure {
     problem: Problem,
     failures: u32,
     retry_at: Timestamp,
@@ -129,11 +131,11 @@ struct Trouble {
 
 /// The known claims.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct ClaimTable {
     installation: Arc<str>,
-    demand: Demand,
+    demand: ClaimRequest,
     claims: BTreeMap<String, Claim>,
-    heartbeats: BTreeMap<String, Seen>,
+    heartbeats: BTreeMap<String, SeenHeartbeat>,
     /// When this process renewed the installation's Lease, or found it renewed.
     alive_at: Option<Timestamp>,
     /// Our claims that this process relies on.
@@ -143,15 +145,15 @@ pub(crate) struct Book {
     listed: bool,
     /// Why the claims cannot be read.
     blind: Option<Problem>,
-    troubles: BTreeMap<String, Trouble>,
+    troubles: BTreeMap<String, LeaseFailure>,
 }
 
-impl Book {
+impl ClaimTable {
     /// Creates the book of an installation that knows nothing yet.
     pub(crate) fn new(installation: Arc<str>) -> Self {
         Self {
             installation,
-            demand: Demand::default(),
+            demand: ClaimRequest::default(),
             claims: BTreeMap::new(),
             heartbeats: BTreeMap::new(),
             alive_at: None,
@@ -168,7 +170,7 @@ impl Book {
     }
 
     /// Sets the needs of the installation.
-    pub(crate) fn need(&mut self, demand: Demand) {
+    pub(crate) fn need(&mut self, demand: ClaimRequest) {
         self.demand = demand;
     }
 
@@ -214,7 +216,8 @@ impl Book {
                 let known = self.heartbeats.get(&name);
                 let same = known.filter(|seen| seen.heartbeat == heartbeat);
                 let since = same.map_or(now, |seen| seen.since);
-                self.heartbeats.insert(name, Seen { heartbeat, since });
+                self.heartbeats
+                    .insert(name, SeenHeartbeat { heartbeat, since });
             }
         }
     }
@@ -237,7 +240,7 @@ impl Book {
     pub(crate) fn note_failure(&mut self, name: &str, problem: Problem, now: Timestamp) {
         let failures = self.troubles.get(name).map_or(0, |one| one.failures);
         let wait = SignedDuration::try_from(RETRY.after(failures)).unwrap_or(SignedDuration::MAX);
-        let trouble = Trouble {
+        let trouble = LeaseFailure {
             problem,
             failures: failures + 1,
             retry_at: later(now, wait),
@@ -276,7 +279,7 @@ impl Book {
     /// Returns when another installation counts as gone; none if it has no Lease.
     fn expiry_of(&self, installation: &str) -> Option<Timestamp> {
         let name = names::installation_lease(installation);
-        self.heartbeats.get(&name).map(Seen::expires)
+        self.heartbeats.get(&name).map(SeenHeartbeat::expires)
     }
 
     fn is_held_by_other(&self, claim: &Claim, now: Timestamp) -> bool {
@@ -293,9 +296,9 @@ impl Book {
                 if !self.confirmed.contains(name) || !self.is_alive(now) {
                     return None;
                 }
-                Standing::Ours(claim.claimant.clone())
+                ClaimState::Ours(claim.claimant.clone())
             } else if self.is_held_by_other(claim, now) {
-                Standing::Foreign(Holder {
+                ClaimState::Foreign(Holder {
                     installation: claim.installation.clone(),
                     claimant: claim.claimant.clone(),
                 })
@@ -310,7 +313,7 @@ impl Book {
             if let Some(problem) = self.problem(&name) {
                 by_lease
                     .entry(name)
-                    .or_insert_with(|| Standing::Refused(problem));
+                    .or_insert_with(|| ClaimState::Refused(problem));
             }
         }
         Standings {

@@ -20,13 +20,13 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::{
-    book::{Action, Book, Demand, Standings},
+    book::{Action, ClaimRequest, ClaimTable, Standings},
     record::{self, Record},
 };
 use crate::{
     meta::{
         calls::{CallError, Resource},
-        watched::{Content, Told, Watches},
+        watched::{ChangedObject, Content, Watches},
     },
     runtime::{Problem, context::Context},
 };
@@ -48,9 +48,9 @@ impl Content for Lease {
 /// Keeps the claims of one installation.
 pub(crate) struct Keeper {
     context: Arc<Context>,
-    book: Book,
+    book: ClaimTable,
     leases: Resource,
-    demand: watch::Receiver<Arc<Demand>>,
+    demand: watch::Receiver<Arc<ClaimRequest>>,
     standings: watch::Sender<Arc<Standings>>,
 }
 
@@ -59,12 +59,12 @@ impl Keeper {
     pub(crate) fn new(
         context: Arc<Context>,
         installation: Arc<str>,
-        demand: watch::Receiver<Arc<Demand>>,
+        demand: watch::Receiver<Arc<ClaimRequest>>,
         standings: watch::Sender<Arc<Standings>>,
     ) -> Self {
         Self {
             leases: Resource::leases(context.wire.client()),
-            book: Book::new(installation),
+            book: ClaimTable::new(installation),
             context,
             demand,
             standings,
@@ -87,7 +87,7 @@ impl Keeper {
                 is_listed = true;
                 self.list(&watches);
             }
-            let demand = Demand::clone(&self.demand.borrow_and_update());
+            let demand = ClaimRequest::clone(&self.demand.borrow_and_update());
             self.book.need(demand);
             leadership.mark_unchanged();
             let more = self.act().await;
@@ -158,7 +158,7 @@ impl Keeper {
     }
 
     /// Records the current state of a Lease.
-    fn take_in(&mut self, watches: &Watches<Lease>, told: &Told) {
+    fn take_in(&mut self, watches: &Watches<Lease>, told: &ChangedObject) {
         let lease = watches.get(told);
         match lease.and_then(|lease| lease.content.0.clone()) {
             Some((name, record)) => self.book.take_in(name, record, self.context.clock.now()),
@@ -223,7 +223,7 @@ impl Keeper {
                     let dropped = leases
                         .delete_exactly(CLAIMS_NAMESPACE, &name, (&state.uid, &state.version))
                         .await;
-                    let result = settle(&leases, &name, dropped.map(|()| None)).await;
+                    let result = current_lease(&leases, &name, dropped.map(|()| None)).await;
                     return (name, result);
                 }
             };
@@ -232,7 +232,7 @@ impl Keeper {
             } else {
                 leases.merge(Some(CLAIMS_NAMESPACE), &name, &lease).await
             };
-            let result = settle(&leases, &name, written.map(Some)).await;
+            let result = current_lease(&leases, &name, written.map(Some)).await;
             if let (Some(over), Ok(Some(record))) = (&over, &result)
                 && record.state().is_behind(over)
             {
@@ -270,7 +270,7 @@ async fn create(
 }
 
 /// Returns the Lease after a write; reads it again if another client was first.
-async fn settle(
+async fn current_lease(
     leases: &Resource,
     name: &str,
     written: Result<Option<DynamicObject>, CallError>,

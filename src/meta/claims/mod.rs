@@ -13,11 +13,11 @@ use kube::core::Version;
 use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
 
 pub(crate) use self::{
-    book::{Demand, Holder, Standing, Standings},
+    book::{ClaimRequest, ClaimState, Holder, Standings},
     keeper::Keeper,
     record::{Claim, Claimant, EXPIRY, Record, lease_of},
 };
-use super::ledger::Wanted;
+use super::ledger::WantedKatalog;
 use crate::runtime::Role;
 
 /// The rank of a Katalog among those that claim the same kind; the smallest has it.
@@ -36,7 +36,7 @@ pub enum Seniority {
 
 /// Returns the Katalog that has `kind`: the senior one among those that claim it.
 pub(crate) fn holder<'a>(
-    wanted: &'a BTreeMap<KatalogRef, Wanted>,
+    wanted: &'a BTreeMap<KatalogRef, WantedKatalog>,
     kind: &GroupKind,
 ) -> Option<&'a KatalogRef> {
     let claimants = wanted

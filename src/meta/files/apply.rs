@@ -22,9 +22,10 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     super::calls::Resource,
     FileError, Notice,
-    charts::Chance,
+    charts::{ChartKey, RenderEnvironment},
     load::{Entry, Loaded, Manifest},
 };
+use crate::compose::Fetch;
 
 /// The field manager of objects that a user's own files declare.
 pub(super) const MANAGER: &str = "orkestra/run";
@@ -37,7 +38,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     files: BTreeMap<PathBuf, String>,
-    charts: BTreeMap<PathBuf, String>,
+    charts: BTreeMap<ChartKey, String>,
 }
 
 impl Applied {
@@ -45,8 +46,9 @@ impl Applied {
     pub(super) async fn apply(
         &mut self,
         client: &Client,
+        fetch: &dyn Fetch,
         katalog: &Loaded,
-        chance: &Chance,
+        chance: &RenderEnvironment,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
         for Entry {
@@ -62,10 +64,10 @@ impl Applied {
                 wait_for(client, wait).await?;
             }
             for chart in charts {
-                let path = chart.path();
-                let seen = self.charts.get(&path);
-                let hash = chart.apply(client, chance, seen, notices).await?;
-                self.charts.insert(path, hash);
+                let key = chart.key();
+                let seen = self.charts.get(&key);
+                let hash = chart.apply(client, fetch, chance, seen, notices).await?;
+                self.charts.insert(key, hash);
             }
             wait_for(client, wait).await?;
             for file in crd.iter().chain(resources) {

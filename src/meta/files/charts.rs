@@ -1,4 +1,5 @@
-//! Charts that `setup.helm` names: read from a folder or an archive, rendered in memory, and applied.
+//! Charts that `setup.helm` names: read from a folder or an archive, or fetched from a repository or a registry, rendered in memory,
+//! and applied. A chart that is fetched is fetched once for each declaration, not when a newer version is published.
 //!
 //! Hooks do not run, and nothing is uninstalled: the objects are applied like manifests. Random values of a chart differ from
 //! process to process, as with `helm template`.
@@ -26,7 +27,10 @@ use super::{
     apply::{MANAGER, apply_in, manifests, wait_for},
     load::read_text,
 };
-use crate::files::beside;
+use crate::{
+    compose::{ChartReference, Fetch},
+    files::beside,
+};
 
 /// The largest total size of a chart's files.
 const MOST_BYTES: u64 = 32 << 20;
@@ -44,8 +48,11 @@ pub(super) struct NamedChart {
     pub(super) katalog: PathBuf,
 }
 
+/// The chart, and the namespace and the name of its release.
+pub(super) type ChartKey = (String, String, String);
+
 /// The time and the randomness of charts.
-pub(super) struct Chance {
+pub(super) struct RenderEnvironment {
     pub(super) now: jiff::Timestamp,
     pub(super) seed: [u8; 32],
 }
@@ -58,9 +65,37 @@ struct Contents {
 }
 
 impl NamedChart {
-    /// Returns the path of the chart.
-    pub(super) fn path(&self) -> PathBuf {
+    /// Returns what identifies the release among all of `ork run`.
+    pub(super) fn key(&self) -> ChartKey {
+        let chart = match self.reference() {
+            Some(_) => self.declared.chart.clone(),
+            None => self.path().display().to_string(),
+        };
+        (chart, self.namespace().to_owned(), self.release())
+    }
+
+    fn path(&self) -> PathBuf {
         beside(&self.katalog, &self.declared.chart)
+    }
+
+    /// Returns the place to fetch the chart from; none for a chart on disk.
+    fn reference(&self) -> Option<ChartReference<'_>> {
+        let HelmChart {
+            repo,
+            chart,
+            version,
+            ..
+        } = &self.declared;
+        let (repo, chart) = match repo {
+            Some(repo) => (&**repo, &**chart),
+            None if chart.starts_with("oci://") => (&**chart, ""),
+            None => return None,
+        };
+        Some(ChartReference {
+            repo,
+            chart,
+            version: version.as_deref().unwrap_or_default(),
+        })
     }
 
     /// Returns a hash of everything that determines what is applied; an unreadable chart counts as empty.
@@ -71,13 +106,18 @@ impl NamedChart {
 
     fn hash_of(&self, contents: &Contents) -> String {
         let HelmChart {
+            repo,
+            chart: _,
             release,
             namespace,
+            version,
+            value_files: _,
+            values: _,
             create_namespace,
-            ..
+            wait: _,
         } = &self.declared;
         let mut text = format!(
-            "{release:?} {namespace:?} {create_namespace:?} {}",
+            "{repo:?} {version:?} {release:?} {namespace:?} {create_namespace:?} {}",
             value::hash(&contents.values)
         );
         let archive = contents.archive.iter().map(|data| ("", data));
@@ -89,8 +129,8 @@ impl NamedChart {
         value::hash_text(&text)
     }
 
+    /// Reads the values, and the chart if it is on disk.
     async fn read(&self) -> Result<Contents, FileError> {
-        let path = self.path();
         let mut values = Node::Map(Map::default());
         for file in &self.declared.value_files {
             let text = read_text(&beside(&self.katalog, file)).await?;
@@ -102,6 +142,14 @@ impl NamedChart {
         if let Some(given) = &self.declared.values {
             merge_values(&mut values, given);
         }
+        if self.reference().is_some() {
+            return Ok(Contents {
+                files: BTreeMap::new(),
+                archive: None,
+                values,
+            });
+        }
+        let path = self.path();
         let is_folder = tokio::fs::metadata(&path)
             .await
             .map_err(|error| cannot_read(&path, error))?;
@@ -123,14 +171,22 @@ impl NamedChart {
     pub(super) async fn apply(
         &self,
         client: &Client,
-        chance: &Chance,
+        fetch: &dyn Fetch,
+        chance: &RenderEnvironment,
         seen: Option<&String>,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<String, FileError> {
-        let contents = self.read().await?;
+        let mut contents = self.read().await?;
         let hash = self.hash_of(&contents);
         if seen == Some(&hash) {
             return Ok(hash);
+        }
+        if let Some(reference) = self.reference() {
+            let fetched = fetch.chart(reference).await;
+            contents.archive = Some(fetched.map_err(|why| FileError::ChartNotFetched {
+                chart: self.declared.chart.clone(),
+                why,
+            })?);
         }
         let rendered = self.rendered(contents, chance)?;
         if !rendered.hooks.is_empty() {
@@ -145,7 +201,11 @@ impl NamedChart {
         Ok(hash)
     }
 
-    fn rendered(&self, contents: Contents, chance: &Chance) -> Result<Rendered, FileError> {
+    fn rendered(
+        &self,
+        contents: Contents,
+        chance: &RenderEnvironment,
+    ) -> Result<Rendered, FileError> {
         let Contents {
             files,
             archive,
@@ -193,9 +253,13 @@ impl NamedChart {
     fn release(&self) -> String {
         let named = self.declared.release.clone();
         named.unwrap_or_else(|| {
-            let path = self.path();
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            name.into_owned()
+            let chart = Path::new(&self.declared.chart);
+            // The name of a fetched chart may contain dots.
+            let name = match self.reference() {
+                Some(_) => chart.file_name(),
+                None => chart.file_stem(),
+            };
+            name.unwrap_or_default().to_string_lossy().into_owned()
         })
     }
 

@@ -1,4 +1,6 @@
 //! Compiles files to plans: all steps before anything is written.
+//!
+//! One file: the steps from files to plans, in order.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,10 +11,12 @@ use std::{
 use kube::Client;
 use orkestra_core::{
     api::{ApiTypes, HelmChart, SetupFile, SetupWait, names},
-    compose::Resolved,
+    compose::{Resolved, SourceRecord},
+    definitions::{Schemas, kind_named},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
-    plan::{Declaring, GroupKind, KatalogRef, Library, Plan, Schemas, kind_named},
+    plan::{Declaring, GroupKind, KatalogRef, Plan},
+    scope::Library,
     value::{self, Node},
 };
 use serde_json::Value;
@@ -20,7 +24,7 @@ use serde_json::Value;
 use super::{
     super::{
         calls::Resource,
-        directory::About,
+        directory::KatalogInfo,
         katalog::{KatalogObject, disabled, kinds_named, kinds_of},
     },
     FileError,
@@ -42,11 +46,15 @@ pub(super) struct Content {
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) reference: KatalogRef,
+    /// The kind of the document.
+    pub(super) kind: Declaring,
+    /// The sources that it is composed from.
+    pub(super) sources: Vec<SourceRecord>,
     pub(super) plan: Arc<Plan>,
     pub(super) revision: String,
     pub(super) disabled: Vec<String>,
     pub(super) suspended: bool,
-    pub(super) about: About,
+    pub(super) about: KatalogInfo,
     pub(super) storage: BTreeMap<GroupKind, String>,
     /// The files to apply before it runs, entry by entry.
     pub(super) entries: Vec<Entry>,
@@ -227,7 +235,7 @@ pub(super) async fn compile(
             problems: mut found,
         } = stream;
         let checked = {
-            let known = files::Known {
+            let known = files::CheckContext {
                 schemas,
                 motifs: &given,
                 fetch,
@@ -258,6 +266,7 @@ impl Loaded {
             library: _,
             plan,
             composed,
+            kind,
         } = katalog;
         let written = document.tree.to_json();
         // Notes and profiles of sources are not in the document.
@@ -277,6 +286,8 @@ impl Loaded {
         Self {
             revision: format!("{}-{hash}", plan.katalog.name),
             reference: plan.katalog.clone(),
+            kind,
+            sources: (composed.as_ref()).map_or_else(Vec::new, |composed| composed.sources.clone()),
             storage: kinds_of(&plan).into_iter().filter_map(stored).collect(),
             disabled: disabled(&document.spec, &plan),
             suspended: document.spec.suspend == Some(true)
@@ -284,7 +295,7 @@ impl Loaded {
                     .annotations
                     .get(names::ANNOTATION_SUSPEND)
                     .is_some_and(|value| value == "true"),
-            about: About::read(&written),
+            about: KatalogInfo::read(&written),
             entries: entries(path, &document, composed.as_deref()),
             plan,
         }
@@ -405,21 +416,4 @@ fn declared(object: &Value) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_katalog_in_the_cluster_claims_what_it_declares_and_not_what_is_disabled() {
-        let object = json!({ "spec": { "crds": {
-            "pond": { "apiTypes": { "group": "water.example", "kind": "Pond" } },
-            "lake": { "enabled": false, "apiTypes": { "group": "water.example", "kind": "Lake" } },
-            "odd": { "apiTypes": 7 },
-        }}});
-        assert_eq!(
-            declared(&object),
-            [("water.example".to_owned(), "Pond".to_owned())]
-        );
-    }
-}
+mod tests;

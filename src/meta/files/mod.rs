@@ -11,7 +11,9 @@
 
 mod apply;
 mod charts;
+mod error;
 mod load;
+mod release;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,28 +23,31 @@ use std::{
 };
 
 use orkestra_core::{
-    api::OperatedKind,
-    diagnostics::{Diagnostic, Diagnostics},
-    plan::{GroupKind, KatalogRef, Plan, Schemas},
+    compose::SourceRecord,
+    definitions::Schemas,
+    diagnostics::Diagnostic,
+    plan::{GroupKind, KatalogRef, Plan},
     reasons::KatalogReason,
-    reconcile::inventory::Declared,
+    reconcile::inventory::DeclaredKinds,
 };
 use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use self::apply::AppliedObject;
 pub(crate) use self::apply::{apply_manifest, manifests, wait_for};
-use self::{apply::Applied, charts::Chance, load::Loaded};
+use self::{
+    apply::Applied,
+    charts::RenderEnvironment,
+    load::Loaded,
+    release::{dropped, operated, release},
+};
+pub use self::{apply::AppliedObject, error::FileError};
 use super::{
-    calls::CallError,
-    claims::{Seniority, Standing},
-    directory::{KatalogView, OperatorView},
+    claims::{ClaimState, Seniority},
+    directory::{KatalogView, OperatorView, SourceView},
     katalog::{Shared, any_changed, group_kind, kinds_of, known, whole_schemas},
-    ledger::Wanted,
-    release::{Progress, release_kind},
+    ledger::WantedKatalog,
     status::{self, Facts, Operating, Verdict},
-    supervisor::Holding,
 };
 use crate::compose::{Fetch, Paced};
 
@@ -77,66 +82,6 @@ pub enum Notice {
         /// Names of its operators.
         operators: Vec<String>,
     },
-}
-
-/// Why files cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// A file cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: String,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A chart of `setup.helm` cannot be rendered.
-    #[error("chart {chart}: {source}")]
-    Chart {
-        /// The chart, as the Katalog names it.
-        chart: String,
-        /// The cause.
-        source: Box<orkestra_charts::Error>,
-    },
-    /// The files have errors.
-    #[error("{0}")]
-    Invalid(Diagnostics),
-    /// A Katalog in the cluster has a kind that they declare.
-    #[error(
-        "Katalog {katalog} in the cluster has {kind}: two operators would undo each other's changes; remove the entry from one Katalog"
-    )]
-    Claimed {
-        /// The kind.
-        kind: GroupKind,
-        /// The Katalog in the cluster.
-        katalog: KatalogRef,
-    },
-    /// Another installation has a kind that they declare.
-    #[error(
-        "Katalog {holder} has {kind}: two operators would undo each other's changes; stop that one, or remove the entry from one Katalog"
-    )]
-    Held {
-        /// The kind.
-        kind: GroupKind,
-        /// The Katalog, and its installation.
-        holder: String,
-    },
-    /// The API server refused, or did not answer.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// A CRD was applied and is not served.
-    #[error("{0} was applied, but the API server does not serve it after {seconds} s", seconds = .1.as_secs())]
-    NotServed(String, Duration),
-    /// An object that `setup` waits for is missing or not ready.
-    #[error("`setup` waits for {0}, which is not {1} after {2:?}")]
-    NotReady(String, &'static str, Duration),
-}
-
-impl FileError {
-    /// True if the cluster is unreachable, which no change of the files fixes.
-    pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Call(error) if error.is_unreachable())
-    }
 }
 
 /// Compiles Katalog and Komposer files without a cluster: `schemas` holds the CRDs known beside those that the files name,
@@ -241,9 +186,9 @@ impl Files {
         // Kinds that these files have claimed already, in this process or in one that was killed, continue.
         let standings = Arc::clone(&shared.supervisor.standings().borrow());
         let mut free = kinds;
-        free.retain(|kind| !matches!(standings.of(kind), Some(Standing::Ours(_))));
+        free.retain(|kind| !matches!(standings.of(kind), Some(ClaimState::Ours(_))));
         for kind in &free {
-            if let Some(Standing::Foreign(holder)) = standings.of(kind) {
+            if let Some(ClaimState::Foreign(holder)) = standings.of(kind) {
                 let (kind, holder) = (kind.clone(), holder.to_string());
                 return Err(FileError::Held { kind, holder });
             }
@@ -256,7 +201,7 @@ impl Files {
         let context = &shared.context;
         let (client, chance) = (
             context.wire.client(),
-            Chance {
+            RenderEnvironment {
                 now: context.clock.now(),
                 seed: context.entropy.seed(),
             },
@@ -264,7 +209,7 @@ impl Files {
         for katalog in &loaded {
             let applied = &mut state.applied;
             applied
-                .apply(client, katalog, &chance, &self.notices)
+                .apply(client, fetch, katalog, &chance, &self.notices)
                 .await?;
         }
         self.run(shared, state, loaded, releases);
@@ -286,9 +231,9 @@ impl Files {
             for operator in &katalog.plan.operators {
                 let accepted = &shared.context.accepted;
                 let kind = operator.resource.group_kind();
-                accepted.add(&katalog.reference, kind, Declared::of(operator));
+                accepted.add(&katalog.reference, kind, DeclaredKinds::of(operator));
             }
-            let wanted = Wanted {
+            let wanted = WantedKatalog {
                 uid: uid_of(&katalog.reference),
                 seniority: Seniority::Given(place),
                 recorded: kinds_of(&katalog.plan),
@@ -304,40 +249,15 @@ impl Files {
                     .collect(),
             };
             shared.supervisor.want(&katalog.reference, wanted);
+            let operators = katalog.plan.operators.iter();
             self.tell(Notice::Runs {
                 katalog: katalog.reference.clone(),
                 revision: katalog.revision.clone(),
-                operators: katalog
-                    .plan
-                    .operators
-                    .iter()
-                    .map(|operator| operator.name.clone())
-                    .collect(),
+                operators: operators.map(|operator| operator.name.clone()).collect(),
             });
         }
         let before = std::mem::replace(&mut state.running, loaded);
-        for old in before.iter().filter(|old| {
-            state
-                .running
-                .iter()
-                .all(|new| new.reference != old.reference)
-        }) {
-            let leftovers = kinds_of(&old.plan);
-            let leftovers = leftovers.into_iter().filter(|kind| !kinds.contains(kind));
-            shared
-                .supervisor
-                .let_go(&old.reference, leftovers.collect());
-            shared.publisher.remove(&old.reference);
-        }
-        for old in &before {
-            for kind in operated(&old.plan) {
-                if !kinds.contains(&group_kind(&kind)) {
-                    let katalog = old.reference.clone();
-                    let named = tasks::named(Task::Release, group_kind(&kind));
-                    named.start_in(releases, release(Arc::clone(shared), katalog, kind));
-                }
-            }
-        }
+        release_dropped(shared, (&before, &state.running), &kinds, releases);
         state.refused = None;
     }
 
@@ -355,6 +275,33 @@ impl Files {
     fn tell(&self, notice: Notice) {
         // There may be no receiver.
         let _ = self.notices.send(notice);
+    }
+}
+
+/// Lets the supervisor forget Katalogs that are gone, and releases kinds that no Katalog declares any more.
+fn release_dropped(
+    shared: &Arc<Shared>,
+    (before, running): (&[Loaded], &[Loaded]),
+    kinds: &BTreeSet<GroupKind>,
+    releases: &mut JoinSet<()>,
+) {
+    let is_gone = |old: &&Loaded| running.iter().all(|new| new.reference != old.reference);
+    for old in before.iter().filter(is_gone) {
+        let leftovers = kinds_of(&old.plan);
+        let leftovers = leftovers.into_iter().filter(|kind| !kinds.contains(kind));
+        shared
+            .supervisor
+            .let_go(&old.reference, leftovers.collect());
+        shared.publisher.remove(&old.reference);
+    }
+    for old in before {
+        for kind in operated(&old.plan) {
+            if !kinds.contains(&group_kind(&kind)) {
+                let katalog = old.reference.clone();
+                let named = tasks::named(Task::Release, group_kind(&kind));
+                named.start_in(releases, release(Arc::clone(shared), katalog, kind));
+            }
+        }
     }
 }
 
@@ -404,8 +351,11 @@ impl State {
             };
             let ready = status::readiness(&facts);
             drop(operators);
+            let rows: Vec<_> = katalog.sources.iter().map(SourceRecord::row).collect();
             shared.publisher.put(KatalogView {
                 reference: katalog.reference.clone(),
+                kind: katalog.kind,
+                sources: SourceView::of(&rows, &katalog.sources),
                 about: katalog.about.clone(),
                 plan: Some(Arc::clone(&katalog.plan)),
                 ready,
@@ -421,58 +371,4 @@ impl State {
 /// Returns the value used as the uid of a Katalog from a file.
 fn uid_of(katalog: &KatalogRef) -> String {
     katalog.to_string()
-}
-
-/// Returns the kinds of a Katalog in `running`.
-fn dropped(running: &[Loaded], katalog: &KatalogRef) -> BTreeSet<GroupKind> {
-    let old = running.iter().filter(|old| old.reference == *katalog);
-    old.flat_map(|old| kinds_of(&old.plan)).collect()
-}
-
-/// Returns the kinds that a plan operates, for their release.
-fn operated(plan: &Plan) -> Vec<OperatedKind> {
-    plan.operators
-        .iter()
-        .map(|operator| super::release::operated(operator))
-        .collect()
-}
-
-/// Releases a kind once its operator has stopped, unless it is wanted again.
-async fn release(shared: Arc<Shared>, katalog: KatalogRef, kind: OperatedKind) {
-    let left = group_kind(&kind);
-    release_left(&shared, &uid_of(&katalog), &kind).await;
-    shared.supervisor.released(&katalog, &left);
-}
-
-async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
-    let held = group_kind(kind);
-    let mut snapshot = shared.supervisor.snapshot();
-    loop {
-        match shared.supervisor.hold(&held, uid) {
-            Holding::Claimed(_) => return,
-            Holding::Busy | Holding::Unclaimed(_) => {
-                if snapshot.changed().await.is_err() {
-                    return;
-                }
-            }
-            Holding::Held(_held) => {
-                let client = shared.context.wire.client();
-                match release_kind(client, kind, &Progress::default()).await {
-                    Ok(released) => {
-                        tracing::info!(
-                            kind = kind.kind,
-                            resources = released.resources,
-                            children = released.children,
-                            "kind released"
-                        );
-                        return;
-                    }
-                    Err(error) => {
-                        tracing::warn!(kind = kind.kind, error = %error, "cannot release kind");
-                        tokio::time::sleep(Duration::from_secs(10)).await;
-                    }
-                }
-            }
-        }
-    }
 }

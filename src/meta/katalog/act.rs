@@ -1,24 +1,22 @@
 //! The effects of a Katalog's task: finalizer, revision, operators.
+//!
+//! One file: the effects of one task, in the order in which they happen.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::GroupKind,
-    reconcile::inventory::Declared,
+    reconcile::inventory::DeclaredKinds,
 };
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    super::{
-        calls::CallError, directory::OperatorView, ledger::Wanted, revisions::Revision,
-        status::Verdict,
-    },
-    Katalog, Running, composed, group_kind,
-    judge::{Judged, judge, kinds_of, permitted},
-    known::{kinds_named, schemas, storage},
-    taken::{Composed, stored, take},
+    super::{calls::CallError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
+    Katalog, Running, group_kind,
+    judge::{RunnableRevision, kinds_of},
+    known::storage,
 };
 use crate::runtime::Phase;
 
@@ -88,20 +86,10 @@ impl Katalog {
             return Ok(());
         }
         if self.candidate.is_some() {
-            self.put_finalizer().await?;
-            let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
-            let motifs = motifs.unwrap_or_default();
-            let in_force = self.object.status.revision.as_deref();
-            let revisions = &self.revisions;
-            let artifacts = self.candidate.as_ref().map(|judged| &judged.artifacts);
-            let sources = composed::stored(artifacts);
-            let content = (&self.document.tree(), &motifs, &sources);
-            let revision = revisions.store(content, in_force).await?;
-            if let Some(judged) = self.candidate.take() {
-                self.start(judged, revision).await?;
-                self.verdict = Verdict::Accepted;
-            }
-        } else if self.running.is_none()
+            self.accept().await?;
+        }
+        if self.running.is_none()
+            && self.candidate.is_none()
             && !self.looked
             && matches!(self.verdict, Verdict::Refused { .. })
         {
@@ -145,8 +133,8 @@ impl Katalog {
             let kept = self.operated.entry(group_kind(kind));
             let kept = kept.or_insert_with(|| kind.clone());
             if kind.children.is_some() {
-                let mut declared = Declared::recorded(kept);
-                declared.extend(Declared::recorded(kind));
+                let mut declared = DeclaredKinds::recorded(kept);
+                declared.extend(DeclaredKinds::recorded(kind));
                 declared.record(kept);
             }
         }
@@ -160,7 +148,7 @@ impl Katalog {
             self.looked = false;
         } else if let Some(running) = self.running.take() {
             if self.candidate.is_none() && self.verdict == Verdict::Accepted {
-                self.candidate = Some(Judged {
+                self.candidate = Some(RunnableRevision {
                     plan: running.plan,
                     disabled: running.disabled,
                     hash: running.hash,
@@ -187,7 +175,7 @@ impl Katalog {
         let Some(judged) = in_force.and_then(|stored| self.judge_stored(stored)) else {
             return Ok(());
         };
-        let is_newest = |candidate: &Judged| candidate.hash == judged.hash;
+        let is_newest = |candidate: &RunnableRevision| candidate.hash == judged.hash;
         if !self.candidate.as_ref().is_some_and(is_newest) {
             let revision = revision.clone();
             tracing::info!(katalog = %self.reference, revision, "the revision in force keeps running until the newest one can run");
@@ -216,7 +204,11 @@ impl Katalog {
 
     /// Runs a stored revision. Its declarations for kinds that are operated already are written into the status first:
     /// metadata on custom resources is checked against them.
-    async fn start(&mut self, judged: Judged, revision: String) -> Result<(), CallError> {
+    pub(super) async fn start(
+        &mut self,
+        judged: RunnableRevision,
+        revision: String,
+    ) -> Result<(), CallError> {
         self.record_earlier().await?;
         for operator in &judged.plan.operators {
             let kind = operator.resource.group_kind();
@@ -237,8 +229,8 @@ impl Katalog {
         Ok(())
     }
 
-    fn adopt(&mut self, judged: Judged, revision: String) {
-        let Judged {
+    fn adopt(&mut self, judged: RunnableRevision, revision: String) {
+        let RunnableRevision {
             plan,
             disabled,
             hash,
@@ -289,8 +281,8 @@ impl Katalog {
         for kind in &ready {
             let known = self.operated.entry(group_kind(kind));
             let known = known.or_insert_with(|| kind.clone());
-            let mut declared = Declared::recorded(known);
-            declared.extend(Declared::recorded(kind));
+            let mut declared = DeclaredKinds::recorded(known);
+            declared.extend(DeclaredKinds::recorded(kind));
             // Use a version that is still operated for access.
             let is_served =
                 |one: &OperatedKind| (&one.version, &one.plural) == (&known.version, &known.plural);
@@ -308,46 +300,6 @@ impl Katalog {
         Ok(())
     }
 
-    /// Runs the newest stored revision that compiles, after a restart that finds the newest revision refused.
-    pub(super) async fn load_last_good(&mut self) -> Result<(), CallError> {
-        if let Some((judged, name)) = self.last_good().await? {
-            self.put_finalizer().await?;
-            self.start(judged, name).await?;
-            self.candidate = None;
-        }
-        self.looked = true;
-        Ok(())
-    }
-
-    /// Returns the newest stored revision that compiles, and its name.
-    async fn last_good(&self) -> Result<Option<(Judged, String)>, CallError> {
-        let stored = self.revisions.list().await?;
-        Ok(stored.into_iter().rev().find_map(|revision| {
-            let judged = self.judge_stored(&revision)?;
-            Some((judged, revision.name))
-        }))
-    }
-
-    /// Compiles a stored revision. It was accepted once: a CRD or a check added since does not
-    /// invalidate it. What the installation permits counts anew.
-    pub(super) fn judge_stored(&self, revision: &Revision) -> Option<Judged> {
-        let motif = |name: &str| {
-            let motif = revision.motifs.get(name).cloned();
-            motif.map(Arc::new).ok_or_else(String::new)
-        };
-        let artifacts = composed::read(&revision.sources);
-        let taken = take(&revision.document, &artifacts, &motif);
-        let mut kinds = kinds_named(&revision.document);
-        if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
-            kinds.extend(kinds_named(&resolved.to_json()));
-        }
-        let crds = self.crds_of(&kinds, &taken.asked);
-        let schemas = schemas(&crds).trusting();
-        let judged = judge(&self.reference, &revision.document, &taken, &schemas).ok()?;
-        let judged = permitted(&self.shared.context.children, judged).ok()?;
-        Some(judged.with_admission(self.shared.context.admission))
-    }
-
     /// Reports to the supervisor what this Katalog claims and runs.
     pub(super) fn claim(&mut self) {
         let claims = self.wanted_kinds();
@@ -356,7 +308,7 @@ impl Katalog {
         self.recorded
             .extend(written.intersection(&operated).cloned());
         let leftovers = written.into_iter().chain(operated);
-        let wanted = Wanted {
+        let wanted = WantedKatalog {
             uid: self.uid.clone(),
             seniority: self.seniority(),
             storage: storage(&self.shared.context.crds, &claims),
@@ -431,7 +383,7 @@ impl Katalog {
         Ok(())
     }
 
-    async fn put_finalizer(&mut self) -> Result<(), CallError> {
+    pub(super) async fn put_finalizer(&mut self) -> Result<(), CallError> {
         let mut finalizers = self.object.metadata.finalizers.clone().unwrap_or_default();
         if finalizers.iter().any(|name| name == names::FINALIZER) {
             return Ok(());

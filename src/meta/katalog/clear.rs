@@ -10,7 +10,7 @@ use orkestra_core::{
         names,
     },
     plan::{self, GroupKind},
-    reconcile::inventory::Declared,
+    reconcile::inventory::DeclaredKinds,
 };
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
@@ -65,9 +65,12 @@ impl Katalog {
     }
 
     /// Deletes our custom resources of a kind; returns those that are left, if any.
-    async fn delete_all(&self, kind: &OperatedKind) -> Result<Option<Left>, CallError> {
+    async fn delete_all(
+        &self,
+        kind: &OperatedKind,
+    ) -> Result<Option<RemainingResources>, CallError> {
         let client = self.shared.context.wire.client();
-        let places = Declared::recorded(kind).places;
+        let places = DeclaredKinds::recorded(kind).places;
         let Some((known, listed)) = release::list(client, kind, &places).await? else {
             return Ok(None);
         };
@@ -98,13 +101,13 @@ impl Katalog {
         let name =
             namespace.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
         let first = found.and_then(|object| Some(format!("{name}: {}", waits_for(&object)?)));
-        Ok(Some(Left { count, first }))
+        Ok(Some(RemainingResources { count, first }))
     }
 }
 
 /// The remaining custom resources of a kind.
 #[derive(Debug)]
-struct Left {
+struct RemainingResources {
     count: usize,
     /// The first of them, and what it waits for, if known.
     first: Option<String>,
@@ -129,14 +132,16 @@ fn waits_for(object: &DynamicObject) -> Option<String> {
 }
 
 /// Formats `deletionPolicy is delete: waiting for the deletion of 2 Pond.water.example (first shop/one: …)`.
-fn waiting(left: &BTreeMap<GroupKind, Left>) -> String {
+fn waiting(left: &BTreeMap<GroupKind, RemainingResources>) -> String {
     if left.is_empty() {
         return "waiting for the claims on its kinds".to_owned();
     }
-    let kinds = left.iter().map(|(kind, Left { count, first })| {
-        let first = first.as_ref().map(|first| format!(" (first {first})"));
-        format!("{count} {kind}{}", first.unwrap_or_default())
-    });
+    let kinds = left
+        .iter()
+        .map(|(kind, RemainingResources { count, first })| {
+            let first = first.as_ref().map(|first| format!(" (first {first})"));
+            format!("{count} {kind}{}", first.unwrap_or_default())
+        });
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     format!("deletionPolicy is delete: waiting for the deletion of {kinds}")
 }
@@ -175,14 +180,14 @@ mod tests {
         let left = BTreeMap::from([
             (
                 GroupKind::parse("Lake.water.example"),
-                Left {
+                RemainingResources {
                     count: 3,
                     first: None,
                 },
             ),
             (
                 GroupKind::parse("Pond.water.example"),
-                Left { count: 2, first },
+                RemainingResources { count: 2, first },
             ),
         ]);
         assert_eq!(

@@ -14,15 +14,15 @@ use super::{
     super::{
         calls::CallError,
         sources::{
-            Sources, Told,
+            SourceReport, Sources,
             approval::{Unapproved, added},
-            tell,
+            report,
         },
         status::Verdict,
     },
     Katalog,
-    judge::{Judged, Refusal},
-    taken::Locks,
+    judge::{Refusal, RunnableRevision},
+    used_motifs::Locks,
 };
 
 impl Katalog {
@@ -95,11 +95,11 @@ impl Katalog {
         states
     }
 
-    /// Returns the sources whose new revision needs permissions that the running one did not, and that nobody approved. A
+    /// Returns the sources whose new revision needs permissions that the running one did not, and that is not approved. A
     /// source that did not run before is approved by being listed.
     pub(super) fn find_unapproved(
         &self,
-        judged: &Judged,
+        judged: &RunnableRevision,
         locks: Option<&Locks>,
     ) -> Vec<Unapproved> {
         let (Some(running), Some(locks)) = (&self.running, locks) else {
@@ -189,9 +189,9 @@ impl Katalog {
     }
 
     /// Describes its sources for the status.
-    pub(super) fn tell_sources(&self) -> Told {
+    pub(super) fn tell_sources(&self) -> SourceReport {
         if self.verdict == Verdict::Deleted {
-            return Told::default();
+            return SourceReport::default();
         }
         let none = Artifacts::new();
         let running = self
@@ -203,7 +203,7 @@ impl Katalog {
             .as_ref()
             .map(Sources::known)
             .unwrap_or_default();
-        tell(&self.requests, running, &known, &self.unapproved)
+        report(&self.requests, running, &known, &self.unapproved)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use orkestra_core::{
     api::OperatedKind,
     plan::{OperatorPlan, Plan},
-    reconcile::inventory::Declared,
+    reconcile::inventory::DeclaredKinds,
 };
 
 use super::{
@@ -18,9 +18,9 @@ impl Katalog {
     /// Returns the record of an operated kind, including the declarations of earlier revisions.
     pub(super) fn record_of(&self, operator: &OperatorPlan) -> OperatedKind {
         let mut kind = operated(operator);
-        let mut declared = Declared::of(operator);
+        let mut declared = DeclaredKinds::of(operator);
         if let Some(before) = self.operated.get(&operator.resource.group_kind()) {
-            declared.extend(Declared::recorded(before));
+            declared.extend(DeclaredKinds::recorded(before));
         }
         declared.record(&mut kind);
         kind
@@ -31,11 +31,15 @@ impl Katalog {
         let accepted = &self.shared.context.accepted;
         for operator in &plan.operators {
             let kind = operator.resource.group_kind();
-            accepted.add(&self.reference, kind, Declared::of(operator));
+            accepted.add(&self.reference, kind, DeclaredKinds::of(operator));
         }
         // A follower uses the record that the leader wrote.
         for kind in self.operated.values().chain(&self.object.status.operated) {
-            accepted.add(&self.reference, group_kind(kind), Declared::recorded(kind));
+            accepted.add(
+                &self.reference,
+                group_kind(kind),
+                DeclaredKinds::recorded(kind),
+            );
         }
     }
 
@@ -53,9 +57,9 @@ impl Katalog {
             .collect();
         let operators = || plans.iter().flat_map(|plan| &plan.operators);
         for (group_kind, kind) in &mut self.operated {
-            let mut declared = Declared::recorded(kind);
+            let mut declared = DeclaredKinds::recorded(kind);
             for operator in operators().filter(|one| one.resource.group_kind() == *group_kind) {
-                declared.extend(Declared::of(operator));
+                declared.extend(DeclaredKinds::of(operator));
             }
             declared.record(kind);
         }

@@ -8,10 +8,12 @@ use std::{
 use kube::api::DynamicObject;
 use orkestra_cluster::wire::{Scope, Wire, WireError};
 use orkestra_core::{
+    compile,
     compose::{Artifacts, Base, Composition, merge},
     diagnostics::Diagnostics,
     document::{Source, read_komposer, read_motif},
-    plan::{self, KatalogRef, Library, Plan},
+    plan::{KatalogRef, Plan},
+    scope::Library,
 };
 use serde_json::Value;
 
@@ -20,7 +22,7 @@ use super::{
     judge::compile_document,
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
-    taken::{Taken, take},
+    used_motifs::{UsedMotifs, take},
 };
 use crate::runtime::context::Context;
 
@@ -121,7 +123,7 @@ fn check_motif(document: &Value) -> Examined {
         let source = Source::from_object(document)?;
         let (motif, warnings) = read_motif(&source)?;
         let mut problems = if motif.spec.imports.is_empty() {
-            plan::check_motif(&motif.spec, &Library::default())
+            compile::check_motif(&motif.spec, &Library::default())
         } else {
             Diagnostics::default()
         };
@@ -166,7 +168,7 @@ async fn compile(
     document: &Value,
     motifs: &[Arc<Value>],
 ) -> Examined {
-    let taken: Taken = take(document, &Artifacts::new(), &|name| motif(motifs, name));
+    let taken: UsedMotifs = take(document, &Artifacts::new(), &|name| motif(motifs, name));
     let mut kinds = kinds_named(document);
     let asked = taken.asked.iter().filter_map(|(_, motif)| motif.as_deref());
     kinds.extend(asked.flat_map(kinds_named));

@@ -8,11 +8,13 @@ use std::{
 
 use orkestra_core::{
     api::KatalogSpec,
+    compile,
     compose::{Artifacts, Merged, SourceRecord},
+    definitions::Schemas,
     diagnostics::{Code, Diagnostic, Diagnostics, Severity},
     document::{KatalogDocument, Source, read_what_can_be},
     plan::{
-        self, Declaring, GroupKind, KatalogRef, Plan, Schemas,
+        Declaring, GroupKind, KatalogRef, Plan,
         policy::{ChildPolicy, Violation},
     },
     reasons::KatalogReason,
@@ -21,13 +23,13 @@ use orkestra_core::{
 use serde_json::Value;
 
 use super::{
-    super::revisions::data,
-    taken::{Asked, Composed, Taken, stored},
+    super::revisions::Content,
+    used_motifs::{Composed, RequestedMotifs, UsedMotifs, stored},
 };
 
 /// A revision that can run.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct RunnableRevision {
     /// The compiled plan.
     pub(crate) plan: Arc<Plan>,
     /// Entries with `enabled: false`, sorted.
@@ -40,7 +42,7 @@ pub(crate) struct Judged {
     pub(crate) sources: Vec<SourceRecord>,
 }
 
-impl Judged {
+impl RunnableRevision {
     /// The same, with `default` where the Katalog does not say whether its rules apply at admission.
     #[must_use]
     pub(crate) fn with_admission(self, default: bool) -> Self {
@@ -55,7 +57,7 @@ impl Judged {
 /// Why a revision cannot run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `ChildNotPermitted`, `NotLocked` or `Fetching`.
+    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `ChildNotPermitted`, `NotLocked`, `RevisionTooLarge` or `Fetching`.
     pub(crate) reason: KatalogReason,
     /// The problems with path, message and hint.
     pub(crate) message: String,
@@ -66,9 +68,9 @@ pub(crate) struct Refusal {
 pub(crate) fn judge(
     katalog: &KatalogRef,
     document: &Value,
-    taken: &Taken,
+    taken: &UsedMotifs,
     schemas: &Schemas,
-) -> Result<Judged, Refusal> {
+) -> Result<RunnableRevision, Refusal> {
     let compile = || compile(katalog, document, taken, schemas);
     catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| {
         tracing::error!(%katalog, "compiler panicked");
@@ -80,7 +82,10 @@ pub(crate) fn judge(
 }
 
 /// Refuses a revision with children that the installation does not permit.
-pub(crate) fn permitted(policy: &ChildPolicy, judged: Judged) -> Result<Judged, Refusal> {
+pub(crate) fn permitted(
+    policy: &ChildPolicy,
+    judged: RunnableRevision,
+) -> Result<RunnableRevision, Refusal> {
     let violations = policy.violations(&judged.plan);
     if violations.is_empty() {
         return Ok(judged);
@@ -96,11 +101,15 @@ pub(crate) fn permitted(policy: &ChildPolicy, judged: Judged) -> Result<Judged, 
 }
 
 /// Returns the hash of the parts of a document, and of the Motifs and sources that it uses, that affect what runs.
-fn document_hash(document: &Value, motifs: &Asked, artifacts: &Artifacts) -> String {
+fn document_hash(document: &Value, motifs: &RequestedMotifs, artifacts: &Artifacts) -> String {
     let digests = artifacts.iter();
     let digests = digests.map(|(id, artifact)| (id.clone(), artifact.digest.as_str().into()));
-    let data = data(document, &stored(motifs), &digests.collect());
-    value::hash(&value::Node::from(&data))
+    let content = Content {
+        document: document.clone(),
+        motifs: stored(motifs),
+        sources: digests.collect(),
+    };
+    value::hash(&value::Node::from(&content.data()))
 }
 
 /// Reads and compiles a Katalog's document; returns the plan and the warnings. There is no plan of a Katalog with `sources`
@@ -111,7 +120,7 @@ fn document_hash(document: &Value, motifs: &Asked, artifacts: &Artifacts) -> Str
 pub(super) fn compile_document(
     katalog: &KatalogRef,
     document: &Value,
-    taken: &Taken,
+    taken: &UsedMotifs,
     schemas: &Schemas,
 ) -> Result<(Option<Plan>, Diagnostics), Diagnostics> {
     let (read, mut warnings) = read_document(document, taken, schemas)?;
@@ -119,7 +128,7 @@ pub(super) fn compile_document(
     if sources.is_some_and(|sources| !sources.is_empty()) {
         return Ok((None, warnings));
     }
-    let (plan, found) = plan::compile(katalog, &read.spec, schemas, &taken.library)?;
+    let (plan, found) = compile::katalog(katalog, &read.spec, schemas, &taken.library)?;
     warnings.extend(found);
     Ok((Some(plan), warnings))
 }
@@ -130,7 +139,7 @@ pub(super) fn compile_document(
 /// All problems, including those inside of its templates.
 fn read_document(
     document: &Value,
-    taken: &Taken,
+    taken: &UsedMotifs,
     schemas: &Schemas,
 ) -> Result<(KatalogDocument, Diagnostics), Diagnostics> {
     let source = Source::from_object(document)?;
@@ -139,7 +148,7 @@ fn read_document(
         return Err(found);
     };
     if found.has_errors() {
-        let inside = plan::errors_in_templates(&read, &found, schemas, &taken.library);
+        let inside = compile::errors_in_templates(&read, &found, schemas, &taken.library);
         found.extend(inside);
         return Err(found);
     }
@@ -149,16 +158,13 @@ fn read_document(
 fn compile(
     katalog: &KatalogRef,
     document: &Value,
-    taken: &Taken,
+    taken: &UsedMotifs,
     schemas: &Schemas,
-) -> Result<Judged, Refusal> {
+) -> Result<RunnableRevision, Refusal> {
     let invalid = |problems: &Diagnostics| {
         let mut errors = (problems.iter()).filter(|problem| problem.severity == Severity::Error);
-        // A source that cannot exist in a cluster is a fault of the document: nothing that appears later corrects it.
-        let is_missing_motif = |problem: &Diagnostic| {
-            problem.code == Code::NotFound && !problem.path.to_string().starts_with("spec.sources")
-        };
-        let reason = if plan::lacks_api_types(problems) {
+        let is_missing_motif = |problem: &Diagnostic| problem.code == Code::NotFound;
+        let reason = if compile::lacks_api_types(problems) {
             KatalogReason::NoApiTypes
         } else if errors.all(is_missing_motif) {
             KatalogReason::MotifNotFound
@@ -180,13 +186,13 @@ fn compile(
     if let Some(composed) = &taken.composed {
         return composition(katalog, document, (taken, composed), schemas, &invalid);
     }
-    let (plan, found) = plan::compile(katalog, &read.spec, schemas, &taken.library)
+    let (plan, found) = compile::katalog(katalog, &read.spec, schemas, &taken.library)
         .map_err(|problems| invalid(&problems))?;
     warnings.extend(found);
     for warning in &warnings {
         tracing::debug!(%katalog, %warning, "Katalog has a warning");
     }
-    Ok(Judged {
+    Ok(RunnableRevision {
         disabled: disabled(&read.spec, &plan),
         plan: Arc::new(plan),
         hash: document_hash(document, &taken.asked, &Artifacts::new()),
@@ -199,10 +205,10 @@ fn compile(
 fn composition(
     katalog: &KatalogRef,
     document: &Value,
-    (taken, composed): (&Taken, &Composed),
+    (taken, composed): (&UsedMotifs, &Composed),
     schemas: &Schemas,
     invalid: &dyn Fn(&Diagnostics) -> Refusal,
-) -> Result<Judged, Refusal> {
+) -> Result<RunnableRevision, Refusal> {
     let resolved = match &composed.merged {
         Err(problems) => return Err(invalid(problems)),
         Ok(Merged::Need(requests)) => {
@@ -220,12 +226,12 @@ fn composition(
     }
     let mut schemas = schemas.clone();
     resolved.add_schemas(&mut schemas);
-    let compiled = plan::compile(katalog, resolved.spec(), &schemas, &taken.library);
+    let compiled = compile::katalog(katalog, resolved.spec(), &schemas, &taken.library);
     let (plan, _) = compiled.map_err(|mut problems| {
         resolved.locate(&mut problems);
         invalid(&problems)
     })?;
-    Ok(Judged {
+    Ok(RunnableRevision {
         disabled: disabled(resolved.spec(), &plan),
         plan: Arc::new(plan),
         hash: document_hash(document, &taken.asked, &composed.used),
@@ -269,7 +275,7 @@ pub(crate) fn kinds_of(plan: &Plan) -> BTreeSet<GroupKind> {
 mod tests {
     use serde_json::json;
 
-    use super::{super::taken::take, *};
+    use super::{super::used_motifs::take, *};
 
     fn katalog() -> KatalogRef {
         KatalogRef::new("shop".to_owned(), "k".to_owned())
@@ -284,7 +290,7 @@ mod tests {
         let refusal = judge(
             &katalog(),
             &document(&json!({ "pond": { "crdFile": "pond.yaml" } })),
-            &Taken::default(),
+            &UsedMotifs::default(),
             &Schemas::default(),
         )
         .unwrap_err();
@@ -299,7 +305,7 @@ mod tests {
     #[test]
     fn a_misspelt_field_is_named_with_its_path() {
         let crds = json!({ "pond": { "apiTypez": {} } });
-        let (taken, schemas) = (Taken::default(), Schemas::default());
+        let (taken, schemas) = (UsedMotifs::default(), Schemas::default());
         let refusal = judge(&katalog(), &document(&crds), &taken, &schemas).unwrap_err();
         assert_eq!(refusal.reason, KatalogReason::InvalidRevision);
         assert!(
@@ -310,12 +316,26 @@ mod tests {
     }
 
     #[test]
+    fn a_path_among_the_sources_is_a_fault_of_the_document() {
+        let mut document = document(&json!({}));
+        document["spec"]["sources"] = json!({ "files": ["./pond.yaml"] });
+        let none = |_: &str| Err(String::new());
+        let taken = take(&document, &Artifacts::new(), &none);
+        let refusal = judge(&katalog(), &document, &taken, &Schemas::default()).unwrap_err();
+        assert_eq!(refusal.reason, KatalogReason::InvalidRevision);
+        let parts = ["ORK0611", "spec.sources.files[0]", "`pond.yaml` is a path"];
+        for part in parts {
+            assert!(refusal.message.contains(part), "{}", refusal.message);
+        }
+    }
+
+    #[test]
     fn a_motif_that_is_not_there_has_a_reason_of_its_own_and_one_that_comes_is_part_of_what_runs() {
         let types =
             json!({ "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" });
         let crds = json!({ "pond": { "apiTypes": types, "imports": [{ "motif": "reeds" }] } });
         let (katalog, document) = (katalog(), document(&crds));
-        let judge = |taken: &Taken| judge(&katalog, &document, taken, &Schemas::default());
+        let judge = |taken: &UsedMotifs| judge(&katalog, &document, taken, &Schemas::default());
 
         let none = |name: &str| Err(format!("there is no Motif `{name}`"));
         let refusal = judge(&take(&document, &Artifacts::new(), &none)).unwrap_err();

@@ -3,18 +3,16 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
-    plan::{GroupKind, Schemas},
-    reasons::KatalogReason,
-    reconcile::crd::CrdRecord,
+    definitions::Schemas, plan::GroupKind, reasons::KatalogReason, reconcile::crd::CrdRecord,
 };
 use serde_json::Value;
 
 use super::{
     super::status::Verdict,
-    Katalog, Running, Subject,
-    judge::{Judged, judge, permitted},
+    Katalog, Running, VerdictSubject,
+    judge::{RunnableRevision, judge, permitted},
     known::{kinds_named, known, schemas, whole_schemas},
-    taken::{Asked, Composed, Taken, take},
+    used_motifs::{Composed, RequestedMotifs, UsedMotifs, take},
 };
 
 impl Katalog {
@@ -43,13 +41,13 @@ impl Katalog {
             return false;
         };
         let names = judged.motifs.iter().map(|(name, _)| name.clone());
-        let motifs: Asked = names
+        let motifs: RequestedMotifs = names
             .map(|name| {
                 let motif = self.motif(&name).ok();
                 (name, motif)
             })
             .collect();
-        let now = Subject {
+        let now = VerdictSubject {
             generation: self.object.metadata.generation,
             crds: self.crds_of(&self.kinds(&judged.kinds), &motifs),
             motifs,
@@ -70,7 +68,7 @@ impl Katalog {
     }
 
     /// Returns the subject of a judgement, the document, and what the Katalog uses from Motifs.
-    fn subject(&mut self) -> (Subject, Value, Taken) {
+    fn subject(&mut self) -> (VerdictSubject, Value, UsedMotifs) {
         self.document = Arc::clone(&self.object.document);
         self.observed = self.object.metadata.generation;
         let tree = self.document.tree();
@@ -82,7 +80,7 @@ impl Katalog {
         let kinds = kinds.unwrap_or_default();
         let requests = taken.composed.as_ref().map(|composed| &composed.requests);
         self.requests = requests.cloned().unwrap_or_default();
-        let subject = Subject {
+        let subject = VerdictSubject {
             generation: self.object.metadata.generation,
             crds: self.crds_of(&self.kinds(&kinds), &taken.asked),
             motifs: taken.asked.clone(),
@@ -97,7 +95,7 @@ impl Katalog {
     pub(super) fn crds_of(
         &self,
         kinds: &BTreeSet<GroupKind>,
-        motifs: &Asked,
+        motifs: &RequestedMotifs,
     ) -> Vec<Arc<CrdRecord>> {
         let motifs = motifs.iter().filter_map(|(_, motif)| motif.as_deref());
         let mut named = kinds.clone();
@@ -105,7 +103,7 @@ impl Katalog {
         known(&self.shared.context.crds, &named)
     }
 
-    fn judge_against(&mut self, (document, taken): (&Value, &Taken), schemas: &Schemas) {
+    fn judge_against(&mut self, (document, taken): (&Value, &UsedMotifs), schemas: &Schemas) {
         if let Some(why) = &self.document.unread {
             self.candidate = None;
             self.verdict = Verdict::Refused {
@@ -145,7 +143,7 @@ impl Katalog {
     }
 
     /// Makes a revision that compiles the candidate, unless it already runs.
-    fn note_good(&mut self, judged: Judged) {
+    fn note_good(&mut self, judged: RunnableRevision) {
         let same = |running: &Running| {
             running.hash == judged.hash
                 && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty()

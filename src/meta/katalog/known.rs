@@ -11,7 +11,8 @@ use orkestra_cluster::{
 };
 use orkestra_core::{
     api::ApiTypes,
-    plan::{self, CrdShape, CrdVersion, GroupKind, Schemas},
+    definitions::{self, CrdShape, CrdVersion, Schemas},
+    plan::GroupKind,
     reconcile::crd::CrdRecord,
     schema::PRESERVE,
     value::Node,
@@ -84,7 +85,7 @@ fn collect_kinds(value: &Value, kinds: &mut BTreeSet<GroupKind>) {
             // Of a built-in kind the kind alone may be written.
             let types = fields.get("apiTypes").cloned();
             let types = types.and_then(|types| serde_json::from_value::<ApiTypes>(types).ok());
-            kinds.extend(types.as_ref().and_then(plan::kind_named));
+            kinds.extend(types.as_ref().and_then(definitions::kind_named));
             fields
                 .values()
                 .for_each(|value| collect_kinds(value, kinds));

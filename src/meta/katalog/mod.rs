@@ -8,6 +8,8 @@
 //! ```
 //!
 //! The loop is level-triggered: at every wake-up it checks everything again, and does nothing if nothing differs.
+//!
+//! One file: the task of a Katalog with its state.
 
 mod act;
 mod clear;
@@ -20,7 +22,8 @@ mod known;
 mod object;
 mod releases;
 mod report;
-pub(crate) mod taken;
+mod stored;
+pub(crate) mod used_motifs;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,12 +45,12 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{object::Document, taken::Asked};
+use self::{object::Document, used_motifs::RequestedMotifs};
 use super::{
     calls::{CallError, Resource},
     claims::Seniority,
     directory::{OperatorView, Publisher},
-    ledger::Wanted,
+    ledger::WantedKatalog,
     motifs::Motifs,
     release::{Progress, ReleaseError, Released},
     revisions::Revisions,
@@ -60,7 +63,7 @@ use crate::runtime::context::Context;
 pub(crate) use self::{
     composed::read as artifacts,
     examine::{Examined, examine_katalog, examine_komposer, examine_motif},
-    judge::{Judged, Refusal, disabled, judge, kinds_of},
+    judge::{Refusal, RunnableRevision, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
 };
@@ -113,7 +116,7 @@ pub(crate) struct Katalog {
     /// The document that was judged last.
     document: Arc<Document>,
     /// The subject of the verdict; none before it was judged by the full schemas.
-    judged: Option<Subject>,
+    judged: Option<VerdictSubject>,
     /// The sources that it is composed from.
     requests: Vec<Request>,
     /// Follows them; none while another process leads.
@@ -124,10 +127,10 @@ pub(crate) struct Katalog {
     observed: Option<i64>,
     verdict: Verdict,
     /// Compiled and not running yet.
-    candidate: Option<Judged>,
+    candidate: Option<RunnableRevision>,
     running: Option<Running>,
     /// The last report to the supervisor.
-    claimed: Option<Wanted>,
+    claimed: Option<WantedKatalog>,
     /// Kinds that were written into the status as operated.
     recorded: BTreeSet<GroupKind>,
     /// Kinds that accepted revisions of this Katalog declared, as far as checked.
@@ -158,12 +161,12 @@ pub(crate) struct Katalog {
 
 /// The subject of a verdict.
 #[derive(Debug, PartialEq)]
-struct Subject {
+struct VerdictSubject {
     generation: Option<i64>,
     /// The CRDs of the kinds that the document and its Motifs name.
     crds: Vec<Arc<CrdRecord>>,
     /// The Motifs that it uses.
-    motifs: Asked,
+    motifs: RequestedMotifs,
     /// The kinds that its sources name.
     kinds: BTreeSet<GroupKind>,
     /// The state of its sources.

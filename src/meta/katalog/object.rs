@@ -20,7 +20,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    super::{directory::About, watched::Content},
+    super::{directory::KatalogInfo, watched::Content},
     known::kinds_named,
 };
 
@@ -54,7 +54,7 @@ pub(crate) struct KatalogObject {
 pub(crate) struct Document {
     text: Box<str>,
     /// Its descriptive metadata.
-    pub(crate) about: About,
+    pub(crate) about: KatalogInfo,
     /// The kinds that it names: API types, and custom children.
     pub(crate) kinds: BTreeSet<GroupKind>,
     /// Whether its custom resources are deleted with it.
@@ -97,21 +97,7 @@ impl KatalogObject {
         } else {
             Declaring::Katalog
         };
-        if let Some(fields) = data.as_object_mut() {
-            fields.remove("status");
-            if let Some(types) = types {
-                fields.insert("apiVersion".to_owned(), types.api_version.into());
-                fields.insert("kind".to_owned(), types.kind.into());
-            }
-            metadata.managed_fields = None;
-            let mut annotations = metadata.annotations.take().unwrap_or_default();
-            annotations.remove(LAST_APPLIED);
-            let written = json!({
-                "namespace": metadata.namespace, "name": metadata.name,
-                "labels": metadata.labels.clone().unwrap_or_default(), "annotations": annotations,
-            });
-            fields.insert("metadata".to_owned(), written);
-        }
+        make_document(&mut data, types, &mut metadata);
         Self {
             metadata,
             status: serde_json::from_value(status).unwrap_or_default(),
@@ -142,6 +128,27 @@ impl KatalogObject {
     }
 }
 
+/// Makes the data of an object the document as it was written: without its status, with type and metadata. Takes the
+/// annotations.
+fn make_document(data: &mut Value, types: Option<TypeMeta>, metadata: &mut ObjectMeta) {
+    let Some(fields) = data.as_object_mut() else {
+        return;
+    };
+    fields.remove("status");
+    if let Some(types) = types {
+        fields.insert("apiVersion".to_owned(), types.api_version.into());
+        fields.insert("kind".to_owned(), types.kind.into());
+    }
+    metadata.managed_fields = None;
+    let mut annotations = metadata.annotations.take().unwrap_or_default();
+    annotations.remove(LAST_APPLIED);
+    let written = json!({
+        "namespace": metadata.namespace, "name": metadata.name,
+        "labels": metadata.labels.clone().unwrap_or_default(), "annotations": annotations,
+    });
+    fields.insert("metadata".to_owned(), written);
+}
+
 impl Content for KatalogObject {
     fn new(object: DynamicObject) -> Self {
         Self::new(object)
@@ -153,7 +160,7 @@ impl Document {
         let policy = tree.pointer("/spec/deletionPolicy");
         Self {
             text: tree.to_string().into(),
-            about: About::read(tree),
+            about: KatalogInfo::read(tree),
             kinds: kinds_named(tree),
             deletes: policy.is_some_and(|policy| policy == "delete"),
             unread: None,

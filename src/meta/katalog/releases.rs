@@ -11,7 +11,7 @@ use super::{
     super::{
         calls::CallError,
         release::{Progress, ReleaseError, Released, release_kind},
-        supervisor::Holding,
+        supervisor::HoldOutcome,
     },
     Katalog, Release, group_kind,
     judge::kinds_of,
@@ -22,6 +22,19 @@ use crate::events::Severity;
 
 /// How often the progress of a release is checked.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
+
+impl Release {
+    /// A release that failed that many times, and is retried then.
+    fn failed(failures: u32, problem: String, retry_at: Option<Instant>) -> Self {
+        Self {
+            under_way: false,
+            failures,
+            problem: Some(problem),
+            retry_at,
+            progress: Progress::default(),
+        }
+    }
+}
 
 impl Katalog {
     /// True if there is proof beside the status, which other clients may write, that this Katalog operated the kind: the
@@ -42,8 +55,11 @@ impl Katalog {
             return Ok(());
         }
         for revision in self.revisions.list().await? {
-            self.declared.extend(kinds_named(&revision.document));
-            if !revision.sources.is_empty() {
+            let Some(content) = revision.content() else {
+                continue;
+            };
+            self.declared.extend(kinds_named(&content.document));
+            if !content.sources.is_empty() {
                 let judged = self.judge_stored(&revision);
                 let kinds = judged.map(|judged| kinds_of(&judged.plan));
                 self.declared.extend(kinds.unwrap_or_default());
@@ -72,13 +88,13 @@ impl Katalog {
                 continue;
             }
             match self.shared.supervisor.hold(&group_kind(&kind), &self.uid) {
-                Holding::Busy => {}
-                Holding::Unclaimed(why) => release.problem = why,
-                Holding::Claimed(successor) => {
+                HoldOutcome::Busy => {}
+                HoldOutcome::Unclaimed(why) => release.problem = why,
+                HoldOutcome::Claimed(successor) => {
                     tracing::info!(katalog = %self.reference, kind = kind.kind, %successor, "another Katalog takes over the kind");
                     self.forget_kind(&kind);
                 }
-                Holding::Held(held) => {
+                HoldOutcome::Held(held) => {
                     release.under_way = true;
                     release.progress = Progress::default();
                     let progress = release.progress.clone();
@@ -157,16 +173,8 @@ impl Katalog {
                     .map_or(0, |release| release.failures)
                     + 1;
                 let retry_at = Some(self.after(failures));
-                self.releasing.insert(
-                    kind,
-                    Release {
-                        under_way: false,
-                        failures,
-                        problem: Some(error.to_string()),
-                        retry_at,
-                        progress: Progress::default(),
-                    },
-                );
+                let release = Release::failed(failures, error.to_string(), retry_at);
+                self.releasing.insert(kind, release);
             }
             Err(error) => {
                 tracing::error!(katalog = %self.reference, error = %error, "release panicked");
@@ -176,13 +184,7 @@ impl Katalog {
                     .values_mut()
                     .filter(|release| release.under_way)
                 {
-                    *release = Release {
-                        under_way: false,
-                        failures: 1,
-                        problem: Some("internal error".to_owned()),
-                        retry_at,
-                        progress: Progress::default(),
-                    };
+                    *release = Release::failed(1, "internal error".to_owned(), retry_at);
                 }
             }
         }

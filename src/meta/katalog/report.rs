@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_core::{
-    api::{OperatedKind, names},
+    api::{KatalogStatus, OperatedKind, names},
     reasons::KatalogReason,
 };
 use tokio::time::Instant;
@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use super::{
     super::{
         calls::CallError,
-        directory::{KatalogView, OperatorView},
+        directory::{KatalogView, OperatorView, SourceView},
+        sources::SourceReport,
         status::{self, Facts, Operating, Releasing, Urgency, Verdict},
     },
     Katalog,
@@ -226,7 +227,7 @@ impl Katalog {
     }
 
     /// Returns the status as it should be, and the view for readers.
-    fn describe(&mut self) -> (orkestra_core::api::KatalogStatus, KatalogView) {
+    fn describe(&mut self) -> (KatalogStatus, KatalogView) {
         let statuses: Vec<_> = self
             .views
             .iter_mut()
@@ -250,15 +251,7 @@ impl Katalog {
             })
             .collect();
         let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
-        let releasing: BTreeMap<_, _> = self
-            .releasing
-            .iter()
-            .map(|(kind, release)| {
-                let problem = release.problem.clone();
-                let left = release.progress.left().filter(|_| release.under_way);
-                (kind.clone(), Releasing { problem, left })
-            })
-            .collect();
+        let releasing = self.releasing();
         let running = self.running.as_ref();
         let sources = self.tell_sources();
         let facts = Facts {
@@ -286,14 +279,38 @@ impl Katalog {
         if let Some(requested) = &self.object.requested {
             wanted.last_handled_reconcile_at = Some(requested.latest().to_owned());
         }
-        let (ready, revision) = if self.leads {
-            (status::readiness(&facts), wanted.revision.clone())
+        let view = self.view(&facts, &wanted, &sources);
+        self.tell_turns(&turns);
+        (wanted, view)
+    }
+
+    /// Returns the view for readers: of a follower, with what the leading process wrote.
+    fn view(
+        &self,
+        facts: &Facts<'_>,
+        wanted: &KatalogStatus,
+        sources: &SourceReport,
+    ) -> KatalogView {
+        let (ready, revision, rows) = if self.leads {
+            (
+                status::readiness(facts),
+                wanted.revision.clone(),
+                &sources.rows,
+            )
         } else {
-            let told = &self.object.status;
-            (status::told(told), told.revision.clone())
+            let written = &self.object.status;
+            (
+                status::current_ready(written),
+                written.revision.clone(),
+                &written.sources,
+            )
         };
-        let view = KatalogView {
+        let running = self.running.as_ref();
+        let records = running.map_or(&[][..], |running| &running.sources);
+        KatalogView {
             reference: self.reference.clone(),
+            kind: self.reference.kind,
+            sources: SourceView::of(rows, records),
             about: self.document.about.clone(),
             plan: running.map(|running| Arc::clone(&running.plan)),
             ready,
@@ -301,9 +318,19 @@ impl Katalog {
             operators: self.told_views(),
             disabled: facts.disabled.to_vec(),
             settled: self.settled,
-        };
-        self.tell_turns(&turns);
-        (wanted, view)
+        }
+    }
+
+    /// Returns the state of each release.
+    fn releasing(&self) -> BTreeMap<OperatedKind, Releasing> {
+        let releases = self.releasing.iter();
+        releases
+            .map(|(kind, release)| {
+                let problem = release.problem.clone();
+                let left = release.progress.left().filter(|_| release.under_way);
+                (kind.clone(), Releasing { problem, left })
+            })
+            .collect()
     }
 }
 

@@ -11,8 +11,8 @@ use super::{
 const POND: (&str, &str, &str) = ("pond", "v1", "Pond");
 const LAKE: (&str, &str, &str) = ("lake", "v1", "Lake");
 
-fn wanted(age: usize, plan: &Arc<Plan>) -> Wanted {
-    Wanted {
+fn wanted(age: usize, plan: &Arc<Plan>) -> WantedKatalog {
+    WantedKatalog {
         uid: age.to_string(),
         seniority: Seniority::Given(age),
         recorded: kinds_of(plan),
@@ -44,15 +44,15 @@ fn stopped(ledger: &mut Ledger, name: &str, entry: &str) {
 }
 
 /// Returns a claim of this installation, for `shop/<name>` with the uid `0`.
-fn ours(name: &str) -> Standing {
-    Standing::Ours(Claimant {
+fn ours(name: &str) -> ClaimState {
+    ClaimState::Ours(Claimant {
         katalog: katalog(name),
         uid: "0".to_owned(),
     })
 }
 
-fn elsewhere(name: &str) -> Standing {
-    Standing::Foreign(Holder {
+fn elsewhere(name: &str) -> ClaimState {
+    ClaimState::Foreign(Holder {
         installation: "west/orkestra".to_owned(),
         claimant: Claimant {
             katalog: katalog(name),
@@ -61,7 +61,7 @@ fn elsewhere(name: &str) -> Standing {
     })
 }
 
-fn stand(ledger: &mut Ledger, pond: Standing) {
+fn stand(ledger: &mut Ledger, pond: ClaimState) {
     ledger.stand(Arc::new(Standings::of_test([(kind("Pond"), pond)])));
 }
 
@@ -81,7 +81,10 @@ fn a_kind_of_another_installation_is_not_run_and_not_released() {
     assert_eq!(settle(&mut ledger), [""; 0]);
     ledger.forget(&katalog("a"));
     let holder = "shop/b of installation west/orkestra".to_owned();
-    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Claimed(holder));
+    assert_eq!(
+        ledger.hold(&kind("Pond"), "0"),
+        ReleaseHold::Claimed(holder)
+    );
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn an_operator_works_only_on_a_kind_that_is_recorded_as_operated() {
     let mut ledger = Ledger::default();
     let plan = plan("a", &[POND]);
     stand(&mut ledger, ours("a"));
-    let unrecorded = Wanted {
+    let unrecorded = WantedKatalog {
         recorded: BTreeSet::new(),
         ..wanted(0, &plan)
     };
@@ -280,7 +283,7 @@ fn a_claim_without_a_plan_keeps_a_younger_katalog_from_starting() {
     let mut ledger = Ledger::default();
     ledger.want(
         katalog("old"),
-        Wanted {
+        WantedKatalog {
             plan: None,
             ..wanted(0, &plan("old", &[POND]))
         },
@@ -309,7 +312,7 @@ fn of_several_versions_the_highest_reconciles_unless_another_is_stored() {
     let storage = [(kind("Pond"), "v1".to_owned())].into_iter().collect();
     ledger.want(
         katalog("a"),
-        Wanted {
+        WantedKatalog {
             storage,
             ..wanted(0, &plan("a", &versions))
         },
@@ -343,20 +346,23 @@ fn a_kind_is_released_only_when_nobody_wants_it_and_its_operator_is_gone() {
     settle(&mut ledger);
     assert_eq!(
         ledger.hold(&kind("Pond"), "0"),
-        Hold::Claimed("shop/a".to_owned())
+        ReleaseHold::Claimed("shop/a".to_owned())
     );
     ledger.forget(&katalog("a"));
     settle(&mut ledger);
-    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Busy);
+    assert_eq!(ledger.hold(&kind("Pond"), "0"), ReleaseHold::Busy);
     stopped(&mut ledger, "a", "pond");
-    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Unclaimed(None));
+    assert_eq!(
+        ledger.hold(&kind("Pond"), "0"),
+        ReleaseHold::Unclaimed(None)
+    );
     stand(&mut ledger, ours("a"));
     assert_eq!(
         ledger.hold(&kind("Pond"), "1"),
-        Hold::Unclaimed(None),
+        ReleaseHold::Unclaimed(None),
         "the claim is another Katalog's"
     );
-    assert_eq!(ledger.hold(&kind("Pond"), "0"), Hold::Held);
+    assert_eq!(ledger.hold(&kind("Pond"), "0"), ReleaseHold::Held);
     ledger.want(katalog("b"), wanted(1, &plan("b", &[POND, LAKE])));
     assert_eq!(
         settle(&mut ledger),

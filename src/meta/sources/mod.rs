@@ -10,16 +10,21 @@
 //! Each source has its own interval and its own backoff. A source that fails keeps its last artifact.
 
 pub(crate) mod approval;
+mod config_maps;
+mod fetching;
 mod following;
 pub(crate) mod katalogs;
 mod remote;
+mod schedule;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 use orkestra_core::{
     api::SourceStatus,
-    compose::{Artifact, Artifacts, Request, RequestKind, Verified},
+    compose::{Artifact, Artifacts, Request, RequestKind, SourceRecord},
     plan::KatalogRef,
     reasons::KatalogReason,
 };
@@ -27,7 +32,7 @@ use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::following::Following;
+use self::following::SourceFollower;
 pub use self::remote::ClusterFetch;
 use super::katalog::Shared;
 
@@ -46,8 +51,8 @@ pub trait Fetch: Send + Sync + fmt::Debug {
 pub struct Secrets {
     /// That of `auth`.
     pub auth: Option<Secret>,
-    /// That of `verify`.
-    pub verify: Option<Secret>,
+    /// Those of `verify`: public keys, and a trusted root.
+    pub verify: Vec<Secret>,
 }
 
 /// A Secret of the cluster. Its data is never displayed.
@@ -98,7 +103,7 @@ impl Fetch for NoFetch {
 
 /// What is known about one source.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Known {
+pub(crate) struct FetchedSource {
     /// The newest artifact.
     pub(crate) artifact: Option<Arc<Artifact>>,
     /// Why the last fetch failed; none if it succeeded.
@@ -106,19 +111,19 @@ pub(crate) struct Known {
 }
 
 /// What is known about the sources, by the identity of their requests.
-pub(crate) type KnownSources = Arc<BTreeMap<String, Known>>;
+pub(crate) type FetchedSources = Arc<BTreeMap<String, FetchedSource>>;
 
 /// The sources of one Komposer. Dropping it ends its task.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    wanted: watch::Sender<Arc<Wanted>>,
-    known: watch::Receiver<KnownSources>,
+    wanted: watch::Sender<Arc<WantedSources>>,
+    known: watch::Receiver<FetchedSources>,
     _stop: DropGuard,
 }
 
 /// The wanted sources.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Wanted {
+struct WantedSources {
     requests: Vec<Request>,
     /// A change of it fetches all sources at once.
     requested: Option<String>,
@@ -129,8 +134,8 @@ impl Sources {
     pub(crate) fn start(shared: &Arc<Shared>, of: &KatalogRef) -> Self {
         let stop = CancellationToken::new();
         let (wanted, wants) = watch::channel(Arc::default());
-        let (sender, known) = watch::channel(KnownSources::default());
-        let following = Following::new(Arc::clone(shared), of.clone(), wants, sender);
+        let (sender, known) = watch::channel(FetchedSources::default());
+        let following = SourceFollower::new(Arc::clone(shared), of.clone(), wants, sender);
         let named = tasks::named(Task::Sources, of);
         drop(named.keep(
             Ends::with(&stop),
@@ -153,7 +158,7 @@ impl Sources {
 
     /// Sets the wanted sources; others are forgotten. A change of `requested` fetches all of them at once.
     pub(crate) fn want(&self, requests: Vec<Request>, requested: Option<String>) {
-        let wanted = Wanted {
+        let wanted = WantedSources {
             requests,
             requested,
         };
@@ -167,7 +172,7 @@ impl Sources {
     }
 
     /// Returns what is known now.
-    pub(crate) fn known(&self) -> KnownSources {
+    pub(crate) fn known(&self) -> FetchedSources {
         Arc::clone(&self.known.borrow())
     }
 
@@ -182,39 +187,29 @@ impl Sources {
 
 /// The sources of a composition as its status reports them.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct SourceReport {
     pub(crate) rows: Vec<SourceStatus>,
     /// The most severe problem.
     pub(crate) problem: Option<(KatalogReason, String)>,
 }
 
 /// Describes sources: `requests` in their order, the artifacts that run, what is known, and revisions that wait for approval.
-pub(crate) fn tell(
+pub(crate) fn report(
     requests: &[Request],
     running: &Artifacts,
-    known: &BTreeMap<String, Known>,
+    known: &BTreeMap<String, FetchedSource>,
     unapproved: &[approval::Unapproved],
-) -> Told {
-    let mut told = Told::default();
+) -> SourceReport {
+    let mut told = SourceReport::default();
     for request in requests {
         let id = &request.id;
-        let artifact = running.get(id);
-        let mut row = SourceStatus {
-            source: id.clone(),
-            ..SourceStatus::default()
+        let mut row = match running.get(id) {
+            Some(artifact) => SourceRecord::of(id, artifact).row(),
+            None => SourceStatus {
+                source: id.clone(),
+                ..SourceStatus::default()
+            },
         };
-        if let Some(artifact) = artifact {
-            row.url.clone_from(&artifact.url);
-            row.revision.clone_from(&artifact.revision);
-            row.digest.clone_from(&artifact.digest);
-            row.verified = match &artifact.verified {
-                Verified::By(who) => Some(who.clone()),
-                Verified::NotRequired | Verified::Warned(_) => None,
-            };
-            if let Verified::Warned(why) = &artifact.verified {
-                row.message.clone_from(why);
-            }
-        }
         if let Some(waiting) = unapproved.iter().find(|one| one.source == *id) {
             row.message = waiting.to_string();
             told.problem = Some((KatalogReason::PendingApproval, waiting.to_string()));

@@ -1,4 +1,6 @@
 //! The decisions of the queue, without a lock or a clock: every call gets the time as an argument.
+//!
+//! One file: one state machine, whose invariants span all of its fields.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -42,7 +44,7 @@ struct Entry {
     gone: bool,
     /// Delayed by the breaker since its last pass.
     held: bool,
-    wanted: Option<Wanted>,
+    wanted: Option<WantedWorkers>,
     delay: Option<Delay>,
     failures: u32,
     /// The token bucket: it is full once this has passed, and each pass moves it by one refill.
@@ -50,7 +52,7 @@ struct Entry {
 }
 
 #[derive(Clone, Copy)]
-struct Wanted {
+struct WantedWorkers {
     cause: Cause,
     since: Instant,
     /// Its place in the lane; none while the key runs.
@@ -140,7 +142,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         let moved = match entry.wanted {
             Some(wanted) if wanted.cause <= cause => return,
             Some(wanted) if wanted.cause.lane() == cause.lane() => {
-                entry.wanted = Some(Wanted { cause, ..wanted });
+                entry.wanted = Some(WantedWorkers { cause, ..wanted });
                 return;
             }
             before => before.and_then(|wanted| Some((wanted.cause.lane(), wanted.ticket?))),
@@ -152,7 +154,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             self.last_ticket += 1;
             self.last_ticket
         });
-        entry.wanted = Some(Wanted {
+        entry.wanted = Some(WantedWorkers {
             cause,
             since: now,
             ticket,
@@ -220,7 +222,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        if let Some(Wanted {
+        if let Some(WantedWorkers {
             cause,
             ticket: Some(ticket),
             ..

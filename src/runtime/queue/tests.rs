@@ -19,7 +19,7 @@ fn queue() -> Queue<&'static str> {
 }
 
 /// Takes a key that is ready now.
-fn ready<K: Clone + Eq + Hash>(queue: &Queue<K>) -> Option<Taken<K>> {
+fn ready<K: Clone + Eq + Hash>(queue: &Queue<K>) -> Option<TakenKey<K>> {
     queue.take().now_or_never().flatten()
 }
 
@@ -499,12 +499,12 @@ async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
 async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     let queue = Queue::new(Entropy::seeded(7));
     let told = Arc::new(Mutex::new(Vec::new()));
-    let crew = Crew { least: 2, most: 6 };
+    let workers = WorkerCount { least: 2, most: 6 };
     let counted = {
         let told = told.clone();
         move |count| told.lock().unwrap().push(count)
     };
-    let workers = Workers::start("pond", queue.clone(), crew, counted, |taken| {
+    let workers = Workers::start("pond", queue.clone(), workers, counted, |taken| {
         async move {
             sleep(Duration::from_secs(1)).await;
             taken.done();
@@ -605,7 +605,7 @@ async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once()
     let running: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
     let workers = Workers::start("pond", queue.clone(), 8, |_| {}, {
         let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());
-        move |taken: Taken<u64>| {
+        move |taken: TakenKey<u64>| {
             let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());
             async move {
                 let taken = taken;

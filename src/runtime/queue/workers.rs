@@ -14,24 +14,24 @@ use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Queue, Taken};
+use super::{Queue, TakenKey};
 
 /// How long a surplus worker waits for a key before it ends.
 pub const SURPLUS_IDLE: Duration = Duration::from_secs(10);
 
 /// One pass: takes the key's guard and drops it at the end.
-type Pass<K> = Arc<dyn Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync>;
+type Pass<K> = Arc<dyn Fn(TakenKey<K>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The number of workers. A plain number means exactly that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crew {
+pub struct WorkerCount {
     /// The minimum, kept even without work.
     pub least: usize,
     /// The maximum, while keys wait.
     pub most: usize,
 }
 
-impl From<usize> for Crew {
+impl From<usize> for WorkerCount {
     fn from(count: usize) -> Self {
         Self {
             least: count,
@@ -47,10 +47,10 @@ impl From<usize> for Crew {
 ///
 /// A panic ends only its pass: the key is retried with backoff, and the worker continues. Dropping the set lets running
 /// passes end without waiting for them.
-pub struct Workers<K: Clone + Eq + Hash>(Arc<Team<K>>);
+pub struct Workers<K: Clone + Eq + Hash>(Arc<WorkerPool<K>>);
 
 /// The shared state of the workers of a set.
-struct Team<K: Clone + Eq + Hash> {
+struct WorkerPool<K: Clone + Eq + Hash> {
     /// The name of the set, for logs.
     name: Box<str>,
     queue: Queue<K>,
@@ -63,7 +63,7 @@ struct Team<K: Clone + Eq + Hash> {
 
 /// The current workers.
 struct Roll {
-    crew: Crew,
+    workers: WorkerCount,
     last: u64,
     /// One for each worker that still takes keys.
     tokens: Vec<(u64, CancellationToken)>,
@@ -82,38 +82,38 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
     pub fn start(
         name: &str,
         queue: Queue<K>,
-        crew: impl Into<Crew>,
+        count: impl Into<WorkerCount>,
         counted: impl Fn(usize) + Send + Sync + 'static,
-        pass: impl Fn(Taken<K>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+        pass: impl Fn(TakenKey<K>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
-        let workers = Self(Arc::new(Team {
+        let workers = Self(Arc::new(WorkerPool {
             name: name.into(),
             queue,
             pass: Arc::new(pass),
             roll: Mutex::new(Roll {
-                crew: Crew::from(0),
+                workers: WorkerCount::from(0),
                 last: 0,
                 tokens: Vec::new(),
             }),
             tasks: TaskTracker::new(),
             counted: Box::new(counted),
         }));
-        workers.resize(crew);
+        workers.resize(count);
         workers
     }
 
     /// Changes the number of workers. Surplus ones finish their pass and take no other key.
-    pub fn resize(&self, crew: impl Into<Crew>) {
+    pub fn resize(&self, workers: impl Into<WorkerCount>) {
         let team = &self.0;
         let mut roll = team.roll();
-        roll.crew = crew.into();
-        let most = roll.crew.most.max(roll.crew.least);
+        roll.workers = workers.into();
+        let most = roll.workers.most.max(roll.workers.least);
         while roll.tokens.len() > most {
             if let Some((_, token)) = roll.tokens.pop() {
                 token.cancel();
             }
         }
-        while roll.tokens.len() < roll.crew.least {
+        while roll.tokens.len() < roll.workers.least {
             team.hire(&mut roll);
         }
         (team.counted)(roll.tokens.len());
@@ -137,20 +137,20 @@ impl<K: Clone + Eq + Hash> Workers<K> {
 impl<K: Clone + Eq + Hash> Drop for Workers<K> {
     fn drop(&mut self) {
         let mut roll = self.0.roll();
-        roll.crew = Crew::from(0);
+        roll.workers = WorkerCount::from(0);
         for (_, token) in roll.tokens.drain(..) {
             token.cancel();
         }
     }
 }
 
-impl<K: Clone + Eq + Hash> Team<K> {
+impl<K: Clone + Eq + Hash> WorkerPool<K> {
     fn roll(&self) -> MutexGuard<'_, Roll> {
         self.roll.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
+impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkerPool<K> {
     fn hire(self: &Arc<Self>, roll: &mut Roll) {
         roll.last += 1;
         let (id, token) = (roll.last, CancellationToken::new());
@@ -169,7 +169,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
             return;
         }
         let mut roll = self.roll();
-        if roll.tokens.len() < roll.crew.most {
+        if roll.tokens.len() < roll.workers.most {
             self.hire(&mut roll);
             (self.counted)(roll.tokens.len());
         }
@@ -178,7 +178,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
     /// True if the worker, which found no work, is surplus; it no longer counts then.
     fn is_surplus(&self, id: u64) -> bool {
         let mut roll = self.roll();
-        let is_surplus = roll.tokens.len() > roll.crew.least;
+        let is_surplus = roll.tokens.len() > roll.workers.least;
         if is_surplus {
             roll.tokens.retain(|(other, _)| *other != id);
             (self.counted)(roll.tokens.len());
@@ -189,12 +189,12 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Team<K> {
     /// True if there are more workers than the minimum.
     fn has_surplus(&self) -> bool {
         let roll = self.roll();
-        roll.tokens.len() > roll.crew.least
+        roll.tokens.len() > roll.workers.least
     }
 }
 
 async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
-    team: Arc<Team<K>>,
+    team: Arc<WorkerPool<K>>,
     id: u64,
     token: CancellationToken,
 ) {

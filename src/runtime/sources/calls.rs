@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{
-        calls::{self, Request, Trouble, answered},
+        calls::{self, CallFailure, Request, answered},
         sources::Answer,
     },
 };
@@ -27,8 +27,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     external::Client,
     runtime::{
+        lock::lock,
         queue::{Lane, Queue},
-        shared::lock,
     },
 };
 
@@ -45,12 +45,12 @@ pub(in crate::runtime) struct Calls {
 #[derive(Default)]
 struct State {
     /// Undecided passes, by custom resource.
-    passes: HashMap<ObjectKey, Waiting>,
-    kept: Kept,
+    passes: HashMap<ObjectKey, WaitingPass>,
+    kept: CachedAnswers,
 }
 
 /// A pass that waits for calls.
-struct Waiting {
+struct WaitingPass {
     /// The present time for templates until it is decided.
     now: Timestamp,
     /// By the call's position in the plan: Motifs may have calls of the same name.
@@ -91,7 +91,7 @@ impl Calls {
     }
 
     /// Returns the answer to a call of the pass over `key` that began at `now`; none while it is in progress.
-    pub(super) fn answer(
+    pub(in crate::runtime) fn answer(
         &self,
         key: &ObjectKey,
         request: &Request,
@@ -117,7 +117,7 @@ impl Calls {
         let ended = self.ended(key.clone(), request.clone());
         let call = named.start_or(Ends::freely(), call, move |_| ended());
         let task = AbortOnDropHandle::new(call);
-        let waiting = Waiting {
+        let waiting = WaitingPass {
             now,
             calls: BTreeMap::new(),
         };
@@ -180,7 +180,7 @@ impl State {
 /// The answer for a bug in Orkestra: the pass reports it, and the next one retries.
 fn panicked() -> calls::Answer {
     calls::Answer {
-        error: Some(Trouble {
+        error: Some(CallFailure {
             message: "the call ended in a panic".into(),
             permanent: false,
         }),
@@ -190,12 +190,12 @@ fn panicked() -> calls::Answer {
 
 /// Successful answers that are reused.
 #[derive(Default)]
-struct Kept {
+struct CachedAnswers {
     answers: HashMap<Request, (Instant, usize, Answer)>,
     bytes: usize,
 }
 
-impl Kept {
+impl CachedAnswers {
     fn get(&self, request: &Request) -> Option<Answer> {
         let (until, _, answer) = self.answers.get(request)?;
         (Instant::now() < *until).then(|| answer.clone())
@@ -358,7 +358,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_good_answer_is_kept_as_long_as_the_call_says() {
-        let mut kept = Kept::default();
+        let mut kept = CachedAnswers::default();
         let minute = request("https://a.example", Some(Duration::from_mins(1)));
         kept.put(&minute, 4, &told("good"));
         kept.put(&request("https://b.example", None), 4, &told("good"));
@@ -370,7 +370,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_more_is_kept_than_there_is_room_for() {
-        let mut kept = Kept::default();
+        let mut kept = CachedAnswers::default();
         let of = |n: usize| {
             request(
                 &format!("https://{n}.example"),

@@ -13,14 +13,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::super::{
-    context::Context,
-    health::State,
-    operators::{Listed, OperatorNow},
-    shared::Shared,
-};
-use super::moods::next;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use orkestra_cluster::{
     watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
@@ -38,9 +32,15 @@ use orkestra_core::{
     value::{Key, Node, Path, project},
 };
 
+use super::{introspection, next, readers::Readers};
+use crate::runtime::{
+    context::{Context, operators::Listed},
+    status::health::State,
+};
+
 /// The current target of an entry of `cross`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::runtime) enum Found {
+pub(in crate::runtime) enum ResolvedTarget {
     /// The owner of the resource is unknown, with the reason.
     Nobody(String),
     /// The kind is not served, so no resource exists.
@@ -50,14 +50,14 @@ pub(in crate::runtime) enum Found {
 }
 
 /// The targets of the entries of a plan, by name.
-pub(in crate::runtime) type Resolved = BTreeMap<Key, Found>;
+pub(super) type Resolved = BTreeMap<Key, ResolvedTarget>;
 
 /// The targets that the entries of one plan read.
 #[derive(Default)]
 pub(in crate::runtime) struct Targets(BTreeMap<Key, Target>);
 
 struct Target {
-    found: Found,
+    found: ResolvedTarget,
     watch: Option<Handle<CrRecord>>,
     operator: Option<Listed>,
     reads: Box<[Path]>,
@@ -66,7 +66,7 @@ struct Target {
 
 /// The state of a target whose change affects all its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mood {
+pub(in crate::runtime) struct TargetState {
     readable: Result<bool, String>,
     kind: Option<ResourceType>,
     health: Option<State>,
@@ -80,8 +80,12 @@ pub(in crate::runtime) fn resolve(context: &Context, plan: &OperatorPlan) -> Res
         .collect()
 }
 
-fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Option<Listed>) {
-    let nobody = |why: String| (Found::Nobody(why), None);
+fn find(
+    context: &Context,
+    plan: &OperatorPlan,
+    entry: &CrossPlan,
+) -> (ResolvedTarget, Option<Listed>) {
+    let nobody = |why: String| (ResolvedTarget::Nobody(why), None);
     let (kind, operator) = match &entry.target {
         CrossTarget::Own(name, kind) => (kind.clone(), context.operators.get(&plan.katalog, name)),
         CrossTarget::Other(name) => match context.operators.find(&plan.katalog, name) {
@@ -119,7 +123,10 @@ fn find(context: &Context, plan: &OperatorPlan, entry: &CrossPlan) -> (Found, Op
     let (group_kind, version) = (kind.group_kind(), &kind.version);
     let served = Served::built_in(&group_kind, version)
         .or_else(|| context.crds.served(&group_kind, version));
-    let found = served.map_or_else(|| Found::NotServed(kind.group_kind()), Found::Served);
+    let found = served.map_or_else(
+        || ResolvedTarget::NotServed(kind.group_kind()),
+        ResolvedTarget::Served,
+    );
     (found, operator)
 }
 
@@ -138,24 +145,27 @@ fn has_labels(
 
 impl Targets {
     /// Starts the watches that `plan` reads.
-    pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Self {
-        let context = &shared.context;
+    pub(in crate::runtime) fn start(
+        context: &Context,
+        readers: &Arc<Readers>,
+        plan: &OperatorPlan,
+    ) -> Self {
         let target = |entry: &CrossPlan| {
             let (found, operator) = find(context, plan, entry);
             let watch = match &found {
-                Found::Served(served) => {
+                ResolvedTarget::Served(served) => {
                     let watched = Watched {
                         served: served.clone(),
                         scope: Scope::default(),
                     };
-                    let told = told(Arc::downgrade(shared), entry);
+                    let told = queue_readers(Arc::downgrade(readers), entry);
                     Some(
                         context
                             .informers
                             .crs(watched, &entry.kept_paths(), Some(told)),
                     )
                 }
-                Found::Nobody(_) | Found::NotServed(_) => None,
+                ResolvedTarget::Nobody(_) | ResolvedTarget::NotServed(_) => None,
             };
             Target {
                 found,
@@ -199,8 +209,8 @@ impl Targets {
     }
 
     /// Returns the states whose change affects all readers.
-    pub(super) fn moods(&self) -> BTreeMap<Key, Mood> {
-        let mood = |target: &Target| Mood {
+    pub(in crate::runtime) fn source_states(&self) -> BTreeMap<Key, TargetState> {
+        let state = |target: &Target| TargetState {
             readable: target.readable(),
             kind: (target.operator.as_ref()).map(|operator| operator.plan().resource.clone()),
             health: (target.operator.as_ref())
@@ -209,12 +219,12 @@ impl Targets {
                 .map(|now| State::of(&now.status)),
         };
         let all = self.0.iter();
-        all.map(|(name, target)| (name.clone(), mood(target)))
+        all.map(|(name, target)| (name.clone(), state(target)))
             .collect()
     }
 
-    /// Returns futures that complete when [`Targets::moods`] may have changed.
-    pub(super) fn changes(&self) -> Vec<BoxFuture<'static, ()>> {
+    /// Returns futures that complete when [`Targets::source_states`] may have changed.
+    pub(in crate::runtime) fn changes(&self) -> Vec<BoxFuture<'static, ()>> {
         let mut changes = Vec::new();
         for target in self.0.values() {
             changes.extend((target.watch.as_ref()).map(|watch| next(watch.state())));
@@ -239,8 +249,8 @@ impl Target {
     /// True if objects may exist; an error if that is unknown.
     fn readable(&self) -> Result<bool, String> {
         let watch = match (&self.found, &self.watch) {
-            (Found::Nobody(why), _) => return Err(why.clone()),
-            (Found::Served(_), Some(watch)) => watch,
+            (ResolvedTarget::Nobody(why), _) => return Err(why.clone()),
+            (ResolvedTarget::Served(_), Some(watch)) => watch,
             _ => return Ok(false),
         };
         match &*watch.state().borrow() {
@@ -264,7 +274,7 @@ impl Target {
 
     /// Selects the requested resource among those that were read.
     fn choose(&self, read: &CrossRead) -> Result<Option<Arc<CrRecord>>, String> {
-        let (Found::Served(served), Some(watch)) = (&self.found, &self.watch) else {
+        let (ResolvedTarget::Served(served), Some(watch)) = (&self.found, &self.watch) else {
             return Ok(None);
         };
         let store = watch.store();
@@ -307,11 +317,11 @@ fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey
 }
 
 /// Queues the readers of a target whose fields that the entry reads changed.
-fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
+fn queue_readers(readers: Weak<Readers>, entry: &CrossPlan) -> Subscriber<CrRecord> {
     let (name, paths) = (entry.name.clone(), entry.kept_paths());
     let by_name = matches!(entry.selector, CrossSelector::Name(_));
     Arc::new(move |change: &Change<CrRecord>| {
-        let Some(shared) = shared.upgrade() else {
+        let Some(readers) = readers.upgrade() else {
             return;
         };
         if let (Some(before), Some(after)) = (&change.before, &change.after)
@@ -322,14 +332,14 @@ fn told(shared: Weak<Shared>, entry: &CrossPlan) -> Subscriber<CrRecord> {
         }
         // Readers of a namespaced resource by name are found by the read itself.
         if by_name && change.key.namespace.is_some() {
-            shared.readers.changed(&Read::Cross(CrossRead {
+            readers.changed(&Read::Cross(CrossRead {
                 name: name.clone(),
                 namespace: change.key.namespace.clone(),
                 by: CrossBy::Name(change.key.name.clone()),
             }));
             return;
         }
-        shared.readers.changed_like(|read| match read {
+        readers.changed_like(|read| match read {
             Read::Cross(read) => read.name == name && may_choose(&read.by, &change.key.name),
             _ => false,
         });
@@ -344,7 +354,7 @@ fn may_choose(by: &CrossBy, changed: &str) -> bool {
 }
 
 /// Returns the custom resource that a pass asks for.
-pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
+pub(in crate::runtime) fn read(targets: &Targets, read: &CrossRead) -> Answer {
     let Some(target) = targets.0.get(&read.name) else {
         return Answer::Unavailable("the plan does not read it".into());
     };
@@ -365,25 +375,17 @@ pub(super) fn read(targets: &Targets, read: &CrossRead) -> Answer {
 }
 
 /// Returns the health and metrics of the operator of the entry of that name.
-pub(super) fn operator(targets: &Targets, name: &Key) -> Answer {
+pub(in crate::runtime) fn operator(targets: &Targets, name: &Key, now: Timestamp) -> Answer {
     let target = targets.0.get(name);
     let operator = target.and_then(|target| target.operator.as_ref());
     match operator.and_then(Listed::now) {
-        Some(now) => Answer::Ready(Arc::new(Node::object([
-            (HEALTH, health(&now)),
-            (METRICS, now.metrics.to_node()),
+        Some(current) => Answer::Ready(Arc::new(Node::object([
+            (HEALTH, introspection::health(&current.status, now)),
+            (
+                METRICS,
+                introspection::metrics(&current.status, &current.metrics),
+            ),
         ]))),
         None => Answer::Absent,
     }
-}
-
-fn health(now: &OperatorNow) -> Node {
-    let state = State::of(&now.status);
-    let failures = i64::try_from(now.status.consecutive_failures).unwrap_or(i64::MAX);
-    Node::object([
-        ("state", Node::from(state.word())),
-        ("healthy", Node::from(state.is_well())),
-        ("started", Node::from(now.status.started_at.is_some())),
-        ("consecutiveFails", Node::from(failures)),
-    ])
 }

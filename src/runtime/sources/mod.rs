@@ -1,8 +1,17 @@
-//! Answers the reads of a pass beyond the custom resource and its children, by kind of read.
+//! Data beyond a custom resource and its children, by kind of source.
+//!
+//! ```text
+//!  objects         Secrets, ConfigMaps and other objects, by name        calls           external calls
+//!  cross           custom resources of other operators                   introspection   the operator itself
+//!  related         pods, endpoints, nodes: additions to children         observed        objects and Events that trigger passes
+//!  scalers         autoscalers of children                               readers         who reads what: whom a change queues
+//! ```
+//!
+//! A pass asks by a `Read` of the core, and `pass/answers.rs` has an arm for each.
 
-mod calls;
+pub(super) mod calls;
 pub(super) mod cross;
-pub(super) mod moods;
+pub(super) mod introspection;
 pub(super) mod objects;
 pub(super) mod observed;
 pub(super) mod readers;
@@ -11,77 +20,58 @@ pub(super) mod scalers;
 
 use std::sync::Arc;
 
-pub(super) use calls::Calls;
-use jiff::Timestamp;
-use orkestra_core::{
-    reconcile::{
-        record::Observed,
-        sources::{Answer, Answers, Certificate, Read},
-    },
-    value::{Key, Node},
-};
+use futures::future::BoxFuture;
+use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
+use orkestra_ground::changes::change;
+use tokio::sync::watch;
 
-use super::{bound::Bound, shared::Shared};
-use crate::certificates;
+use self::{calls::Calls, objects::Objects, readers::Readers, scalers::Scalers};
+use super::{context::Context, queue::Queue};
+use crate::external::Client;
 
-/// The result of the reads of a round.
-#[derive(Debug, Default)]
-pub(super) struct Heard {
-    /// The answers known now.
-    pub(super) answers: Answers,
-    /// True if an answer is in progress that must not block a worker: it queues the custom resource again when it arrives.
-    pub(super) pending: bool,
+/// What the passes of one operator read beside custom resources and their children, and which of them read it.
+pub(super) struct OperatorSources {
+    /// External calls that passes wait for.
+    pub(super) calls: Calls,
+    /// Which custom resources read which objects beside themselves and their children.
+    pub(super) readers: Arc<Readers>,
+    /// The known objects of other owners.
+    pub(super) objects: Objects,
+    /// The autoscalers of children.
+    pub(super) scalers: Scalers,
 }
 
-/// Answers the reads of a pass that sees `observed` and began at `now`.
-pub(super) async fn answer(
-    shared: &Shared,
-    bound: &Bound,
-    (observed, now): (&Observed, Timestamp),
-    reads: Vec<Read>,
-) -> Heard {
-    let key = &observed.cr.id.key;
-    let mut heard = Heard::default();
-    for read in reads {
-        if read.may_change() {
-            shared.readers.note(key, &read);
+impl OperatorSources {
+    /// Creates the sources of an operator, which queue custom resources in `queue` when an answer changes.
+    pub(super) fn new(context: &Arc<Context>, client: Client, queue: &Queue<ObjectKey>) -> Self {
+        let readers = Arc::new(Readers::new(queue.clone()));
+        Self {
+            calls: Calls::new(client, queue.clone()),
+            objects: Objects::new(context.clone(), readers.clone()),
+            scalers: Scalers::new(context.clone(), queue.clone()),
+            readers,
         }
-        let answer: Answer = match &read {
-            Read::Object(object) => {
-                let Some(answer) = objects::read(shared, bound, observed, object).await else {
-                    heard.pending = true;
-                    continue;
-                };
-                answer
-            }
-            Read::Same(path, text) => shared.uniques.answer(key, path, text),
-            Read::Call(request) => {
-                let Some(answer) = shared.calls.answer(key, request, now) else {
-                    heard.pending = true;
-                    continue;
-                };
-                answer
-            }
-            Read::Certificate(wanted) => certificate(wanted),
-            Read::Cross(read) => cross::read(&bound.targets, read),
-            Read::Related(read) => related::read(&bound.belongings, read),
-            Read::Event(name) => observed::read(bound, key, name),
-            Read::Watched(kind) => observed::watched(bound, key, kind),
-            Read::Operator(name) => cross::operator(&bound.targets, name),
-        };
-        heard.answers.insert(read, answer);
     }
-    heard
+
+    /// Records that a pass over a custom resource has read exactly these.
+    pub(super) fn read<'r>(&self, key: &ObjectKey, reads: impl IntoIterator<Item = &'r Read>) {
+        let unread = self.readers.settle(key, reads);
+        self.objects.release(&unread);
+    }
+
+    /// Removes a deleted custom resource.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        self.calls.end(key);
+        let unread = self.readers.forget(key);
+        self.objects.release(&unread);
+        self.scalers.settle(key, &[]);
+    }
 }
 
-/// Issues a certificate now.
-fn certificate(wanted: &Certificate) -> Answer {
-    match certificates::issue(wanted) {
-        Ok(parts) => {
-            let parts = parts.into_iter();
-            let parts = parts.map(|(name, text)| (Key::from(name), Node::from(text)));
-            Answer::Ready(Arc::new(Node::Map(parts.collect())))
-        }
-        Err(error) => Answer::Unavailable(error.to_string().into()),
-    }
+/// Returns at the next change of a watched value.
+pub(super) fn next<T: Send + Sync + 'static>(
+    mut value: watch::Receiver<T>,
+) -> BoxFuture<'static, ()> {
+    value.mark_unchanged();
+    Box::pin(async move { change(&mut value).await })
 }

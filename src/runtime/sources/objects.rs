@@ -28,24 +28,25 @@ use orkestra_core::{
     value::{Fault, Map, Node},
 };
 
-use super::{Bound, Shared, readers::Readers};
-use crate::runtime::shared::lock;
+use super::readers::Readers;
+use crate::runtime::{context::Context, lock::lock, requests::Requests};
 
 /// How long a pass waits for the first list of a kind.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The objects of other owners that one operator reads.
-#[derive(Default)]
 pub(in crate::runtime) struct Objects {
-    watches: Mutex<BTreeMap<Place, Arc<Handle<Presence>>>>,
-    known: Arc<Mutex<Known>>,
+    context: Arc<Context>,
+    readers: Arc<Readers>,
+    watches: Mutex<BTreeMap<KindScope, Arc<Handle<Presence>>>>,
+    known: Arc<Mutex<ObjectStates>>,
 }
 
 /// A kind, and the namespace in which its objects are watched; none means all.
-type Place = (GroupKind, Option<Box<str>>);
+type KindScope = (GroupKind, Option<Box<str>>);
 
 /// The content of the objects that are read.
-type Known = HashMap<ChildKey, State>;
+type ObjectStates = HashMap<ChildKey, State>;
 
 struct State {
     resource_version: Version,
@@ -59,13 +60,23 @@ impl fmt::Debug for Objects {
 }
 
 impl Objects {
-    /// Releases objects that have no readers any more; `readers` lists the remaining reads.
-    pub(in crate::runtime) fn release(&self, unread: &[Read], readers: &Readers) {
+    /// Creates the objects of an operator; their changes queue `readers`.
+    pub(in crate::runtime) fn new(context: Arc<Context>, readers: Arc<Readers>) -> Self {
+        Self {
+            context,
+            readers,
+            watches: Mutex::default(),
+            known: Arc::default(),
+        }
+    }
+
+    /// Releases objects that have no readers any more.
+    pub(in crate::runtime) fn release(&self, unread: &[Read]) {
         for read in unread {
             let Read::Object(object) = read else { continue };
             lock(&self.known).remove(object);
             lock(&self.watches).retain(|place, _| {
-                place.0 != object.kind || readers.any(|read| is_in(read, place))
+                place.0 != object.kind || self.readers.any(|read| is_in(read, place))
             });
         }
     }
@@ -80,12 +91,7 @@ impl Objects {
     }
 
     /// Returns the watch of a kind in one namespace or in all; it starts with its first reader.
-    fn watch(
-        &self,
-        shared: &Shared,
-        served: &Served,
-        namespace: Option<&str>,
-    ) -> Arc<Handle<Presence>> {
+    fn watch(&self, served: &Served, namespace: Option<&str>) -> Arc<Handle<Presence>> {
         let kind = served.group_kind();
         let mut watches = lock(&self.watches);
         let start = || {
@@ -96,17 +102,17 @@ impl Objects {
                     ..Scope::default()
                 },
             };
-            let subscriber = self.subscriber(&kind, &shared.readers);
-            Arc::new(shared.context.informers.presence(scoped, subscriber))
+            let subscriber = self.subscriber(&kind);
+            Arc::new(self.context.informers.presence(scoped, subscriber))
         };
         let place = (kind.clone(), namespace.map(Into::into));
         watches.entry(place).or_insert_with(start).clone()
     }
 
     /// Queues the readers of a changed object, unless that version is known already.
-    fn subscriber(&self, kind: &GroupKind, readers: &Arc<Readers>) -> Subscriber<Presence> {
+    fn subscriber(&self, kind: &GroupKind) -> Subscriber<Presence> {
         let (kind, known) = (kind.clone(), Arc::downgrade(&self.known));
-        let readers = Arc::downgrade(readers);
+        let readers = Arc::downgrade(&self.readers);
         Arc::new(move |change| {
             let (Some(known), Some(readers)) = (known.upgrade(), readers.upgrade()) else {
                 return;
@@ -125,77 +131,79 @@ impl Objects {
             }
         })
     }
+
+    /// Returns the object as it is now, for a pass that sees `observed`; none if the pass is about to be queued for it anyway.
+    ///
+    /// The object is watched in `namespace`, or in all.
+    ///
+    /// Children are watched twice, and our last write is known among the children at once. Either watch may lag behind: pods that
+    /// rolled with an older state would roll twice.
+    pub(in crate::runtime) async fn read(
+        &self,
+        requests: &Requests,
+        observed: &Observed,
+        object: &ChildKey,
+        namespace: Option<&str>,
+    ) -> Option<Answer> {
+        let kind = &object.kind;
+        let Some(served) = Served::built_in(kind, "v1") else {
+            let why = format!("objects of kind {kind} cannot be read");
+            return Some(Answer::Unavailable(why.into()));
+        };
+        let watch = self.watch(&served, namespace);
+        if let Some(why) = until_listed(&watch).await {
+            return Some(Answer::Unavailable(why));
+        }
+        let seen = watch.store().get(&object.object);
+        let seen = seen.as_ref().map(|seen| &seen.id.resource_version);
+        let made = observed.child(object);
+        let written = made.map(|made| &made.id.resource_version);
+        let Some(now) = latest(seen, written) else {
+            lock(&self.known).remove(object);
+            return Some(Answer::Absent);
+        };
+        let known = {
+            let known = lock(&self.known);
+            known
+                .get(object)
+                .filter(|known| known.resource_version == *now)
+                .map(|known| known.content.clone())
+        };
+        if let Some(content) = known {
+            return Some(Answer::Ready(content));
+        }
+        match requests.get(&served, &object.object).await {
+            Ok(found) => {
+                if let Some(fault) = Fault::all_of(&found).pop() {
+                    return Some(Answer::Unavailable(fault.to_string().into()));
+                }
+                let content = Arc::new(content(kind, &found));
+                if let Ok(id) = Identity::read(&found) {
+                    let state = State {
+                        resource_version: id.resource_version,
+                        content: content.clone(),
+                    };
+                    lock(&self.known).insert(object.clone(), state);
+                }
+                Some(Answer::Ready(content))
+            }
+            Err(WireError::NotFound(_)) => {
+                lock(&self.known).remove(object);
+                // A deleted child: its watch will report that.
+                made.is_none().then_some(Answer::Absent)
+            }
+            Err(error) => Some(Answer::Unavailable(error.to_string().into())),
+        }
+    }
 }
 
 /// True if `read` is of an object that is watched there.
-fn is_in(read: &Read, (kind, namespace): &Place) -> bool {
+fn is_in(read: &Read, (kind, namespace): &KindScope) -> bool {
     let Read::Object(object) = read else {
         return false;
     };
     object.kind == *kind
         && (namespace.is_none() || object.object.namespace.as_deref() == namespace.as_deref())
-}
-
-/// Returns the object as it is now, for a pass that sees `observed`; none if the pass is about to be queued for it anyway.
-///
-/// Children are watched twice, and our last write is known among the children at once. Either watch may lag behind: pods that
-/// rolled with an older state would roll twice.
-pub(super) async fn read(
-    shared: &Shared,
-    bound: &Bound,
-    observed: &Observed,
-    object: &ChildKey,
-) -> Option<Answer> {
-    let kind = &object.kind;
-    let Some(served) = Served::built_in(kind, "v1") else {
-        let why = format!("objects of kind {kind} cannot be read");
-        return Some(Answer::Unavailable(why.into()));
-    };
-    let objects = &shared.objects;
-    let watch = objects.watch(shared, &served, bound.scope_of(object));
-    if let Some(why) = until_listed(&watch).await {
-        return Some(Answer::Unavailable(why));
-    }
-    let seen = watch.store().get(&object.object);
-    let seen = seen.as_ref().map(|seen| &seen.id.resource_version);
-    let made = observed.child(object);
-    let written = made.map(|made| &made.id.resource_version);
-    let Some(now) = latest(seen, written) else {
-        lock(&objects.known).remove(object);
-        return Some(Answer::Absent);
-    };
-    let known = {
-        let known = lock(&objects.known);
-        known
-            .get(object)
-            .filter(|known| known.resource_version == *now)
-            .map(|known| known.content.clone())
-    };
-    if let Some(content) = known {
-        return Some(Answer::Ready(content));
-    }
-    match shared.get(&served, &object.object).await {
-        Ok(found) => {
-            if let Some(fault) = Fault::all_of(&found).pop() {
-                return Some(Answer::Unavailable(fault.to_string().into()));
-            }
-            let content = Arc::new(content(kind, &found));
-            if let Ok(id) = Identity::read(&found) {
-                let state = State {
-                    resource_version: id.resource_version,
-                    content: content.clone(),
-                };
-                lock(&objects.known).insert(object.clone(), state);
-            }
-            Some(Answer::Ready(content))
-        }
-        Err(WireError::NotFound(_)) => {
-            lock(&objects.known).remove(object);
-            // A deleted child: its watch will report that.
-            made.is_none().then_some(Answer::Absent)
-        }
-        Err(error) => Some(Answer::Unavailable(error.to_string().into())),
-    }
 }
 
 /// Returns the newer of two versions.

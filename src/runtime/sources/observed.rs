@@ -17,12 +17,12 @@ mod latest;
 use std::sync::Arc;
 
 use orkestra_cluster::{
-    watch::{Held, WatchProblem, WatchState, Watched},
+    watch::{Crds, MemoryUse, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
 use orkestra_core::{
     plan::{
-        GroupKind, ObjectKey, OperatorPlan, ResourceType,
+        GroupKind, OperatorPlan, ResourceType,
         observe::{KeyPlan, event_kind},
     },
     reconcile::{
@@ -34,8 +34,9 @@ use orkestra_core::{
 };
 use tokio::sync::watch;
 
-use self::entry::{Entry, Of};
-use super::super::{bound::Bound, kinds, shared::Shared};
+pub(in crate::runtime) use self::entry::Wake;
+use self::entry::{Entry, EntryRef};
+use crate::runtime::context::Context;
 
 /// How the kinds of the plan's watches are served, in order; none if a kind is not served.
 pub(in crate::runtime) type Kinds = Vec<Option<Served>>;
@@ -58,19 +59,19 @@ struct Object {
 /// Resolves how the kinds that `plan` watches are served: from the CRDs, from `before`, from discovery. A kind without an
 /// answer counts as not served: the operator runs without it, and looks again.
 pub(in crate::runtime) async fn find(
-    shared: &Shared,
+    context: &Context,
     plan: &OperatorPlan,
     before: Option<&Observed>,
 ) -> Kinds {
     let mut found = Kinds::new();
     for watch in &plan.observe.watches {
         let kind = watch.kind.group_kind();
-        let defined = shared.context.crds.get(&kind).is_some();
+        let defined = context.crds.get(&kind).is_some();
         let known = before.and_then(|before| before.served(&watch.kind));
         let known = known.filter(|_| !defined);
         let served = match known {
             Some(served) => Some(served.clone()),
-            None => match kinds::look_up(shared, &kind, Some(&watch.kind)).await {
+            None => match context.look_up(&kind, Some(&watch.kind)).await {
                 Ok(served) => served,
                 Err(error) => {
                     tracing::warn!(operator = %plan.name, %kind, %error, "cannot discover an observed kind");
@@ -85,15 +86,21 @@ pub(in crate::runtime) async fn find(
 
 impl Observed {
     /// Starts the watches of `plan`; `kinds` says how its kinds are served, `namespaced` whether its custom resources are
-    /// namespaced.
+    /// namespaced. `wake` is called for each relevant change.
     pub(in crate::runtime) fn start(
-        shared: &Arc<Shared>,
+        context: &Context,
         plan: &Arc<OperatorPlan>,
-        kinds: Kinds,
-        namespaced: bool,
+        (kinds, namespaced): (Kinds, bool),
+        wake: &Wake,
     ) -> Self {
         let entry = |of, kind: ResourceType, watched, paths: &[Path]| {
-            Entry::start(shared, plan, (of, kind, namespaced), watched, paths)
+            Entry::start(
+                context,
+                wake,
+                plan,
+                (of, kind, namespaced),
+                (watched, paths),
+            )
         };
         let watches = plan.observe.watches.iter().zip(kinds).enumerate();
         let watches = watches.map(|(index, (watch, served))| Object {
@@ -107,7 +114,7 @@ impl Observed {
                 };
                 let kind = watch.kind.clone();
                 entry(
-                    Of::Watch(index),
+                    EntryRef::Watch(index),
                     kind,
                     Watched { served, scope },
                     &watch.kept_paths(),
@@ -122,17 +129,10 @@ impl Observed {
                 selector: None,
                 fields: events.field_selector(),
             };
-            let kind = event_kind();
-            let served = Served {
-                group: kind.group.clone(),
-                version: kind.version.clone(),
-                kind: kind.kind.clone(),
-                plural: kind.plural.clone().unwrap_or_else(|| Key::from("events")),
-                namespaced: true,
-            };
+            let served = served_events();
             entry(
-                Of::Events(index),
-                kind,
+                EntryRef::Events(index),
+                event_kind(),
                 Watched { served, scope },
                 &events.kept_paths(),
             )
@@ -164,14 +164,14 @@ impl Observed {
     }
 
     /// True if the CRDs differ from what is watched; a kind that is served again is looked up now.
-    pub(in crate::runtime) fn follow(&self, shared: &Shared) -> bool {
+    pub(in crate::runtime) fn follow(&self, crds: &Crds) -> bool {
         let mut differs = false;
         for watch in &self.watches {
             let kind = watch.kind.group_kind();
-            if shared.context.crds.get(&kind).is_none() {
+            if crds.get(&kind).is_none() {
                 continue;
             }
-            let served = shared.context.crds.served(&kind, &watch.kind.version);
+            let served = crds.served(&kind, &watch.kind.version);
             differs |= served != watch.served;
             let entry = watch.entry.as_ref();
             if let Some(entry) = entry.filter(|entry| entry.is_not_served()) {
@@ -211,81 +211,89 @@ impl Observed {
     }
 
     /// Returns which of the watches have completed their initial list, and whether Events can be read at the moment.
-    pub(super) fn moods(&self) -> (Vec<bool>, Vec<Result<(), String>>) {
+    pub(in crate::runtime) fn source_states(&self) -> (Vec<bool>, Vec<Result<(), String>>) {
         let listed = self.entries().map(|entry| entry.is_listed());
         let events = self.events.iter().map(|entry| entry.watch.readable());
         (listed.collect(), events.collect())
     }
 
     /// Returns the number of records held.
-    pub(in crate::runtime) fn held(&self) -> Held {
+    pub(in crate::runtime) fn held(&self) -> MemoryUse {
         self.entries().map(|entry| entry.watch.store().held()).sum()
     }
-}
 
-/// Returns the latest Event of the custom resource for the entry of that name.
-pub(super) fn read(bound: &Bound, key: &ObjectKey, name: &Key) -> Answer {
-    let mut entries = bound.observed.events.iter();
-    let entry = entries.find(|entry| entry.events().is_some_and(|events| events.name == *name));
-    let (Some(entry), Some(cr)) = (entry, bound.cr(key)) else {
-        return Answer::Absent;
-    };
-    if let Err(why) = entry.watch.readable() {
-        return Answer::Unavailable(why.into());
-    }
-    let leads = if matches!(entry.key(), KeyPlan::About) {
-        leads_about(bound, &cr)
-    } else {
-        let name = &cr.id.key.name;
-        let namespaces = [cr.id.key.namespace.clone(), None];
-        let leads = namespaces.map(|namespace| (Lead::Name(namespace, name.clone()), None));
-        leads.into()
-    };
-    let store = entry.watch.store();
-    let latest = entry.latest.of(&leads, |key| store.get(key));
-    latest.map_or(Answer::Absent, |seen| {
-        Answer::Ready(Arc::new(seen.view.clone()))
-    })
-}
-
-/// Returns the objects of that kind that lead to the custom resource, by name.
-pub(super) fn watched(bound: &Bound, key: &ObjectKey, kind: &GroupKind) -> Answer {
-    let Some(cr) = bound.cr(key) else {
-        return Answer::Absent;
-    };
-    let mut leads = leads_about(bound, &cr);
-    leads.push((Lead::Uid(cr.id.uid.clone()), None));
-    for namespace in [cr.id.key.namespace.clone(), None] {
-        leads.push((Lead::Name(namespace, cr.id.key.name.clone()), None));
-    }
-    let mut found = Map::default();
-    let watches = bound.observed.watches.iter();
-    for watch in watches.filter(|watch| watch.kind.group_kind() == *kind) {
-        let Some(entry) = &watch.entry else {
-            continue;
+    /// Returns the latest Event of the custom resource for the entry of that name; `about` returns the leads of the custom
+    /// resource itself and its children.
+    pub(in crate::runtime) fn latest_event(
+        &self,
+        cr: &CrRecord,
+        name: &Key,
+        about: impl FnOnce() -> Vec<(Lead, Option<Uid>)>,
+    ) -> Answer {
+        let mut entries = self.events.iter();
+        let entry = entries.find(|entry| entry.events().is_some_and(|events| events.name == *name));
+        let Some(entry) = entry else {
+            return Answer::Absent;
         };
         if let Err(why) = entry.watch.readable() {
             return Answer::Unavailable(why.into());
         }
+        let leads = if matches!(entry.key(), KeyPlan::About) {
+            about()
+        } else {
+            by_name(cr).into()
+        };
         let store = entry.watch.store();
-        for key in entry.latest.all(&leads) {
-            if let Some(seen) = store.get(&key) {
-                found.insert(key.name, seen.view.clone());
+        let latest = entry.latest.of(&leads, |key| store.get(key));
+        latest.map_or(Answer::Absent, |seen| {
+            Answer::Ready(Arc::new(seen.view.clone()))
+        })
+    }
+
+    /// Returns the objects of that kind that lead to the custom resource, by name; `leads` are those of the custom resource
+    /// itself and its children.
+    pub(in crate::runtime) fn watched(
+        &self,
+        cr: &CrRecord,
+        kind: &GroupKind,
+        mut leads: Vec<(Lead, Option<Uid>)>,
+    ) -> Answer {
+        leads.push((Lead::Uid(cr.id.uid.clone()), None));
+        leads.extend(by_name(cr));
+        let mut found = Map::default();
+        let watches = self.watches.iter();
+        for watch in watches.filter(|watch| watch.kind.group_kind() == *kind) {
+            let Some(entry) = &watch.entry else {
+                continue;
+            };
+            if let Err(why) = entry.watch.readable() {
+                return Answer::Unavailable(why.into());
+            }
+            let store = entry.watch.store();
+            for key in entry.latest.all(&leads) {
+                if let Some(seen) = store.get(&key) {
+                    found.insert(key.name, seen.view.clone());
+                }
             }
         }
+        Answer::Ready(Arc::new(Node::Map(found)))
     }
-    Answer::Ready(Arc::new(Node::Map(found)))
 }
 
-/// Returns the leads of the custom resource itself and its children, with their uids.
-fn leads_about(bound: &Bound, cr: &CrRecord) -> Vec<(Lead, Option<Uid>)> {
-    let own = Lead::About(bound.served().group_kind(), cr.id.key.clone());
-    let mut leads = vec![(own, Some(cr.id.uid.clone()))];
-    for watched in &bound.kinds {
-        let kind = watched.served().group_kind();
-        for (key, child) in watched.store().owned_by(&cr.id.uid) {
-            leads.push((Lead::About(kind.clone(), key), Some(child.id.uid.clone())));
-        }
+/// Returns how Events are served.
+fn served_events() -> Served {
+    let kind = event_kind();
+    Served {
+        group: kind.group,
+        version: kind.version,
+        kind: kind.kind,
+        plural: kind.plural.unwrap_or_else(|| Key::from("events")),
+        namespaced: true,
     }
-    leads
+}
+
+/// Returns the leads of objects that name the custom resource: in its namespace, and cluster-scoped ones.
+fn by_name(cr: &CrRecord) -> [(Lead, Option<Uid>); 2] {
+    let key = &cr.id.key;
+    [key.namespace.clone(), None].map(|namespace| (Lead::Name(namespace, key.name.clone()), None))
 }

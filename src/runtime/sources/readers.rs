@@ -15,9 +15,9 @@ use std::{
 
 use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
 
-use super::super::{
+use crate::runtime::{
+    lock::lock,
     queue::{Lane, Queue},
-    shared::lock,
 };
 
 /// The readers of one operator.
@@ -84,7 +84,7 @@ impl Readers {
     }
 
     /// Queues the readers of all matching reads, whose answers have changed.
-    pub(in crate::runtime) fn changed_like(&self, is_meant: impl Fn(&Read) -> bool) {
+    pub(super) fn changed_like(&self, is_meant: impl Fn(&Read) -> bool) {
         let index = lock(&self.index);
         let meant = index.readers.iter().filter(|(read, _)| is_meant(read));
         let keys: BTreeSet<ObjectKey> = meant.flat_map(|(_, keys)| keys.clone()).collect();

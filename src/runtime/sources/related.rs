@@ -7,7 +7,7 @@ use std::{
 };
 
 use orkestra_cluster::{
-    watch::{Change, Held, Scoped, Subscriber, WatchProblem, WatchState, Watched},
+    watch::{Change, MemoryUse, Scoped, Subscriber, WatchProblem, WatchState, Watched},
     wire::{Scope, Served},
 };
 use orkestra_core::{
@@ -21,18 +21,23 @@ use orkestra_core::{
     value::Node,
 };
 
-use super::super::shared::Shared;
+use super::readers::Readers;
+use crate::runtime::context::Context;
 
 /// The watches for the plan of one operator.
 #[derive(Default)]
-pub(in crate::runtime) struct Belongings(BTreeMap<Relation, Scoped<Related>>);
+pub(in crate::runtime) struct RelatedWatches(BTreeMap<Relation, Scoped<Related>>);
 
-impl Belongings {
+impl RelatedWatches {
     /// Watches what templates of `plan` read beside children.
-    pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Self {
+    pub(in crate::runtime) fn start(
+        context: &Context,
+        readers: &Arc<Readers>,
+        plan: &OperatorPlan,
+    ) -> Self {
         let watch = |relation| {
-            let told = told(Arc::downgrade(shared), relation);
-            let informers = &shared.context.informers;
+            let told = queue_readers(Arc::downgrade(readers), relation);
+            let informers = &context.informers;
             let places = plan.related_places(relation);
             let watch = Scoped::start(&watched(relation)?, &places, |part| {
                 informers.related(part, Some(told.clone()))
@@ -60,7 +65,7 @@ impl Belongings {
     }
 
     /// Returns the number of records held.
-    pub(in crate::runtime) fn held(&self) -> Held {
+    pub(in crate::runtime) fn held(&self) -> MemoryUse {
         self.0.values().map(|watch| watch.store().held()).sum()
     }
 
@@ -85,14 +90,14 @@ fn watched(relation: Relation) -> Option<Watched> {
 }
 
 /// Queues the readers of a changed object.
-fn told(shared: Weak<Shared>, relation: Relation) -> Subscriber<Related> {
+fn queue_readers(readers: Weak<Readers>, relation: Relation) -> Subscriber<Related> {
     Arc::new(move |change: &Change<Related>| {
-        let Some(shared) = shared.upgrade() else {
+        let Some(readers) = readers.upgrade() else {
             return;
         };
         for record in [&change.before, &change.after].into_iter().flatten() {
             if let Some(read) = record.found_by(relation) {
-                shared.readers.changed(&Read::Related(read));
+                readers.changed(&Read::Related(read));
             }
         }
     })
@@ -109,8 +114,8 @@ pub(in crate::runtime) fn are_new(plan: &OperatorPlan, executed: &Executed) -> b
 }
 
 /// Returns the kept fields of the objects that a pass asks for, by name.
-pub(super) fn read(belongings: &Belongings, read: &RelatedRead) -> Answer {
-    let Some(watch) = belongings.0.get(&read.relation) else {
+pub(in crate::runtime) fn read(related: &RelatedWatches, read: &RelatedRead) -> Answer {
+    let Some(watch) = related.0.get(&read.relation) else {
         return Answer::Unavailable("the plan does not read it".into());
     };
     if let Err(why) = watch.readable() {

@@ -24,13 +24,16 @@ use orkestra_core::{
 
 use super::objects::until_listed;
 use crate::runtime::{
+    context::Context,
+    lock::lock,
     queue::{Lane, Queue},
-    shared::{Shared, lock},
+    requests::Requests,
 };
 
 /// The autoscalers that scale children of one operator.
-#[derive(Default)]
 pub(in crate::runtime) struct Scalers {
+    context: Arc<Context>,
+    queue: Queue<ObjectKey>,
     /// By namespace; none means all.
     watches: Mutex<Watches>,
     scaled: Arc<Mutex<Scaled>>,
@@ -49,23 +52,34 @@ impl fmt::Debug for Scalers {
 }
 
 impl Scalers {
+    /// Creates the autoscalers of an operator; their changes put the owners of children into `queue`.
+    pub(in crate::runtime) fn new(context: Arc<Context>, queue: Queue<ObjectKey>) -> Self {
+        Self {
+            context,
+            queue,
+            watches: Mutex::default(),
+            scaled: Arc::default(),
+        }
+    }
+
     /// Returns the name of an autoscaler that scales `child` of the custom resource `owner`, which has a pass once none does.
+    /// Autoscalers are watched in `namespace`, or in all.
     ///
     /// # Errors
     /// The API server's answer if autoscalers cannot be listed.
     pub(in crate::runtime) async fn find(
         &self,
-        shared: &Shared,
+        requests: &Requests,
         owner: &ObjectKey,
         child: &ChildKey,
+        namespace: Option<&str>,
     ) -> Result<Option<String>, WireError> {
         let target = Scaler::of_target(child);
-        let namespace = scope(shared, child);
-        let known = lock(&self.watches).get(&namespace).cloned();
+        let known = lock(&self.watches).get(&namespace.map(Into::into)).cloned();
         let watch = match known {
             Some(watch) => watch,
-            None if list(shared, child, &target).await?.is_none() => return Ok(None),
-            None => self.watch(shared, namespace.as_deref()),
+            None if list(requests, child, &target).await?.is_none() => return Ok(None),
+            None => self.watch(namespace),
         };
         // Recorded before it is read, so that no change in between is missed.
         lock(&self.scaled).insert(target.clone(), owner.clone());
@@ -73,7 +87,7 @@ impl Scalers {
             let found = watch.store().owned_by(&target);
             Ok(found.first().map(|(key, _)| key.name.to_string()))
         } else {
-            list(shared, child, &target).await
+            list(requests, child, &target).await
         };
         if !matches!(found, Ok(Some(_))) {
             lock(&self.scaled).remove(&target);
@@ -104,7 +118,7 @@ impl Scalers {
         watches.values().find_map(|watch| watch.trouble())
     }
 
-    fn watch(&self, shared: &Shared, namespace: Option<&str>) -> Arc<Handle<Scaler>> {
+    fn watch(&self, namespace: Option<&str>) -> Arc<Handle<Scaler>> {
         let start = || {
             let scoped = Watched {
                 served: autoscalers(),
@@ -113,8 +127,8 @@ impl Scalers {
                     ..Scope::default()
                 },
             };
-            let told = told(&self.scaled, shared.queue.clone());
-            Arc::new(shared.context.informers.scalers(scoped, told))
+            let told = queue_owner(&self.scaled, self.queue.clone());
+            Arc::new(self.context.informers.scalers(scoped, told))
         };
         let mut watches = lock(&self.watches);
         watches
@@ -124,17 +138,8 @@ impl Scalers {
     }
 }
 
-/// Returns the namespace in which autoscalers of that child are watched; none if all namespaces are watched.
-fn scope(shared: &Shared, child: &ChildKey) -> Option<Box<str>> {
-    let bound = shared.bound.load();
-    let places = bound.as_ref()?.plan.scaled_places();
-    places
-        .scope_of(child.object.namespace.as_deref())
-        .map(Into::into)
-}
-
 /// Queues the owner of a child that an autoscaler began or ceased to scale.
-fn told(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scaler> {
+fn queue_owner(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scaler> {
     let scaled = Arc::downgrade(scaled);
     Arc::new(move |change: &Change<Scaler>| {
         let Some(scaled) = scaled.upgrade() else {
@@ -152,7 +157,7 @@ fn told(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scal
 
 /// Returns the name of an autoscaler in the child's namespace that scales it, from a request to the API server.
 async fn list(
-    shared: &Shared,
+    requests: &Requests,
     child: &ChildKey,
     target: &Uid,
 ) -> Result<Option<String>, WireError> {
@@ -160,7 +165,7 @@ async fn list(
         namespace: child.object.namespace.as_deref().map(str::to_owned),
         ..Scope::default()
     };
-    let objects = match shared.list(&autoscalers(), &scope).await {
+    let objects = match requests.list(&autoscalers(), &scope).await {
         Ok(objects) => objects,
         Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
         Err(error) => return Err(error),

@@ -75,11 +75,11 @@ struct Guard {
     /// Requests that wait for a review or are being reviewed.
     room: Semaphore,
     turns: Semaphore,
-    known: Mutex<Known>,
+    known: Mutex<AccessCache>,
 }
 
 /// The cached results of the API server.
-struct Known {
+struct AccessCache {
     /// The user of a token; `None` if the token is not valid.
     users: Cache<TokenHash, Option<Arc<User>>>,
     /// Whether a token's user may get a path.
@@ -115,7 +115,7 @@ impl Access {
             reviewer: Reviewer::new(client),
             room: Semaphore::new(AT_ONCE + WAITING),
             turns: Semaphore::new(AT_ONCE),
-            known: Mutex::new(Known {
+            known: Mutex::new(AccessCache {
                 users: Cache::new(ENTRIES),
                 permissions: Cache::new(ENTRIES),
                 refusals: Cache::new(ENTRIES),
@@ -221,7 +221,7 @@ impl Guard {
         allowed.then_some(()).ok_or(Refusal::Forbidden { user })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, AccessCache> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -242,7 +242,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-impl Known {
+impl AccessCache {
     /// Returns the cached result of a request; `None` if a review is needed.
     fn answer(&mut self, hash: TokenHash, path: &Arc<str>) -> Option<Result<(), Refusal>> {
         let now = Instant::now();

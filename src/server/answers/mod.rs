@@ -1,5 +1,7 @@
 //! The responses of the HTTP API, as types. `docs/openapi.json` and the tables of `docs/http-api.md` are generated from them: the
 //! first line of each field's documentation is its description there.
+//!
+//! One file: types without logic.
 
 mod instances;
 
@@ -25,7 +27,7 @@ pub(super) struct Summary {
     pub(super) status: u16,
     /// The first degraded operator, and why.
     pub(super) degraded_reason: Option<String>,
-    /// Entries of all Katalogs, including disabled ones.
+    /// Entries of all Katalogs and Komposers, including disabled ones.
     pub(super) total: usize,
     /// Operators.
     pub(super) total_enabled: usize,
@@ -45,7 +47,7 @@ pub(super) struct Summary {
     pub(super) election_problem: Option<String>,
     /// Version of `ork`.
     pub(super) runtime_version: &'static str,
-    /// The Katalogs, sorted by namespace and name.
+    /// The Katalogs and Komposers, sorted by namespace and name.
     pub(super) katalogs: Vec<Katalog>,
     /// The operators of all Katalogs.
     pub(super) crds: Vec<OperatorRow>,
@@ -78,10 +80,12 @@ pub(super) struct ApiServer {
     pub(super) reason: Option<String>,
 }
 
-/// A Katalog.
+/// A Katalog or a Komposer.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Katalog {
+    /// `Katalog` or `Komposer`.
+    pub(super) kind: &'static str,
     /// Its namespace; `default` for Katalogs from files.
     pub(super) namespace: String,
     /// Its name.
@@ -104,6 +108,28 @@ pub(super) struct Katalog {
     pub(super) revision: Option<String>,
     /// Entries with `enabled: false`.
     pub(super) disabled: Vec<String>,
+    /// The sources that it is composed from, in the order in which they are merged; empty without `sources`.
+    pub(super) sources: Vec<SourceRow>,
+}
+
+/// A source of a Komposer, or of a Katalog with `sources`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SourceRow {
+    /// Its identity, as in `komposer.lock`.
+    pub(super) source: String,
+    /// Where it was fetched from, without credentials; empty until it was.
+    pub(super) url: String,
+    /// The revision in use: a tag, `branch@commit` or a version.
+    pub(super) revision: String,
+    /// The digest of the revision in use.
+    pub(super) digest: String,
+    /// Who signed it; null if no signature is required.
+    pub(super) verified: Option<String>,
+    /// Why a newer revision is not in use, or why there is none; null if the newest is in use.
+    pub(super) message: Option<String>,
+    /// The entries that come from it.
+    pub(super) operators: Vec<String>,
 }
 
 /// The summary of an operator.
@@ -114,8 +140,12 @@ pub(super) struct OperatorRow {
     pub(super) name: String,
     /// Namespace of its Katalog.
     pub(super) namespace: String,
-    /// Name of its Katalog.
+    /// Name of its Katalog or Komposer.
     pub(super) katalog: String,
+    /// `Katalog` or `Komposer`: the kind that declares it.
+    pub(super) declared_by: &'static str,
+    /// The source that it comes from; null if its Katalog declares it.
+    pub(super) source: Option<String>,
     /// Path of its page.
     pub(super) path: String,
     /// The kind that it reconciles.
@@ -184,8 +214,12 @@ pub(super) struct Operator {
     pub(super) name: String,
     /// Namespace of its Katalog.
     pub(super) namespace: String,
-    /// Name of its Katalog.
+    /// Name of its Katalog or Komposer.
     pub(super) katalog: String,
+    /// `Katalog` or `Komposer`: the kind that declares it.
+    pub(super) declared_by: &'static str,
+    /// The source that it comes from; null if its Katalog declares it.
+    pub(super) source: Option<String>,
     /// Path of this page.
     pub(super) path: String,
     /// The kind that it reconciles.

@@ -1,4 +1,4 @@
-//! One connection: TLS if it is enabled, then HTTP/1.1, or HTTP/2 if the certificate's port offers it, with its progress reported to its [`Place`].
+//! One connection: TLS if it is enabled, then HTTP/1.1, or HTTP/2 if the certificate's port offers it, with its progress reported to its [`ConnectionSlot`].
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::{Limits, place::Place};
+use super::{Limits, slots::ConnectionSlot};
 use crate::server::tls::Tls;
 
 /// The longest head of a request, in bytes.
@@ -47,7 +47,7 @@ pub struct Peer(pub IpAddr);
 /// Serves a connection until it ends, a deadline passes, or another connection needs its place.
 pub(super) async fn run(
     stream: TcpStream,
-    place: Place,
+    place: ConnectionSlot,
     (limits, tls): (Limits, Option<Tls>),
     router: Router,
     stop: CancellationToken,
@@ -87,7 +87,7 @@ pub(super) async fn run(
 /// HTTP/1.1.
 async fn speak(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    place: &Arc<Place>,
+    place: &Arc<ConnectionSlot>,
     router: Router,
     (keep_alive, leave): (bool, CancellationToken),
 ) {
@@ -109,7 +109,7 @@ async fn speak(
 /// HTTP/2.
 async fn speak_in_streams(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    place: &Arc<Place>,
+    place: &Arc<ConnectionSlot>,
     router: Router,
     leave: CancellationToken,
 ) {
@@ -157,7 +157,7 @@ fn note(ended: hyper::Result<()>) {
 
 /// Returns the service of a connection: the router, with the requests reported to the connection's place.
 fn service(
-    place: &Arc<Place>,
+    place: &Arc<ConnectionSlot>,
     router: Router,
 ) -> impl Service<
     Request<Incoming>,
@@ -168,7 +168,7 @@ fn service(
 + 'static {
     let (peer, place) = (Peer(place.peer), place.clone());
     service_fn(move |request: Request<Incoming>| {
-        let (router, working) = (router.clone(), Working::begin(place.clone()));
+        let (router, working) = (router.clone(), RequestInProgress::begin(place.clone()));
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
@@ -185,16 +185,16 @@ fn service(
 }
 
 /// Marks a request as in progress until it is dropped.
-struct Working(Arc<Place>);
+struct RequestInProgress(Arc<ConnectionSlot>);
 
-impl Working {
-    fn begin(place: Arc<Place>) -> Self {
+impl RequestInProgress {
+    fn begin(place: Arc<ConnectionSlot>) -> Self {
         place.begin();
         Self(place)
     }
 }
 
-impl Drop for Working {
+impl Drop for RequestInProgress {
     fn drop(&mut self) {
         self.0.end();
     }
@@ -203,7 +203,7 @@ impl Drop for Working {
 /// The body of a response; dropped once it was passed on completely.
 struct Answer {
     body: Body,
-    _working: Working,
+    _working: RequestInProgress,
 }
 
 impl http_body::Body for Answer {
@@ -229,7 +229,7 @@ impl http_body::Body for Answer {
 /// A socket that reports its traffic to its place.
 struct Watched {
     stream: TcpStream,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl AsyncRead for Watched {

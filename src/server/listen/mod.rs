@@ -9,7 +9,7 @@
 //! Each port has its own room, so that a client that fills one port does not block another.
 
 mod connection;
-mod place;
+mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::connection::Peer;
-use self::place::Room;
+use self::slots::ConnectionLimit;
 use super::tls::Tls;
 
 /// How long requests may take to complete once the server stops.
@@ -138,7 +138,7 @@ pub async fn serve(port: Port, router: Router, stop: CancellationToken) {
         tls,
     } = port;
     let connections = TaskTracker::new();
-    let room = Arc::new(Room::new(limits.connections));
+    let room = Arc::new(ConnectionLimit::new(limits.connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -171,6 +171,8 @@ pub async fn serve(port: Port, router: Router, stop: CancellationToken) {
         );
         tasks::named(Task::HttpConnection, "").start_on(&connections, answering);
     }
+    // Who connects now is refused, and turns to another replica at once.
+    drop(listener);
     connections.close();
     // Connections that are left then are closed with the process.
     let _ = timeout(DRAIN, connections.wait()).await;

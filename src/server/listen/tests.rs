@@ -306,7 +306,7 @@ async fn each_phase_of_a_request_has_its_deadline() {
 
 #[test]
 fn the_peer_with_the_most_connections_gives_way_first() {
-    let room = Room::new(4);
+    let room = ConnectionLimit::new(4);
     let (one, other) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     // The oldest connection belongs to the peer that has only this one.
     let oldest = room.enter(one).unwrap();

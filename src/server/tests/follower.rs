@@ -4,7 +4,7 @@ use orkestra_cluster::gate::Gate;
 use orkestra_core::api::OperatorStatus as Row;
 
 use super::*;
-use crate::lead::Standing;
+use crate::lead::LeaderStatus;
 
 fn row() -> Row {
     Row {
@@ -35,11 +35,11 @@ fn follower(told: Option<Row>) -> (Pages, Leadership) {
     (pages.with_leadership(leadership.clone()), leadership)
 }
 
-fn follows() -> Standing {
-    Standing {
+fn follows() -> LeaderStatus {
+    LeaderStatus {
         leader: Some("a_1".into()),
         heard: true,
-        ..Standing::default()
+        ..LeaderStatus::default()
     }
 }
 
@@ -107,7 +107,7 @@ async fn a_process_is_ready_once_it_is_warm_and_knows_of_the_lease_whoever_leads
     assert_eq!(ready().await.0, 503, "nothing was heard of the Lease");
     leadership.tell(follows());
     assert_eq!(ready().await, (200, "ok\n".to_owned()));
-    leadership.tell(Standing {
+    leadership.tell(LeaderStatus {
         problem: Some("cannot update Lease".into()),
         ..follows()
     });

@@ -9,7 +9,7 @@ fn validator(name: &str) -> jsonschema::Validator {
     jsonschema::draft202012::new(&document).unwrap()
 }
 
-fn judge(name: &str, answer: &Value) {
+pub(super) fn judge(name: &str, answer: &Value) {
     let validator = validator(name);
     let errors: Vec<String> = (validator.iter_errors(answer))
         .map(|error| format!("{}: {error}", error.instance_path()))

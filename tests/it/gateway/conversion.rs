@@ -7,9 +7,9 @@ use testbed::eventually;
 use super::Gate;
 use crate::scenario::{LIMIT, Objects};
 
-const CRD: &str = "gateway/crons.yaml";
+pub(super) const CRD: &str = "gateway/crons.yaml";
 
-const KATALOG: &str = "
+pub(super) const KATALOG: &str = "
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
 metadata: { name: crons }
@@ -34,7 +34,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { minute: '{{ .spec.schedule.minute }}' } }]
 ";
 
-fn crons(gate: &Gate, version: &str) -> Objects {
+pub(super) fn crons(gate: &Gate, version: &str) -> Objects {
     let (group, namespace) = (&gate.scenario.group, &gate.scenario.namespace);
     Objects::at(
         &gate.scenario.client,
@@ -42,12 +42,21 @@ fn crons(gate: &Gate, version: &str) -> Objects {
     )
 }
 
-fn crd(gate: &Gate) -> (Objects, String) {
+pub(super) fn crd(gate: &Gate) -> (Objects, String) {
     let crds = Objects::of_cluster(&gate.scenario.client, "customresourcedefinitions");
     (crds, format!("crons.{}", gate.scenario.group))
 }
 
-async fn until_converted(gate: &Gate) -> Result<()> {
+/// The Katalog whose entry declares no conversion.
+fn without_conversion() -> Result<String> {
+    let (before, rest) = KATALOG
+        .split_once("      conversion:\n")
+        .context("no conversion")?;
+    let (_, rest) = rest.split_once("      operatorBox:").context("no box")?;
+    Ok(format!("{before}      operatorBox:{rest}"))
+}
+
+pub(super) async fn until_converted(gate: &Gate) -> Result<()> {
     let (crds, name) = crd(gate);
     crds.until_equal(&name, "/spec/conversion/strategy", json!("Webhook"), LIMIT)
         .await?;
@@ -101,35 +110,33 @@ pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_
     .await?;
 
     // Without the declaration, the definition converts no more.
-    let plain: Vec<&str> = KATALOG.split("      conversion:\n").collect();
-    let (_, rest) = plain[1]
-        .split_once("      operatorBox:")
-        .context("no box")?;
-    gate.run(&format!("{}      operatorBox:{rest}", plain[0]))
-        .await?;
+    gate.run(&without_conversion()?).await?;
     crds.until_equal(&name, "/spec/conversion/strategy", json!("None"), LIMIT)
         .await?;
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stored_objects_migrate_to_the_storage_version() -> Result<()> {
-    let gate = Gate::start("gatemigr", &[CRD], KATALOG).await?;
-    gate.run(KATALOG).await?;
-    until_converted(&gate).await?;
-    let (crds, name) = crd(&gate);
+/// The kubeconfig of the administrator.
+fn admin(gate: &Gate) -> String {
+    let kubeconfig = gate.scenario.cluster.admin();
+    kubeconfig.kubeconfig_path().to_string_lossy().into_owned()
+}
+
+/// Stores objects as v1, as if that had been the storage version before: the API server keeps a version in the list until it is
+/// pruned.
+async fn store_in_both(gate: &Gate, names: &[&str]) -> Result<()> {
+    let (crds, name) = crd(gate);
     let versions = crds.fetch(&name).await?["spec"]["versions"].clone();
-    // As if v1 had been the storage version before: the API server keeps a version in the list until it is pruned.
     let mut before = versions.clone();
     before[0]["storage"] = json!(true);
     before[1]["storage"] = json!(false);
     let patched = json!({ "spec": { "versions": before } });
     crds.patch(&name, &patched).await?;
-    let old = crons(&gate, "v1");
-    for serial in 0..5 {
+    let old = crons(gate, "v1");
+    for name in names {
         let cron = json!({
             "apiVersion": format!("{}/v1", gate.scenario.group), "kind": "Cron",
-            "metadata": { "name": format!("c{serial}") }, "spec": { "schedule": "0 0 * * *" },
+            "metadata": { "name": name }, "spec": { "schedule": "0 0 * * *" },
         });
         eventually("a resource is written", LIMIT, async || {
             Ok(old.create(&cron).await.ok())
@@ -145,8 +152,108 @@ async fn stored_objects_migrate_to_the_storage_version() -> Result<()> {
     };
     crds.until(&name, "has two stored versions", LIMIT, is_both)
         .await?;
-    let kubeconfig = gate.scenario.cluster.admin();
-    let admin = kubeconfig.kubeconfig_path().to_string_lossy().into_owned();
+    Ok(())
+}
+
+/// Reads an object that is stored as v1 in both versions.
+async fn ensure_both_are_read(gate: &Gate, name: &str) -> Result<()> {
+    let new = crons(gate, "v2").fetch(name).await?;
+    ensure!(new["spec"]["schedule"]["minute"] == "0", "{new}");
+    let old = crons(gate, "v1").fetch(name).await?;
+    ensure!(old["spec"]["schedule"] == "0 0 * * *", "{old}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversion_that_is_kept_survives_a_restart_and_its_katalog() -> Result<()> {
+    let mut gate = Gate::start("gatekept", &[CRD], KATALOG).await?;
+    gate.run(KATALOG).await?;
+    until_converted(&gate).await?;
+    store_in_both(&gate, &["c0", "c1"]).await?;
+    let (crds, name) = crd(&gate);
+    let record = "/metadata/annotations/orkestra.orkspace.io~1served-conversion";
+    let recorded = crds.fetch(&name).await?.pointer(record).cloned();
+    let recorded = recorded.context("nothing is recorded")?;
+
+    // The whole Katalog goes, and the only process with it: what is known is what the definition records.
+    let katalogs = gate.scenario.objects("katalogs");
+    katalogs.delete("crons").await?;
+    katalogs.until_gone("crons", LIMIT).await?;
+    // Without an operator, these stay as they are stored, in v1.
+    store_in_both(&gate, &["late", "later"]).await?;
+    gate.scenario.kill9()?;
+    for name in ["c0", "late"] {
+        // The version in which it is stored needs no webhook, and the API server changes that a moment after the definition.
+        let (old, new) = (crons(&gate, "v1"), crons(&gate, "v2"));
+        let fails = old.fetch(name).await.is_err() || new.fetch(name).await.is_err();
+        ensure!(fails, "something else converts {name}");
+    }
+    gate.scenario.start().await?;
+    for name in ["c0", "late"] {
+        ensure_both_are_read(&gate, name).await?;
+    }
+    gate.until_configured().await?;
+    for name in ["c1", "later"] {
+        ensure_both_are_read(&gate, name).await?;
+    }
+
+    // Who removes the record gets it back.
+    let removed = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/served-conversion": null } } });
+    crds.patch(&name, &removed).await?;
+    crds.until_equal(&name, record, recorded, LIMIT).await?;
+    ensure_both_are_read(&gate, "late").await?;
+
+    // Another restart, and then nothing needs it any more.
+    gate.scenario.terminate()?;
+    gate.scenario.start().await?;
+    let storage = ["migrate", "storage", &name, "--kubeconfig", &admin(&gate)];
+    let said = gate.scenario.ork(&storage)?;
+    ensure!(said.contains("4 objects"), "{said}");
+    crds.until_equal(&name, "/spec/conversion/strategy", json!("None"), LIMIT)
+        .await?;
+    let left = crds.fetch(&name).await?;
+    ensure!(left.pointer(record).is_none(), "{left}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated() -> Result<()> {
+    let gate = Gate::start("gatemigr", &[CRD], KATALOG).await?;
+    gate.run(KATALOG).await?;
+    until_converted(&gate).await?;
+    store_in_both(&gate, &["c0", "c1", "c2", "c3", "c4"]).await?;
+    let (crds, name) = crd(&gate);
+    // The entry goes: the author is warned, and the webhook stays, since it would read fields of the wrong version otherwise.
+    let said = gate.accepted(&without_conversion()?)?;
+    let remedy = format!("run `ork migrate storage {name}`");
+    ensure!(said.contains(&remedy), "{said}");
+    let events = Objects::at(
+        &gate.scenario.client,
+        "/apis/events.k8s.io/v1/namespaces/default/events",
+    );
+    eventually("an Event says so", LIMIT, async || {
+        let found = events.list().await?;
+        let is_it = |event: &&Value| {
+            event["reason"] == "ConversionKept" && event["regarding"]["name"] == *name
+        };
+        Ok(found
+            .iter()
+            .find(is_it)
+            .map(|event| event["note"].to_string()))
+    })
+    .await
+    .and_then(|note| {
+        ensure!(note.contains(&remedy), "{note}");
+        Ok(())
+    })?;
+    let kept = crds.fetch(&name).await?;
+    ensure!(
+        kept["spec"]["conversion"]["strategy"] == "Webhook",
+        "{kept}"
+    );
+    let read = crons(&gate, "v2").fetch("c0").await?;
+    ensure!(read["spec"]["schedule"]["minute"] == "0", "{read}");
+    let admin = admin(&gate);
     let said = gate
         .scenario
         .ork(&["migrate", "storage", "cron", "--kubeconfig", &admin]);
@@ -160,6 +267,9 @@ async fn stored_objects_migrate_to_the_storage_version() -> Result<()> {
     ensure!(said.contains("5 objects"), "{said}");
     let stored = crds.fetch(&name).await?["status"]["storedVersions"].clone();
     ensure!(stored == json!(["v2"]), "{stored}");
+    // Nothing needs it any more.
+    crds.until_equal(&name, "/spec/conversion/strategy", json!("None"), LIMIT)
+        .await?;
     // A second one, after the last object, has nothing to do.
     let from = format!("--from={}/c9", gate.scenario.namespace);
     let said = gate

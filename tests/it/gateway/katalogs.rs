@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use testbed::eventually;
+use testbed::{Identity, eventually};
 
 use super::Gate;
 use crate::scenario::LIMIT;
@@ -43,7 +43,7 @@ spec:
 ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_katalog_is_refused_with_the_lines_of_validate_and_our_own_writes_are_not_reviewed()
+async fn a_wrong_katalog_is_refused_with_the_fields_of_its_errors_and_our_own_writes_are_not_reviewed()
 -> Result<()> {
     let gate = Gate::start("gatekat", CRDS, PLAIN).await?;
     let wrong = PLAIN
@@ -57,6 +57,10 @@ async fn a_wrong_katalog_is_refused_with_the_lines_of_validate_and_our_own_write
     for at in ["spec.crds.site.apiTypez", "onReconcile.configMapz"] {
         ensure!(error.contains(at), "{error}");
     }
+    // Where that is in a file, although the API server sends no lines.
+    let keys = "\n| spec:\n|   crds:\n|     site:\n|       apiTypez:\n|       ^^^^^^^^\n";
+    ensure!(error.contains(keys), "{error}");
+    ensure!(error.contains("run `ork validate` on the file"), "{error}");
     // Seven errors: five are named.
     let keys: Vec<String> = (0..7).map(|key| format!("      wrong{key}: 1\n")).collect();
     let many = PLAIN.replace(
@@ -95,33 +99,181 @@ spec: { resourcez: {} }
         .await
 }
 
+const ALL: [&str; 7] = [
+    "get", "list", "watch", "create", "update", "patch", "delete",
+];
+
+/// Binds a new role with these rules to the author.
+fn bind(gate: &Gate, role: &str, rules: &Value) -> Result<()> {
+    let user = format!("author-{}", gate.scenario.namespace);
+    bind_to(gate, &user, role, rules)
+}
+
+fn bind_to(gate: &Gate, user: &str, role: &str, rules: &Value) -> Result<()> {
+    let scenario = &gate.scenario;
+    let name = format!("{}:{role}", scenario.namespace);
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": { "name": name }, "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": { "name": name },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+        "subjects": [{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }],
+    });
+    scenario.apply(&role.to_string())?;
+    scenario.apply(&binding.to_string())
+}
+
+/// A user who may write Katalogs and Komposers, and nothing else.
+fn author(gate: &Gate) -> Result<Identity> {
+    let user = format!("author-{}", gate.scenario.namespace);
+    let author = gate.scenario.cluster.identity(&user, &[])?;
+    bind(gate, "author", &own())?;
+    Ok(author)
+}
+
+/// Another one.
+fn author_without_approval(gate: &Gate) -> Result<Identity> {
+    let user = format!("other-{}", gate.scenario.namespace);
+    let author = gate.scenario.cluster.identity(&user, &[])?;
+    bind_to(gate, &user, "others", &own())?;
+    Ok(author)
+}
+
+fn own() -> Value {
+    json!([{
+        "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs", "komposers"], "verbs": ALL,
+    }])
+}
+
+/// Applies the Katalog that needs permissions as its author, who lacks them; returns what `kubectl` says.
+async fn applied_by(gate: &Gate, author: &Identity) -> Result<String> {
+    eventually("the author may write Katalogs", LIMIT, async || {
+        let output = gate.kubectl_as(Some(author), &["apply", "-f", "-"], BINDER)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.contains("cannot get resource") {
+            return Ok(None);
+        }
+        ensure!(output.status.success(), "{said}");
+        Ok(Some(said))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_author_check_warn_the_author_is_told_the_missing_permissions() -> Result<()> {
+    let arguments = &["--admission-author-check=warn"];
+    let gate = Gate::start_with("gatewarn", CRDS, PLAIN, arguments).await?;
+    let said = applied_by(&gate, &author(&gate)?).await?;
+    ensure!(said.contains("Warning: "), "{said}");
+    for part in ["cannot grant permissions", "clusterrolebindings"] {
+        ensure!(said.contains(part), "{part}: {said}");
+    }
+    // What is wrong is refused all the same.
+    let error = gate.refused(&PLAIN.replace("apiTypes:", "apiTypez:"))?;
+    ensure!(error.contains("spec.crds.site.apiTypez"), "{error}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_author_check_off_nobody_is_asked_for_permissions() -> Result<()> {
+    let arguments = &["--admission-author-check=off"];
+    let gate = Gate::start_with("gateoff", CRDS, PLAIN, arguments).await?;
+    let author = author(&gate)?;
+    let mark = gate.scenario.cluster.mark()?;
+    let said = applied_by(&gate, &author).await?;
+    ensure!(!said.contains("Warning"), "{said}");
+    gate.scenario.until_logged().await?;
+    let requests = gate.scenario.requests_since(mark)?;
+    let asked = requests
+        .iter()
+        .find(|one| one.resource == "subjectaccessreviews");
+    ensure!(asked.is_none(), "{asked:?}");
+    let error = gate.refused(&PLAIN.replace("apiTypes:", "apiTypez:"))?;
+    ensure!(error.contains("spec.crds.site.apiTypez"), "{error}");
+    Ok(())
+}
+
+const KOMPOSER: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Komposer
+metadata: { name: all }
+spec:
+  sources:
+    configMaps:
+      - name: binder
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_komposer_is_refused_and_so_are_sources_that_its_author_may_not_approve()
+-> Result<()> {
+    let gate = Gate::start("gatekomp", CRDS, PLAIN).await?;
+    let error = gate.refused(&KOMPOSER.replace("configMaps:", "configMapz:"))?;
+    ensure!(error.contains("denied the request"), "{error}");
+    ensure!(error.contains("spec.sources.configMapz"), "{error}");
+    let keys = "\n| spec:\n|   sources:\n|     configMapz:\n|     ^^^^^^^^^^\n";
+    ensure!(error.contains(keys), "{error}");
+    let error = gate.refused(&KOMPOSER.replace("name: binder", "nam: binder"))?;
+    ensure!(error.contains("spec.sources.configMaps[0]"), "{error}");
+    let komposers = gate.scenario.objects("komposers");
+    ensure!(komposers.list().await?.is_empty());
+
+    // What the operators of its sources need is not known: who lists sources must be permitted to approve them.
+    let author = author(&gate)?;
+    let apply = || {
+        let output = gate.kubectl_as(Some(&author), &["apply", "-f", "-"], KOMPOSER)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        anyhow::Ok((output.status.success(), said))
+    };
+    let error = eventually("the author may write Komposers", LIMIT, async || {
+        let (is_accepted, said) = apply()?;
+        ensure!(!is_accepted, "it was accepted");
+        Ok((!said.contains("cannot get resource")).then_some(said))
+    })
+    .await?;
+    ensure!(error.contains("cannot grant permissions"), "{error}");
+    let missing = "approve komposers.orkestra.orkspace.io";
+    ensure!(error.contains(missing), "{error}");
+    let approve = |names: &Value| {
+        json!([{
+            "apiGroups": ["orkestra.orkspace.io"], "resources": ["komposers"], "verbs": ["approve"],
+            "resourceNames": names,
+        }])
+    };
+    bind(&gate, "other", &approve(&json!(["other"])))?;
+    bind(&gate, "approver", &approve(&json!(["all"])))?;
+    eventually("the author may approve", LIMIT, async || {
+        let (is_accepted, said) = apply()?;
+        ensure!(is_accepted || said.contains(missing), "{said}");
+        Ok(is_accepted.then_some(()))
+    })
+    .await?;
+
+    // An approval by annotation is one; other metadata is anybody's who may write it.
+    let other = author_without_approval(&gate)?;
+    let annotate = |key: &str| {
+        let annotation = format!("{key}=sha256:0");
+        let arguments = ["annotate", "komposer", "all", &annotation];
+        let output = gate.kubectl_as(Some(&other), &arguments, "")?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        anyhow::Ok((output.status.success(), said))
+    };
+    eventually("another author may write Komposers", LIMIT, async || {
+        Ok(annotate("example.org/note")?.0.then_some(()))
+    })
+    .await?;
+    let (is_accepted, said) = annotate("orkestra.orkspace.io/approve")?;
+    ensure!(!is_accepted && said.contains(missing), "{said}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<()> {
     let gate = Gate::start("gateauth", CRDS, PLAIN).await?;
     let scenario = &gate.scenario;
-    let user = format!("author-{}", scenario.namespace);
-    let author = scenario.cluster.identity(&user, &[])?;
-    let bind = |role: &str, rules: &Value| {
-        let name = format!("{}:{role}", scenario.namespace);
-        let role = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-            "metadata": { "name": name }, "rules": rules,
-        });
-        let binding = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": { "name": name },
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
-            "subjects": [{ "kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io" }],
-        });
-        scenario.apply(&role.to_string())?;
-        scenario.apply(&binding.to_string())
-    };
-    let all = json!([
-        "get", "list", "watch", "create", "update", "patch", "delete"
-    ]);
-    let katalogs =
-        json!([{ "apiGroups": ["orkestra.orkspace.io"], "resources": ["katalogs"], "verbs": all }]);
-    bind("author", &katalogs)?;
+    let author = author(&gate)?;
     let apply = |text: &str| gate.kubectl_as(Some(&author), &["apply", "-f", "-"], text);
     // RBAC takes a moment; the first thing that the author may do is to be refused by the webhook.
     let error = eventually("the author may write Katalogs", LIMIT, async || {
@@ -144,10 +296,10 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
     ensure!(error.contains("configmaps"), "{error}");
     let group = scenario.group.clone();
     let rights = json!([
-        { "apiGroups": [""], "resources": ["configmaps"], "verbs": all },
-        { "apiGroups": [group], "resources": ["*"], "verbs": all },
+        { "apiGroups": [""], "resources": ["configmaps"], "verbs": ALL },
+        { "apiGroups": [group], "resources": ["*"], "verbs": ALL },
     ]);
-    bind("children", &rights)?;
+    bind(&gate, "children", &rights)?;
     eventually("the author has the permissions", LIMIT, async || {
         let output = apply(PLAIN)?;
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -11,7 +11,7 @@ use tokio::{
 
 use super::Gate;
 
-const KATALOG: &str = "
+pub(super) const KATALOG: &str = "
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
 metadata: { name: sites }
@@ -28,7 +28,7 @@ spec:
 ";
 
 /// A client that trusts nobody and accepts every certificate: what is asked is what matters.
-async fn connect(port: u16) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
+pub(super) async fn connect(port: u16) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
     let config = rustls::ClientConfig::builder()
         .dangerous()
         .with_custom_certificate_verifier(std::sync::Arc::new(anyone::Anyone))
@@ -96,6 +96,7 @@ async fn post(port: u16, path: &str, body: &[u8]) -> Result<(u16, String)> {
     stream.write_all(head.as_bytes()).await?;
     // A server that refuses does not read to the end.
     let _ = stream.write_all(body).await;
+    let _ = stream.flush().await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
     let text = String::from_utf8_lossy(&answer).into_owned();
@@ -104,7 +105,7 @@ async fn post(port: u16, path: &str, body: &[u8]) -> Result<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-fn review(group: &str, object: &str) -> String {
+pub(super) fn review(group: &str, object: &str) -> String {
     format!(
         r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"u",
         "kind":{{"group":"{group}","version":"v1alpha1","kind":"Site"}},

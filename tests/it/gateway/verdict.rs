@@ -257,7 +257,7 @@ impl Place {
 /// The labels of rules for which that holds.
 fn labels(
     plan: &OperatorPlan,
-    is_meant: impl Fn(&orkestra_core::plan::Demand) -> bool,
+    is_meant: impl Fn(&orkestra_core::plan::ValidationRulePlan) -> bool,
 ) -> BTreeSet<&str> {
     let rules = plan.rules.validation.iter();
     rules

@@ -16,16 +16,16 @@ use crate::gitops_folder::{Folder, example, shows};
 use crate::kstatus::{Kstatus, kstatus};
 use crate::scenario::{LIMIT, Objects, Scenario, condition, printed};
 
-const NAMESPACE: &str = "flux-system";
+pub(super) const NAMESPACE: &str = "flux-system";
 
 /// What source-controller would do: an archive under an address.
-struct Source {
+pub(super) struct Source {
     archive: Arc<Mutex<Vec<u8>>>,
     address: String,
 }
 
 impl Source {
-    async fn serve() -> Result<Self> {
+    pub(super) async fn serve() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?.to_string();
         let archive = Arc::new(Mutex::new(Vec::new()));
@@ -47,7 +47,7 @@ impl Source {
     }
 
     /// Packs a folder, and reports it as the source's artifact, as revision `name`.
-    fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
+    pub(super) fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
         let file = folder.with_extension("tar.gz");
         let mut tar = Command::new("tar");
         tar.arg("-czf").arg(&file).arg("-C").arg(folder).arg(".");
@@ -78,7 +78,7 @@ impl Source {
 }
 
 /// `kubectl` as the administrator, in no namespace.
-fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
+pub(super) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
     let output = scenario
         .cluster
         .kubectl(&scenario.cluster.admin(), args, stdin)?;
@@ -86,7 +86,7 @@ fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<St
 }
 
 /// Installs Flux's kinds, and its source without an artifact.
-async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
+pub(super) async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
     let definitions = tools.join("crds");
     let definitions = definitions.to_str().context("a path")?;
     kubectl(
@@ -107,7 +107,7 @@ async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
     Ok(())
 }
 
-fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
+pub(super) fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
     let mut command = Command::new(tools.join("kustomize-controller"));
     command.env("KUBECONFIG", scenario.cluster.admin().kubeconfig_path());
     command.env("RUNTIME_NAMESPACE", NAMESPACE);
@@ -121,13 +121,13 @@ fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
     spawn_guarded(&command, &scenario.path("flux.log"))
 }
 
-fn kustomizations(scenario: &Scenario) -> Objects {
+pub(super) fn kustomizations(scenario: &Scenario) -> Objects {
     let path =
         format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations");
     Objects::at(&scenario.client, &path)
 }
 
-fn is_ready_at(kustomization: &Value, revision: &str) -> bool {
+pub(super) fn is_ready_at(kustomization: &Value, revision: &str) -> bool {
     let applied = kustomization["status"]["lastAppliedRevision"].as_str();
     applied.is_some_and(|applied| applied.starts_with(&format!("{revision}@")))
         && condition(kustomization, "Ready").is_some_and(|ready| ready["status"] == "True")

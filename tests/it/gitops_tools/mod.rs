@@ -4,6 +4,7 @@
 
 mod argocd;
 mod flux;
+mod orkestra;
 mod prometheus;
 
 use std::{

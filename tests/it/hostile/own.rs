@@ -57,7 +57,7 @@ async fn an_unreadable_katalog_or_motif_is_its_own_trouble_and_says_so() -> Resu
     scenario
         .katalog_is("deepkatalog", "False", "Conflict")
         .await?;
-    scenario.kubectl(&["delete", "katalog", "deepkatalog", "--timeout=40s"])?;
+    scenario.kubectl(&["delete", "katalog", "deepkatalog", "--timeout=120s"])?;
     let path = own(&scenario, "motifs/deepmotif");
     ensure!(
         send(&scenario, "DELETE", path, String::new()).await?,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::EXAMPLE;
 use super::churn::Churn;
-use super::site::{NAMESPACE, Site, definitions};
+use super::site::{ACCOUNT, NAMESPACE, Site, definitions};
 use crate::scenario::{LIMIT, is_ready, printed};
 
 /// Where a release is installed, and how long helm waits for it.
@@ -70,7 +70,7 @@ const VALUES: [&str; 5] = [
     "{}",
     "replicas: 1\nfullnameOverride: ops\nnamespaces: [a, b]\nleaderElection: {enabled: false}\ncrds: {install: false}\n",
     "webhooks: {enabled: true, certificates: {source: certManager, issuerRef: {kind: Issuer, name: own}}}\nhttp: {tlsSecret: web}\n\
-     serviceMonitor: {enabled: true, labels: {team: ops}}\npodMonitor: {enabled: true}\nprometheus: {serviceAccount: {namespace: m, name: p}}\n",
+     serviceMonitor: {enabled: true, labels: {team: ops}}\npodMonitor: {enabled: true}\nprometheus: {serviceAccount: {namespace: m, name: p}}\ndashboards: {enabled: true}\n",
     "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]\ntolerations: [{operator: Exists}]\n\
      networkPolicy: {egressPorts: [443], extraEgress: [{to: [{ipBlock: {cidr: 203.0.113.0/24}}]}]}\nextraEnv: [{name: A, value: '1'}]\n\
      extraObjects: ['{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}-extra}}']\ncommonLabels: {team: ops}\n",
@@ -122,13 +122,61 @@ fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
     Ok(())
 }
 
+/// The arguments of the commands in `docs/install.md` that install the chart and test it.
+fn documented(page: &str) -> Result<[Vec<&str>; 2]> {
+    let (_, section) = page
+        .split_once("\n## Install with Helm\n\n```text\n")
+        .context("no section")?;
+    let (block, _) = section.split_once("\n```").context("no block")?;
+    let commands: Option<Vec<Vec<&str>>> = block
+        .lines()
+        .map(|line| Some(line.strip_prefix("helm ")?.split(' ').collect()))
+        .collect();
+    let commands = commands.context("a command is not helm's")?;
+    let two = commands.try_into();
+    two.map_err(|all| anyhow::anyhow!("other commands: {all:?}"))
+}
+
+/// Runs `helm test`. No container runs on the fake node: the arguments of the Pod are run as its service account, and the Pod gets the
+/// result as a kubelet reports it.
+async fn passes_its_test(site: &Site, args: &[&str]) -> Result<()> {
+    const POD: &str = "orkestra-test";
+    let mut helm = command(Some(site), args)?;
+    let ending = tokio::task::spawn_blocking(move || helm.output());
+    let pods = site.objects("pods");
+    let is_running = |pod: &Value| pod["status"]["phase"] == "Running";
+    let mut pod = pods.until(POD, "runs", LIMIT, is_running).await?;
+    ensure!(pod["spec"]["serviceAccountName"] == "orkestra", "{pod}");
+    let args: Vec<String> = serde_json::from_value(pod["spec"]["containers"][0]["args"].take())?;
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let identity = site.cluster.identity(ACCOUNT, &[])?;
+    let ended = Site::command(&identity, &args).output()?;
+    let phase = if ended.status.success() {
+        "Succeeded"
+    } else {
+        "Failed"
+    };
+    let status = format!(r#"{{"status":{{"phase":"{phase}"}}}}"#);
+    let patch = ["patch", "pod", POD, "--namespace", NAMESPACE];
+    let patch = [
+        &patch[..],
+        &["--subresource=status", "--type=merge", "-p", &status],
+    ];
+    site.kubectl(&patch.concat(), None)?;
+    let said = printed(&ending.await??, "helm").with_context(|| format!("{ended:?}"))?;
+    ensure!(said.contains("Succeeded"), "{said}");
+    pods.until_gone(POD, LIMIT).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs helm: make helm-install"]
 async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result<()> {
     let mut site = Site::start()?;
-    let install = [&["install", "orkestra", CHART][..], &PLACE].concat();
+    let page = std::fs::read_to_string("docs/install.md")?;
+    let [install, test] = documented(&page)?;
     done(Some(&site), &install)?;
     site.ork(&["version", "--cluster"])?;
+    passes_its_test(&site, &test).await?;
     // `helm` owns the objects, and `ork` leaves them alone.
     let refused = site.refused(&["install"])?;
     ensure!(
@@ -189,6 +237,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
             .fetch(&name)
             .await?;
     }
+    nothing_is_left(&site)?;
     assert_eq!(websites.fetch("hello").await?["metadata"]["uid"], uid);
     let names = |versions: &[(String, String)]| {
         versions
@@ -201,14 +250,29 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
     site.grant(EXAMPLE)?;
     site.launch().await?;
     for object in ["website/hello", "katalog/hello-website"] {
-        site.kubectl(&["delete", object, "--timeout=60s"], None)?;
+        site.kubectl(&["delete", object, "--timeout=120s"], None)?;
     }
     site.stop()?;
     done(
         Some(&site),
         &["uninstall", "orkestra", "--namespace", NAMESPACE, "--wait"],
     )?;
-    deployments.until_gone("orkestra", LIMIT).await
+    deployments.until_gone("orkestra", LIMIT).await?;
+    nothing_is_left(&site)
+}
+
+/// No object of the chart is left but the CRDs and what a cluster keeps with them: namespaces.
+fn nothing_is_left(site: &Site) -> Result<()> {
+    const KINDS: &str = "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments,pods,\
+                         networkpolicies,poddisruptionbudgets,configmaps,secrets";
+    let part = "app.kubernetes.io/part-of=orkestra";
+    let get = ["get", KINDS, "--all-namespaces", "-l", part, "-o", "name"];
+    let left = site.kubectl(&get, None)?;
+    ensure!(left.is_empty(), "{left}");
+    let releases = ["list", "--all-namespaces", "--short"];
+    let left = done(Some(site), &releases)?;
+    ensure!(left.is_empty(), "{left}");
+    Ok(())
 }
 
 /// The chart and the CRDs of the change before the last that the repository has of the chart, unpacked in a folder.
@@ -227,11 +291,21 @@ fn earlier_chart(folder: &Path) -> Result<PathBuf> {
     ensure!(!commit.is_empty(), "the clone has one version of the chart");
     let archive = folder.join("chart.tar");
     let path = archive.to_str().context("a path is not text")?;
-    git(&["archive", "--output", path, commit, "charts", "crds"])?;
+    let linked = ["charts", "crds", "config/monitoring"];
+    git(&[&["archive", "--output", path, commit][..], &linked].concat())?;
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(&archive).arg("-C").arg(folder);
     printed(&tar.output()?, "tar")?;
     Ok(folder.join(CHART))
+}
+
+/// Values of the earlier chart. After a rollback the controller is still this version's, since no earlier one was built: it needs the
+/// permissions of this version.
+fn stand_in(site: &Site) -> Result<String> {
+    let installed = by_name(&site.ork(&["install", "--dry-run=client"])?)?;
+    let role = &installed["\"ClusterRole\" null \"orkestra\""];
+    let values = serde_json::json!({ "rbac": { "extraRules": role["rules"] } });
+    site.file("earlier.yaml", &values.to_string())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -242,13 +316,18 @@ async fn an_upgrade_from_an_earlier_chart_and_a_rollback_lose_no_change_and_rewr
     let folder = tempfile::tempdir()?;
     let chart = earlier_chart(folder.path())?;
     let chart = chart.to_str().context("a path is not text")?;
-    let install = [&["install", "orkestra", chart][..], &PLACE].concat();
-    done(Some(&site), &install)?;
+    let values = stand_in(&site)?;
+    let install = [
+        &["install", "orkestra", chart, "--values", &values][..],
+        &PLACE,
+    ];
+    done(Some(&site), &install.concat())?;
     let churn = Churn::begin(&mut site).await?;
+    let upgrade = ["upgrade", "orkestra", CHART, "--reset-values"];
     for (what, args) in [
-        ("upgrade", ["upgrade", "orkestra", CHART].as_slice()),
+        ("upgrade", upgrade.as_slice()),
         ("rollback", ["rollback", "orkestra", "1"].as_slice()),
-        ("second upgrade", ["upgrade", "orkestra", CHART].as_slice()),
+        ("second upgrade", upgrade.as_slice()),
     ] {
         let place = PLACE.iter().filter(|one| **one != "--create-namespace");
         let args: Vec<&str> = args.iter().chain(place).copied().collect();

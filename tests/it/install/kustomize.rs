@@ -84,7 +84,7 @@ async fn the_default_overlay_is_applied_by_kubectl_alone_and_deleted_again() -> 
     // It is no installation of `ork install`, and `ork uninstall` says so.
     let refused = site.refused(&["uninstall"])?;
     ensure!(refused.contains("kubectl delete -k"), "{refused}");
-    site.kubectl(&["delete", "-k", overlay, "--timeout=90s"], None)?;
+    site.kubectl(&["delete", "-k", overlay, "--timeout=120s"], None)?;
     site.cluster_objects("namespaces")
         .until_gone(NAMESPACE, LIMIT)
         .await?;
@@ -135,14 +135,14 @@ async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it
         let website = format!("{EXAMPLE}/website.yaml");
         site.kubectl(&["apply", "-f", &website], None)?;
         websites.until("hello", "is ready", LIMIT, is_ready).await?;
-        let delete = ["delete", "website/hello", "--timeout=60s"];
+        let delete = ["delete", "website/hello", "--timeout=120s"];
         site.kubectl(&delete, None)?;
         if is_single {
             let other = elsewhere.fetch("hello-website").await?;
             ensure!(other["status"]["conditions"].is_null(), "{other}");
             elsewhere.delete("hello-website").await?;
         }
-        let place = ["--namespace", NAMESPACE, "--timeout=60s"];
+        let place = ["--namespace", NAMESPACE, "--timeout=120s"];
         let katalog = [&["delete", "katalog/hello-website"][..], &place].concat();
         site.kubectl(&katalog, None)?;
         site.stop()?;
@@ -154,7 +154,7 @@ async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it
             ],
             None,
         )?;
-        site.kubectl(&["delete", "-k", &overlay, "--timeout=90s"], None)?;
+        site.kubectl(&["delete", "-k", &overlay, "--timeout=120s"], None)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod helm;
 mod kustomize;
 mod lint;
 mod preflight;
+mod removal;
 mod site;
 mod upgrade;
 mod webhooks;
@@ -33,7 +34,7 @@ async fn run_the_example(site: &mut Site) -> Result<()> {
             "wait",
             "--for=condition=Ready",
             "katalog/hello-website",
-            "--timeout=60s",
+            "--timeout=120s",
         ],
         None,
     )?;
@@ -43,7 +44,7 @@ async fn run_the_example(site: &mut Site) -> Result<()> {
             "wait",
             "--for=condition=Ready",
             "website/hello",
-            "--timeout=60s",
+            "--timeout=120s",
         ],
         None,
     )?;
@@ -106,7 +107,7 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
     let refused = site.refused(&["uninstall"])?;
     ensure!(refused.contains("Katalogs exist (1)"), "{refused}");
     for object in ["website/hello", "katalog/hello-website"] {
-        site.kubectl(&["delete", object, "--timeout=60s"], None)?;
+        site.kubectl(&["delete", object, "--timeout=120s"], None)?;
     }
     site.stop()?;
     let planned = site.ork(&["uninstall", "--dry-run"])?;

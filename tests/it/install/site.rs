@@ -126,7 +126,7 @@ impl Site {
     pub(super) fn grant(&self, folder: &str) -> Result<()> {
         let katalog = Path::new(folder).join("katalog.yaml");
         let katalog = katalog.to_str().context("a path is not text")?;
-        let rules = self.ork(&["generate", "rbac", "-k", katalog])?;
+        let rules = self.ork(&["generate", "rbac", "--only-katalogs", "-k", katalog])?;
         self.kubectl(
             &["apply", "--server-side", "--force-conflicts", "-f", "-"],
             Some(&rules),

@@ -43,7 +43,7 @@ async fn registered(site: &Site) -> Result<Vec<String>> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it() -> Result<()> {
     let mut site = Site::start()?;
-    site.ork(&["install"])?;
+    site.ork(&["install", "--set", "webhooks.enabled=true"])?;
     let crd: Value = serde_saphyr::from_str(&std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/examples/01-hello-website/crd.yaml"

@@ -17,15 +17,15 @@ fn rivers(text: &str) -> String {
 }
 
 /// A scenario with a registry. Its Komposer takes Ponds, which must be signed with `key`, Lakes and Rivers from there.
-struct Remote {
-    scenario: Scenario,
-    registry: Registry,
+pub(super) struct Remote {
+    pub(super) scenario: Scenario,
+    pub(super) registry: Registry,
     key: PathBuf,
-    komposer: String,
+    pub(super) komposer: String,
 }
 
 impl Remote {
-    async fn running(prefix: &str) -> Result<Self> {
+    pub(super) async fn running(prefix: &str) -> Result<Self> {
         let scenario = Scenario::new(prefix).await?;
         let registry = Registry::start().await?;
         let pair = KeyPair::generate()?;
@@ -86,7 +86,7 @@ impl Remote {
         Ok(())
     }
 
-    fn reference(&self, name: &str) -> String {
+    pub(super) fn reference(&self, name: &str) -> String {
         format!("oci://{}/k/{name}:stable", self.registry.host)
     }
 
@@ -99,19 +99,19 @@ impl Remote {
     }
 
     /// Waits until the children of all three have these values.
-    async fn children(&self, colour: &str, depth: &str, flow: &str) -> Result<()> {
+    pub(super) async fn children(&self, colour: &str, depth: &str, flow: &str) -> Result<()> {
         child(&self.scenario, "north-pond", "colour", colour).await?;
         child(&self.scenario, "south-lake", "depth", depth).await?;
         child(&self.scenario, "west-river", "flow", flow).await
     }
 
     /// Waits until the Komposer is not ready for that reason, and checks the colour of the Ponds.
-    async fn fails(&self, reason: &str, parts: &[&str], colour: &str) -> Result<()> {
+    pub(super) async fn fails(&self, reason: &str, parts: &[&str], colour: &str) -> Result<()> {
         is(&self.scenario, "waters", ("False", reason), parts).await?;
         child(&self.scenario, "north-pond", "colour", colour).await
     }
 
-    async fn runs(&self) -> Result<serde_json::Value> {
+    pub(super) async fn runs(&self) -> Result<serde_json::Value> {
         is(&self.scenario, "waters", ("True", "Running"), &[]).await
     }
 }
@@ -122,7 +122,7 @@ const NAMES: [(&str, &str, &str); 3] = [
     ("River", "rivers", "west"),
 ];
 
-fn lakes() -> Result<String> {
+pub(super) fn lakes() -> Result<String> {
     Ok(input("komposer/lakes.yaml")?.replace("  suspend: true\n", ""))
 }
 

@@ -29,7 +29,7 @@ pub(crate) use self::observe::{ask, ask_as};
 pub(crate) use self::rights::CLAIMS;
 
 /// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
-pub(crate) const LIMIT: Duration = Duration::from_secs(45);
+pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 /// How long the controller may take to end after SIGTERM.
 const END_LIMIT: Duration = Duration::from_secs(25);
 /// Lines of the controller's log that a failed test shows.
@@ -325,10 +325,22 @@ impl Scenario {
         controller.kill()
     }
 
+    /// Sends SIGTERM to the controller.
+    pub(crate) fn signal_term(&mut self) -> Result<()> {
+        let controller = self.controller.as_mut();
+        let controller = controller.context("no controller runs")?;
+        controller.signal(Signal::Term)
+    }
+
     /// Ends the controller with SIGTERM, in order.
     pub(crate) fn terminate(&mut self) -> Result<()> {
+        self.signal_term()?;
+        self.until_ended()
+    }
+
+    /// Waits until the controller, which was sent SIGTERM, has ended: a second signal would end it at once.
+    pub(crate) fn until_ended(&mut self) -> Result<()> {
         let mut controller = self.controller.take().context("no controller runs")?;
-        controller.signal(Signal::Term)?;
         let status = controller.wait(END_LIMIT)?;
         ensure!(
             status.success(),

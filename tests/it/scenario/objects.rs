@@ -93,7 +93,7 @@ fn root(plural: &str) -> Option<String> {
             "/apis/rbac.authorization.k8s.io/v1"
         }
         "customresourcedefinitions" => "/apis/apiextensions.k8s.io/v1",
-        "katalogs" | "motifs" => "/apis/orkestra.orkspace.io/v1",
+        "katalogs" | "komposers" | "motifs" => "/apis/orkestra.orkspace.io/v1",
         _ => return None,
     };
     Some(root.to_owned())

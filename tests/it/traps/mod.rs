@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use orkestra_core::document::read_stream;
-use orkestra_core::plan::{KatalogRef, Library, Schemas, compile};
+use orkestra_core::{compile, definitions::Schemas, plan::KatalogRef, scope::Library};
 
 use self::Proof::{Elsewhere, Here, Later, Plain};
 use crate::{
-    cli, conditions, copies, crd_life, cross, deletion, depends, ending, failing, files, kinds,
-    leaders, outage, panics, quiet, restarts, secrets,
+    cli, conditions, copies, crd_life, cross, deletion, depends, failing, files, kinds, leaders,
+    on_delete, outage, panics, quiet, restarts, secrets,
 };
 
 /// What keeps us out of a trap.
@@ -149,7 +149,7 @@ const TRAPS: &[Trap] = &[
         "names may be as long as Kubernetes allows",
         &[
             Here(names::a_resource_may_have_the_longest_name_that_there_is),
-            Elsewhere("crates/core/src/api/names.rs", "label_values_are_made_legal_and_stay_apart"),
+            Elsewhere("crates/core/src/api/names/tests.rs", "label_values_are_made_legal_and_stay_apart"),
         ],
     ),
     (
@@ -170,7 +170,7 @@ const TRAPS: &[Trap] = &[
         "what was drawn once stays, whatever the cache says",
         &[
             Here(secrets::row_17_credentials_are_made_once_and_made_again_only_when_they_are_gone),
-            Elsewhere("crates/core/tests/pass/chance.rs", "what_is_made_once_keeps_the_values_that_it_was_made_with"),
+            Elsewhere("crates/core/tests/pass/randomness.rs", "what_is_made_once_keeps_the_values_that_it_was_made_with"),
         ],
     ),
     (27, "a webhook that guards itself has limits, and says so", &[Later("webhooks")]),
@@ -185,7 +185,7 @@ const TRAPS: &[Trap] = &[
         31,
         "a message is cut between characters, and only where the API server would refuse it",
         &[
-            Elsewhere("crates/core/src/api/conditions.rs", "no_limit_ever_splits_a_character_or_is_passed"),
+            Elsewhere("crates/core/src/api/conditions/tests.rs", "no_limit_ever_splits_a_character_or_is_passed"),
             Elsewhere("crates/core/tests/pass/report.rs", "a_long_message_is_cut"),
             Elsewhere("src/events/series.rs", "notes_are_cut_between_characters"),
             Elsewhere("src/events/name.rs", "names_are_cut_between_characters"),
@@ -199,7 +199,7 @@ const TRAPS: &[Trap] = &[
         "dependents of an operator that is degraded wait, and go on when it has recovered",
         &[
             Here(depends::an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came),
-            Elsewhere("src/runtime/depends.rs", "started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded"),
+            Elsewhere("src/runtime/operator/depends.rs", "started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded"),
             Here(failing::an_operator_is_degraded_and_recovers_and_each_is_told_once),
         ],
     ),
@@ -211,7 +211,7 @@ const TRAPS: &[Trap] = &[
     (
         36,
         "a Job of `onDelete` that fails holds its resource until it is let go",
-        &[Here(ending::after_the_timeout_the_resource_stays_until_it_is_let_go)],
+        &[Here(on_delete::after_the_timeout_the_resource_stays_until_it_is_let_go)],
     ),
     (
         37,
@@ -367,7 +367,7 @@ spec:
         read_stream("reeds.yaml", text).map_err(|problems| anyhow::anyhow!("{problems}"))?;
     let katalog = KatalogRef::new("marsh".into(), "reeds".into());
     let (schemas, library) = (Schemas::default(), Library::default());
-    let (plan, _) = compile(&katalog, &documents.katalogs[0].spec, &schemas, &library)
+    let (plan, _) = compile::katalog(&katalog, &documents.katalogs[0].spec, &schemas, &library)
         .map_err(|problems| anyhow::anyhow!("{problems}"))?;
     let operator = &plan.operators[0];
     assert_eq!(operator.workers, 3);

@@ -4,6 +4,12 @@
 mod access;
 #[path = "registry/docs.rs"]
 mod docs;
+#[path = "registry/helm.rs"]
+mod helm;
+#[path = "registry/image.rs"]
+mod image;
+#[path = "registry/keyless.rs"]
+mod keyless;
 #[path = "registry/lists.rs"]
 mod lists;
 #[path = "registry/signatures.rs"]

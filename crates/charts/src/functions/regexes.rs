@@ -50,24 +50,7 @@ pub(crate) fn as_rust_regex(pattern: &str) -> String {
                     out.push_str(&regex::escape(quoted));
                     chars = after.chars();
                 }
-                Some('d') => out.push_str(if in_class { "0-9" } else { "[0-9]" }),
-                Some('w') => out.push_str(if in_class {
-                    "0-9A-Za-z_"
-                } else {
-                    "[0-9A-Za-z_]"
-                }),
-                Some('s') => out.push_str(if in_class {
-                    r"\t\n\f\r "
-                } else {
-                    r"[\t\n\f\r ]"
-                }),
-                Some('D') if !in_class => out.push_str("[^0-9]"),
-                Some('W') if !in_class => out.push_str("[^0-9A-Za-z_]"),
-                Some('S') if !in_class => out.push_str(r"[^\t\n\f\r ]"),
-                Some(boundary @ ('b' | 'B')) => {
-                    out.push_str(&format!("(?-u:\\{boundary})"));
-                }
-                Some(other) => out.extend(['\\', other]),
+                Some(escaped) => push_escape(&mut out, escaped, in_class),
                 None => out.push('\\'),
             },
             '[' if in_class => {
@@ -108,6 +91,28 @@ pub(crate) fn as_rust_regex(pattern: &str) -> String {
         }
     }
     out
+}
+
+/// Adds an escape sequence, of which `escaped` is the character after the backslash.
+fn push_escape(out: &mut String, escaped: char, in_class: bool) {
+    match escaped {
+        'd' => out.push_str(if in_class { "0-9" } else { "[0-9]" }),
+        'w' => out.push_str(if in_class {
+            "0-9A-Za-z_"
+        } else {
+            "[0-9A-Za-z_]"
+        }),
+        's' => out.push_str(if in_class {
+            r"\t\n\f\r "
+        } else {
+            r"[\t\n\f\r ]"
+        }),
+        'D' if !in_class => out.push_str("[^0-9]"),
+        'W' if !in_class => out.push_str("[^0-9A-Za-z_]"),
+        'S' if !in_class => out.push_str(r"[^\t\n\f\r ]"),
+        boundary @ ('b' | 'B') => out.push_str(&format!("(?-u:\\{boundary})")),
+        other => out.extend(['\\', other]),
+    }
 }
 
 /// Charges for the expression and the text, and returns them.

@@ -34,7 +34,7 @@ fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<St
         pretty,
         engine,
     };
-    out.node(&node, 0, Place::Root)?;
+    out.node(&node, 0, ValuePosition::Root)?;
     let Writer { mut out, .. } = out;
     if out.ends_with('\n') {
         out.pop();
@@ -44,7 +44,7 @@ fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<St
 
 /// The position of a value.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum ValuePosition {
     Root,
     /// After `key:`
     Key,
@@ -61,15 +61,15 @@ struct Writer<'w, 'c> {
 
 impl Writer<'_, '_> {
     /// Writes a value and a line break. `indent` is the column of its keys or items.
-    fn node(&mut self, node: &Node, indent: usize, place: Place) -> Result<(), Failure> {
+    fn node(&mut self, node: &Node, indent: usize, place: ValuePosition) -> Result<(), Failure> {
         match node {
             Node::Map(map) if !map.is_empty() => {
-                if place == Place::Key {
+                if place == ValuePosition::Key {
                     self.push("\n")?;
                 }
                 for (at, (key, value)) in map.iter().enumerate() {
                     // The first key of an item is on the line of its dash.
-                    if at > 0 || place != Place::Item {
+                    if at > 0 || place != ValuePosition::Item {
                         self.spaces(indent)?;
                     }
                     self.key(key, indent)?;
@@ -78,48 +78,57 @@ impl Writer<'_, '_> {
                         Node::List(_) if !self.pretty => indent,
                         _ => indent + 2,
                     };
-                    self.node(value, deeper, Place::Key)?;
+                    self.node(value, deeper, ValuePosition::Key)?;
                 }
                 Ok(())
             }
             Node::List(items) if !items.is_empty() => {
-                if place == Place::Key {
+                if place == ValuePosition::Key {
                     self.push("\n")?;
                 }
                 for (at, item) in items.iter().enumerate() {
-                    if at > 0 || place != Place::Item {
+                    if at > 0 || place != ValuePosition::Item {
                         self.spaces(indent)?;
                     }
                     self.push("-")?;
                     if is_block(item) {
                         self.push(" ")?;
                     }
-                    self.node(item, indent + 2, Place::Item)?;
+                    self.node(item, indent + 2, ValuePosition::Item)?;
                 }
                 Ok(())
             }
-            node => {
-                if place != Place::Root && !self.out.ends_with("- ") {
-                    self.push(" ")?;
-                }
-                let column = self.column();
-                let text = match node {
-                    Node::Null => "null".to_owned(),
-                    Node::Map(_) => "{}".to_owned(),
-                    Node::List(_) => "[]".to_owned(),
-                    Node::Float(n) => float(*n),
-                    Node::Str(text) => {
-                        scalar(text, if place == Place::Root { 2 } else { indent }, column)
-                    }
-                    node => node.to_text().into_owned(),
-                };
-                self.push(&text)?;
-                if text.ends_with('\n') && text.starts_with('|') {
-                    Ok(())
+            node => self.leaf(node, indent, place),
+        }
+    }
+
+    /// Writes a value that takes no lines of its own: a scalar, or an empty map or list.
+    fn leaf(&mut self, node: &Node, indent: usize, place: ValuePosition) -> Result<(), Failure> {
+        if place != ValuePosition::Root && !self.out.ends_with("- ") {
+            self.push(" ")?;
+        }
+        let column = self.column();
+        let text = match node {
+            Node::Null => "null".to_owned(),
+            Node::Map(_) => "{}".to_owned(),
+            Node::List(_) => "[]".to_owned(),
+            Node::Float(n) => float(*n),
+            Node::Str(text) => scalar(
+                text,
+                if place == ValuePosition::Root {
+                    2
                 } else {
-                    self.push("\n")
-                }
-            }
+                    indent
+                },
+                column,
+            ),
+            node => node.to_text().into_owned(),
+        };
+        self.push(&text)?;
+        if text.ends_with('\n') && text.starts_with('|') {
+            Ok(())
+        } else {
+            self.push("\n")
         }
     }
 

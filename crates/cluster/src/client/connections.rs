@@ -46,7 +46,7 @@ pub(super) trait Sender: Clone {
 
 /// The place of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seat<S> {
+pub(super) enum StreamSlot<S> {
     /// This connection; the place is held until [`Connections::leave`].
     Taken(Id, S),
     /// A connection is being opened that will probably have room: call `seat` again then.
@@ -93,7 +93,7 @@ impl<S: Sender> Connections<S> {
     }
 
     /// Finds a place: the fullest connection with room, so that others can become idle.
-    pub(super) fn seat(&mut self, used_for: Use, now: Instant) -> Seat<S> {
+    pub(super) fn seat(&mut self, used_for: Use, now: Instant) -> StreamSlot<S> {
         let is_usable = |entry: &Entry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
         self.entries.retain(|_, entry| is_usable(entry));
         let fit = (self.entries.iter_mut())
@@ -103,8 +103,8 @@ impl<S: Sender> Connections<S> {
         if let Some((id, entry)) = fit {
             entry.taken += 1;
             return match &entry.sender {
-                Some(sender) => Seat::Taken(*id, sender.clone()),
-                None => Seat::Wait(*id),
+                Some(sender) => StreamSlot::Taken(*id, sender.clone()),
+                None => StreamSlot::Wait(*id),
             };
         }
         self.last += 1;
@@ -117,7 +117,7 @@ impl<S: Sender> Connections<S> {
             idle_since: now,
         };
         self.entries.insert(id, entry);
-        Seat::Make(id)
+        StreamSlot::Make(id)
     }
 
     /// A connection is open, for `limit` concurrent requests. It has no requests yet: those that waited for it call `seat` again.
@@ -204,18 +204,18 @@ mod tests {
             }
         }
 
-        fn seat(&mut self, used_for: Use) -> Seat<Wire> {
+        fn seat(&mut self, used_for: Use) -> StreamSlot<Wire> {
             self.connections.seat(used_for, self.now)
         }
 
         /// Opens the connection that `seat` asks for, and takes a place on it.
         fn make(&mut self, used_for: Use, limit: usize) -> (Id, Wire) {
-            let Seat::Make(id) = self.seat(used_for) else {
+            let StreamSlot::Make(id) = self.seat(used_for) else {
                 panic!("no connection is to be made");
             };
             let wire = Wire::default();
             self.connections.opened(id, wire.clone(), limit, self.now);
-            assert_eq!(self.seat(used_for), Seat::Taken(id, wire.clone()));
+            assert_eq!(self.seat(used_for), StreamSlot::Taken(id, wire.clone()));
             (id, wire)
         }
     }
@@ -225,13 +225,16 @@ mod tests {
         let mut case = Case::new();
         let (first, wire) = case.make(Use::Watches, 100);
         for _ in 1..80 {
-            assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire.clone()));
+            assert_eq!(
+                case.seat(Use::Watches),
+                StreamSlot::Taken(first, wire.clone())
+            );
         }
         let (second, _) = case.make(Use::Watches, 100);
         assert_ne!(first, second);
         // A watch that ends makes room.
         case.connections.leave(first, case.now);
-        assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, wire));
     }
 
     #[test]
@@ -241,9 +244,12 @@ mod tests {
         let (singles, wire) = case.make(Use::Singles, 100);
         assert_ne!(watches, singles);
         for _ in 1..32 {
-            assert_eq!(case.seat(Use::Singles), Seat::Taken(singles, wire.clone()));
+            assert_eq!(
+                case.seat(Use::Singles),
+                StreamSlot::Taken(singles, wire.clone())
+            );
         }
-        assert!(matches!(case.seat(Use::Singles), Seat::Make(_)));
+        assert!(matches!(case.seat(Use::Singles), StreamSlot::Make(_)));
     }
 
     #[test]
@@ -251,35 +257,38 @@ mod tests {
         let mut case = Case::new();
         let (first, wire) = case.make(Use::Watches, 3);
         for _ in 1..3 {
-            assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire.clone()));
+            assert_eq!(
+                case.seat(Use::Watches),
+                StreamSlot::Taken(first, wire.clone())
+            );
         }
-        let Seat::Make(second) = case.seat(Use::Watches) else {
+        let StreamSlot::Make(second) = case.seat(Use::Watches) else {
             panic!("the fourth has no place");
         };
         // While it is being opened two more get a place there, since it is assumed to be as small as the first.
-        assert_eq!(case.seat(Use::Watches), Seat::Wait(second));
-        assert_eq!(case.seat(Use::Watches), Seat::Wait(second));
-        assert!(matches!(case.seat(Use::Watches), Seat::Make(_)));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(second));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(second));
+        assert!(matches!(case.seat(Use::Watches), StreamSlot::Make(_)));
         // The server raises its limit.
         case.connections.limit(first, 4);
-        assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, wire));
     }
 
     #[test]
     fn at_the_start_all_wait_for_one_connection_and_each_makes_its_own_where_that_takes_one() {
         let mut case = Case::new();
-        let Seat::Make(first) = case.seat(Use::Watches) else {
+        let StreamSlot::Make(first) = case.seat(Use::Watches) else {
             panic!("there is none yet");
         };
         for _ in 0..20 {
-            assert_eq!(case.seat(Use::Watches), Seat::Wait(first));
+            assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(first));
         }
         // It is HTTP/1.1.
         let wire = Wire::default();
         case.connections.opened(first, wire.clone(), 1, case.now);
-        assert_eq!(case.seat(Use::Watches), Seat::Taken(first, wire));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, wire));
         for _ in 0..19 {
-            assert!(matches!(case.seat(Use::Watches), Seat::Make(_)));
+            assert!(matches!(case.seat(Use::Watches), StreamSlot::Make(_)));
         }
     }
 
@@ -287,14 +296,17 @@ mod tests {
     fn the_fullest_connection_is_taken_and_the_other_closes_when_it_is_idle() {
         let mut case = Case::new();
         let (first, wire) = case.make(Use::Singles, 2);
-        assert_eq!(case.seat(Use::Singles), Seat::Taken(first, wire.clone()));
+        assert_eq!(
+            case.seat(Use::Singles),
+            StreamSlot::Taken(first, wire.clone())
+        );
         let (second, _) = case.make(Use::Singles, 2);
         case.connections.leave(first, case.now);
         case.connections.leave(second, case.now);
         case.now += IDLE.saturating_sub(Duration::from_secs(1));
         case.connections.close_idle(second, case.now);
         assert_eq!(case.connections.count(Use::Singles), 2);
-        assert_eq!(case.seat(Use::Singles), Seat::Taken(first, wire));
+        assert_eq!(case.seat(Use::Singles), StreamSlot::Taken(first, wire));
         case.connections.leave(first, case.now);
         case.now += Duration::from_secs(1);
         for id in [first, second] {
@@ -318,11 +330,11 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_be_made_leaves_nothing() {
         let mut case = Case::new();
-        let Seat::Make(first) = case.seat(Use::Singles) else {
+        let StreamSlot::Make(first) = case.seat(Use::Singles) else {
             panic!("there is none yet");
         };
         case.connections.remove(first);
         assert_eq!(case.connections.count(Use::Singles), 0);
-        assert!(matches!(case.seat(Use::Singles), Seat::Make(_)));
+        assert!(matches!(case.seat(Use::Singles), StreamSlot::Make(_)));
     }
 }

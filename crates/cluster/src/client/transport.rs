@@ -40,7 +40,7 @@ use tower::{BoxError, Service};
 use self::exchange::{Answer, Slot, Wire};
 use super::{
     CONNECT_TIMEOUT, Error,
-    connections::{Connections, IDLE, Id, Seat, Use},
+    connections::{Connections, IDLE, Id, StreamSlot, Use},
     dial::{DialError, Dialed, Dialer, Stream},
 };
 use crate::gate::GatedBody;
@@ -63,10 +63,10 @@ pub(super) struct Transport(Arc<Pool>);
 /// The connections, and how to open more.
 struct Pool {
     dialer: Dialer,
-    book: Mutex<Book>,
+    book: Mutex<Connected>,
 }
 
-struct Book {
+struct Connected {
     connections: Connections<Wire>,
     /// Connections that are being opened.
     dials: HashMap<Id, Dial>,
@@ -81,7 +81,7 @@ type Dial = Shared<oneshot::Receiver<Result<(), DialError>>>;
 impl Transport {
     /// For the server that `config` names. Opens no connection yet.
     pub(super) fn new(config: &Config) -> Result<Self, Error> {
-        let book = Book {
+        let book = Connected {
             connections: Connections::new(),
             dials: HashMap::new(),
         };
@@ -108,7 +108,7 @@ impl Service<Request<kube::client::Body>> for Transport {
 }
 
 impl Pool {
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, Connected> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -118,9 +118,9 @@ impl Pool {
             let dial = {
                 let mut book = self.book();
                 match book.connections.seat(used_for, Instant::now()) {
-                    Seat::Taken(id, wire) => return Ok((Slot::new(self.clone(), id), wire)),
-                    Seat::Wait(id) => book.dials.get(&id).cloned(),
-                    Seat::Make(id) => {
+                    StreamSlot::Taken(id, wire) => return Ok((Slot::new(self.clone(), id), wire)),
+                    StreamSlot::Wait(id) => book.dials.get(&id).cloned(),
+                    StreamSlot::Make(id) => {
                         let (done, dial) = oneshot::channel();
                         let dial = dial.shared();
                         book.dials.insert(id, dial.clone());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use orkestra_ground::Backoff;
 use tokio::time::Instant;
 
-use super::{Away, View};
+use super::{Unreachable, View};
 
 /// The number of consecutive unanswered requests that makes the API server doubted.
 pub(super) const MISSES: u32 = 3;
@@ -30,7 +30,7 @@ pub enum Probe {
 
 /// The next step after a probe.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ProbeStep {
     /// The API server is up, after an outage of this length; `None` if it was only doubted.
     Up(Option<Duration>),
     /// The API server has become unreachable; with the reason.
@@ -58,7 +58,7 @@ enum State {
         denials: u32,
     },
     Away {
-        away: Away,
+        away: Unreachable,
         /// Failed probes in this outage.
         probes: u32,
         denials: u32,
@@ -87,19 +87,19 @@ impl Machine {
     }
 
     /// Records the outcome of a probe.
-    pub(super) fn probed(&mut self, probe: Probe, now: Instant) -> Step {
+    pub(super) fn probed(&mut self, probe: Probe, now: Instant) -> ProbeStep {
         match (&mut self.state, probe) {
-            (State::Up, _) => Step::Up(None),
+            (State::Up, _) => ProbeStep::Up(None),
             (_, Probe::Ready) => self.rise(now),
             (State::Doubted { denials } | State::Away { denials, .. }, Probe::Denied) => {
                 *denials += 1;
                 if *denials >= DENIALS {
                     return self.rise(now);
                 }
-                Step::Again(pause(*denials))
+                ProbeStep::Again(pause(*denials))
             }
             (State::Doubted { .. }, Probe::Failed(why)) => {
-                let away = Away {
+                let away = Unreachable {
                     since: now,
                     why: why.clone(),
                 };
@@ -108,7 +108,7 @@ impl Machine {
                     probes: 1,
                     denials: 0,
                 };
-                Step::Away(why)
+                ProbeStep::Away(why)
             }
             (
                 State::Away {
@@ -121,21 +121,21 @@ impl Machine {
                 away.why = why;
                 *denials = 0;
                 *probes = probes.saturating_add(1);
-                Step::Again(pause(*probes))
+                ProbeStep::Again(pause(*probes))
             }
         }
     }
 
-    fn rise(&mut self, now: Instant) -> Step {
+    fn rise(&mut self, now: Instant) -> ProbeStep {
         self.misses = 0;
         match std::mem::take(&mut self.state) {
             State::Away { away, .. } => {
                 self.returns += 1;
-                Step::Up(Some(now.saturating_duration_since(away.since)))
+                ProbeStep::Up(Some(now.saturating_duration_since(away.since)))
             }
             State::Doubted { .. } | State::Up => {
                 self.cleared = Some(now);
-                Step::Up(None)
+                ProbeStep::Up(None)
             }
         }
     }

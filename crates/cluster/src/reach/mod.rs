@@ -14,7 +14,7 @@
 //! requests for which it has not loaded the RBAC rules. `/readyz` shows when it is ready.
 //!
 //! Before it counts as up again, the object that this process wrote last is read: in an older state, or gone, it shows that
-//! etcd was restored from a backup, and everything is listed anew.
+//! etcd was restored from a backup, and everything is listed again.
 
 mod machine;
 mod written;
@@ -42,8 +42,8 @@ use tokio::{
 
 pub use self::machine::Probe;
 use self::{
-    machine::{Machine, Step},
-    written::Written,
+    machine::{Machine, ProbeStep},
+    written::WrittenObject,
 };
 
 /// The deadline of a probe.
@@ -63,21 +63,21 @@ pub struct View {
     /// Whether the API server is up, so that requests can be made.
     pub is_up: bool,
     /// The outage; `None` while the API server is up or only doubted.
-    pub away: Option<Away>,
+    pub away: Option<Unreachable>,
     /// The number of ended outages.
     pub returns: u64,
 }
 
 /// An unreachable API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Away {
+pub struct Unreachable {
     /// The start of the outage.
     pub since: Instant,
     /// The failure of the last probe.
     pub why: String,
 }
 
-impl Away {
+impl Unreachable {
     /// The outage as a message for users.
     pub fn message(&self) -> String {
         format!(
@@ -91,7 +91,7 @@ impl Away {
 type Prober = Arc<dyn Fn() -> BoxFuture<'static, Probe> + Send + Sync>;
 
 /// Returns the resourceVersion of the only object of a list, given the list's path.
-type Looker =
+type VersionReader =
     Arc<dyn Fn(String) -> BoxFuture<'static, Result<Option<Version>, kube::Error>> + Send + Sync>;
 
 /// The reachability of the API server, as observed by the requests of the process. Clones share it.
@@ -108,12 +108,12 @@ struct Inner {
     /// How often the API server's store was found restored to an older state, detected on an object; watches do not report this.
     rewinds: watch::Sender<u64>,
     /// What this process wrote last.
-    written: Mutex<Option<Written>>,
+    written: Mutex<Option<WrittenObject>>,
 }
 
 struct Probing {
     prober: Prober,
-    looker: Looker,
+    looker: VersionReader,
     entropy: Entropy,
     /// 1 while the API server is reachable, as far as is known.
     gauge: IntGauge,
@@ -144,7 +144,7 @@ impl Reach {
         )
     }
 
-    fn probed_by(prober: Prober, looker: Looker, entropy: Entropy, gauge: IntGauge) -> Self {
+    fn probed_by(prober: Prober, looker: VersionReader, entropy: Entropy, gauge: IntGauge) -> Self {
         gauge.set(1);
         Self::with(Some(Probing {
             prober,
@@ -203,7 +203,7 @@ impl Reach {
     /// Waits until the number of ended outages exceeds `seen`, then for a random delay that grows with the number of waiting
     /// watches.
     pub async fn back(&self, seen: u64) {
-        let waiting = Waiting::new(&self.0.waiting);
+        let waiting = WaitingWatch::new(&self.0.waiting);
         let mut view = self.view();
         // As above.
         let _ = view
@@ -243,7 +243,7 @@ impl Reach {
     /// Takes in the answer to a write; `path` lists the object alone.
     pub(super) fn note_written(&self, path: impl FnOnce() -> String, answer: &Node) {
         if self.0.probing.is_some()
-            && let Some(written) = Written::read(path(), answer)
+            && let Some(written) = WrittenObject::read(path(), answer)
         {
             *self.written() = Some(written);
         }
@@ -256,7 +256,7 @@ impl Reach {
         last.take_if(|last| Some(&last.path) == path.as_ref());
     }
 
-    fn written(&self) -> MutexGuard<'_, Option<Written>> {
+    fn written(&self) -> MutexGuard<'_, Option<WrittenObject>> {
         let written = self.0.written.lock();
         written.unwrap_or_else(PoisonError::into_inner)
     }
@@ -275,7 +275,7 @@ impl Reach {
                         self.written().take();
                         tracing::warn!(
                             path = written.path,
-                            "the last object that was written is gone or in an older state (etcd restored from a backup?); everything is listed anew"
+                            "the last object that was written is gone or in an older state (etcd restored from a backup?); everything is listed again"
                         );
                         self.note_rewind();
                     }
@@ -305,8 +305,8 @@ impl Reach {
                 self.look(probing).await;
             }
             match self.change(|machine| machine.probed(answer, Instant::now())) {
-                Step::Up(None) => return,
-                Step::Up(Some(outage)) => {
+                ProbeStep::Up(None) => return,
+                ProbeStep::Up(Some(outage)) => {
                     probing.gauge.set(1);
                     tracing::info!(
                         seconds = outage.as_secs(),
@@ -314,7 +314,7 @@ impl Reach {
                     );
                     return;
                 }
-                Step::Away(why) => {
+                ProbeStep::Away(why) => {
                     probing.gauge.set(0);
                     tracing::warn!(
                         error = why,
@@ -322,7 +322,9 @@ impl Reach {
                     );
                     sleep(probing.entropy.shorten(machine::PAUSE.first, PROBE_SPREAD)).await;
                 }
-                Step::Again(pause) => sleep(probing.entropy.shorten(pause, PROBE_SPREAD)).await,
+                ProbeStep::Again(pause) => {
+                    sleep(probing.entropy.shorten(pause, PROBE_SPREAD)).await;
+                }
             }
         }
     }
@@ -347,16 +349,16 @@ impl Reach {
 }
 
 /// Counts one waiting watch until it is dropped.
-struct Waiting<'a>(&'a AtomicU32);
+struct WaitingWatch<'a>(&'a AtomicU32);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingWatch<'a> {
     fn new(count: &'a AtomicU32) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingWatch<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

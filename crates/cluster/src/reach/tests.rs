@@ -13,7 +13,7 @@ struct Server {
 }
 
 /// Where nothing was written, nothing is looked for.
-fn unasked() -> Looker {
+fn unasked() -> VersionReader {
     Arc::new(|path| panic!("asked for {path}"))
 }
 
@@ -192,7 +192,7 @@ async fn rewinds_after(looks: &[Result<Option<&'static str>, ()>]) -> (u64, u32)
     let prober: Prober = Arc::new(|| Box::pin(async { Probe::Ready }));
     let (looks, asked) = (looks.to_vec(), Arc::new(AtomicU32::new(0)));
     let counted = asked.clone();
-    let looker: Looker = Arc::new(move |path| {
+    let looker: VersionReader = Arc::new(move |path| {
         assert_eq!(path, "/list");
         let at = counted.fetch_add(1, Ordering::Relaxed) as usize;
         let found = looks[at.min(looks.len() - 1)];

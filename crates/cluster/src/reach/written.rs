@@ -11,7 +11,7 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=met
 
 /// An object as a write of this process left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenObject {
     /// Path and query of a list of this object alone: a process that watches a kind can list it.
     pub(super) path: String,
     /// Its resourceVersion then.
@@ -20,7 +20,7 @@ pub(super) struct Written {
     stays: bool,
 }
 
-impl Written {
+impl WrittenObject {
     /// From the answer to the write; none where that is not an object in etcd.
     pub(super) fn read(path: String, answer: &Node) -> Option<Self> {
         let metadata = answer.get("metadata")?;
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
     use crate::watch::testing::node;
 
-    fn written(metadata: &str) -> Option<Written> {
-        Written::read(
+    fn written(metadata: &str) -> Option<WrittenObject> {
+        WrittenObject::read(
             "/list".to_owned(),
             &node(&format!(r#"{{"metadata":{metadata}}}"#)),
         )
@@ -127,6 +127,6 @@ mod tests {
     #[test]
     fn an_answer_without_a_resource_version_is_no_write_to_look_for() {
         assert_eq!(written(r#"{"name":"review"}"#), None);
-        assert_eq!(Written::read("/list".to_owned(), &node("{}")), None);
+        assert_eq!(WrittenObject::read("/list".to_owned(), &node("{}")), None);
     }
 }

@@ -134,14 +134,14 @@ impl<R: Record> Drop for Handle<R> {
 
 /// The memory that is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct MemoryUse {
     /// The number of records.
     pub records: usize,
     /// The bytes of the records and their indexes, without data that records share.
     pub bytes: usize,
 }
 
-impl std::ops::Add for Held {
+impl std::ops::Add for MemoryUse {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -152,7 +152,7 @@ impl std::ops::Add for Held {
     }
 }
 
-impl std::iter::Sum for Held {
+impl std::iter::Sum for MemoryUse {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |one, other| one + other)
     }
@@ -193,12 +193,12 @@ impl<R: Record> Store<R> {
     }
 
     /// Records and their bytes, as held for this reader: records that several readers share count for the first one.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> MemoryUse {
         if !self.shared.is_first(self.seat) {
-            return Held::default();
+            return MemoryUse::default();
         }
         let (records, bytes) = self.shared.size();
-        Held { records, bytes }
+        MemoryUse { records, bytes }
     }
 
     /// True if there are no records.

@@ -11,7 +11,7 @@ use std::{
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::record::Identity,
-    value::{Node, Path, Sieve},
+    value::{Node, Path, Projection},
 };
 use tokio::{
     sync::{Notify, watch},
@@ -58,13 +58,13 @@ pub(super) fn count(counter: &AtomicU64) {
 /// How objects are read: into which records, and which parts are decoded for that.
 pub(super) struct Reading {
     pub(super) spec: Spec,
-    pub(super) sieve: Sieve,
+    pub(super) projection: Projection,
 }
 
 impl Reading {
     fn new<R: Record>(spec: Spec) -> Arc<Self> {
-        let sieve = R::looks_at(&spec);
-        Arc::new(Self { spec, sieve })
+        let projection = R::looks_at(&spec);
+        Arc::new(Self { spec, projection })
     }
 }
 
@@ -76,19 +76,19 @@ struct Readers<R> {
     synced: Option<u64>,
     problem: Option<WatchProblem>,
     last_seat: u64,
-    seats: Vec<Seat<R>>,
+    seats: Vec<Subscription<R>>,
     /// The state as published to the seats, shared by all that have the same needs.
-    told: Vec<Told>,
+    told: Vec<SharedState>,
 }
 
 /// The state of the watch, for the seats that need a generation.
-struct Told {
+struct SharedState {
     needs: u64,
     state: watch::Sender<WatchState>,
 }
 
 /// The place of one handle.
-struct Seat<R> {
+struct Subscription<R> {
     number: u64,
     /// The generation of the spec that covers the fields it reads.
     needs: u64,
@@ -272,7 +272,7 @@ impl<R> Readers<R> {
             return told.state.subscribe();
         }
         let (sender, state) = watch::channel(self.state_for(needs));
-        self.told.push(Told {
+        self.told.push(SharedState {
             needs,
             state: sender,
         });
@@ -334,7 +334,7 @@ impl<R: Record> Informer<R> {
         readers.last_seat += 1;
         let (number, needs) = (readers.last_seat, readers.generation);
         let state = readers.tell(needs);
-        readers.seats.push(Seat {
+        readers.seats.push(Subscription {
             number,
             needs,
             subscriber,

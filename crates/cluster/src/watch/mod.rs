@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  list, pages of 500 ─┐                      ┌──► Store: get, owned_by          (reads, any time)
-//!             bytes ────├─► Sieve ─► Record ─►─┤
+//!             bytes ────├─► Projection ─► Record ─►─┤
 //!  watch, bookmarks ───┘              ▲       └──► subscribers: Change           (only when a record differs)
 //!                                     └── responses to our own writes
 //! ```
@@ -40,7 +40,7 @@ use orkestra_core::plan::ObjectKey;
 
 pub use self::{
     crds::Crds,
-    handle::{Handle, Held, Store},
+    handle::{Handle, MemoryUse, Store},
     record::{Presence, Record, Spec, Unrecorded},
     registry::{Informers, Stats},
     scoped::{Scoped, Stores},

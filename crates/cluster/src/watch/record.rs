@@ -4,12 +4,12 @@ use orkestra_core::{
     plan::GroupKind,
     reconcile::{
         crd::CrdRecord,
-        observe::Seen,
+        observe::ObservedRecord,
         record::{ChildRecord, CrRecord, Identity, Malformed, Uid},
         related::Related,
         scaler::Scaler,
     },
-    value::{Fault, Node, Path, Sieve},
+    value::{Fault, Node, Path, Projection},
 };
 
 use crate::wire::Form;
@@ -26,7 +26,7 @@ pub enum Unrecorded {
 }
 
 /// Returns the object, if all of it is readable.
-fn whole(object: &Node) -> Result<&Node, Unrecorded> {
+fn fully_readable(object: &Node) -> Result<&Node, Unrecorded> {
     match Fault::all_of(object).into_iter().next() {
         Some(fault) => Err(fault.into()),
         None => Ok(object),
@@ -46,8 +46,8 @@ pub trait Record: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The paths that [`Record::read`] uses: an object filtered by this sieve gives the same record.
-    fn looks_at(spec: &Spec) -> Sieve;
+    /// The paths that [`Record::read`] uses: an object filtered by this projection gives the same record.
+    fn looks_at(spec: &Spec) -> Projection;
 
     /// The identity of the object, and its resourceVersion.
     fn identity(&self) -> &Identity;
@@ -116,7 +116,7 @@ impl Record for CrRecord {
         self.unread.as_deref()
     }
 
-    fn looks_at(spec: &Spec) -> Sieve {
+    fn looks_at(spec: &Spec) -> Projection {
         Self::looks_at(&spec.paths)
     }
 
@@ -142,7 +142,7 @@ impl Record for ChildRecord {
         self.unread()
     }
 
-    fn looks_at(spec: &Spec) -> Sieve {
+    fn looks_at(spec: &Spec) -> Projection {
         Self::looks_at(&spec.paths)
     }
 
@@ -165,10 +165,10 @@ impl Record for ChildRecord {
 
 impl Record for Related {
     fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded> {
-        Ok(Self::read(&spec.kind, whole(object)?)?)
+        Ok(Self::read(&spec.kind, fully_readable(object)?)?)
     }
 
-    fn looks_at(_: &Spec) -> Sieve {
+    fn looks_at(_: &Spec) -> Projection {
         Self::looks_at()
     }
 
@@ -189,12 +189,12 @@ impl Record for Related {
     }
 }
 
-impl Record for Seen {
+impl Record for ObservedRecord {
     fn read(object: &Node, spec: &Spec) -> Result<Self, Unrecorded> {
-        Ok(Self::read(whole(object)?, &spec.paths)?)
+        Ok(Self::read(fully_readable(object)?, &spec.paths)?)
     }
 
-    fn looks_at(_: &Spec) -> Sieve {
+    fn looks_at(_: &Spec) -> Projection {
         Self::looks_at()
     }
 
@@ -213,10 +213,10 @@ impl Record for Seen {
 
 impl Record for Scaler {
     fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
-        Ok(Self::read(whole(object)?)?)
+        Ok(Self::read(fully_readable(object)?)?)
     }
 
-    fn looks_at(_: &Spec) -> Sieve {
+    fn looks_at(_: &Spec) -> Projection {
         Self::looks_at()
     }
 
@@ -253,7 +253,7 @@ impl Record for Presence {
         })
     }
 
-    fn looks_at(_: &Spec) -> Sieve {
+    fn looks_at(_: &Spec) -> Projection {
         Identity::looks_at()
     }
 
@@ -272,10 +272,10 @@ impl Record for Presence {
 
 impl Record for CrdRecord {
     fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
-        Ok(Self::read(whole(object)?)?)
+        Ok(Self::read(fully_readable(object)?)?)
     }
 
-    fn looks_at(_: &Spec) -> Sieve {
+    fn looks_at(_: &Spec) -> Projection {
         Self::looks_at()
     }
 

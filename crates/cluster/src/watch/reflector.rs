@@ -67,7 +67,7 @@ pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: 
             count(&shared.counts.panics);
             tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; restarting it");
             shared.failing(WatchProblem::Unavailable {
-                message: "the watch panicked; it starts anew".to_owned(),
+                message: "the watch panicked; it restarts".to_owned(),
             });
             sleep(PAUSE.longest).await;
         }
@@ -91,7 +91,7 @@ struct Reflector<'a, R> {
 }
 
 /// The end of a watch.
-enum End {
+enum WatchEnd {
     /// Regular: by the server, after the requested time.
     Clean,
     /// A reader needs more fields.
@@ -155,13 +155,13 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// Handles the end of a watch.
-    async fn follow(&mut self, end: End, heard: bool, was_long: bool) {
+    async fn follow(&mut self, end: WatchEnd, heard: bool, was_long: bool) {
         let was_good = heard || was_long;
         match end {
-            End::List => {}
-            End::Returned => self.set_doubt(true),
-            End::Clean if was_long => {}
-            End::Clean => {
+            WatchEnd::List => {}
+            WatchEnd::Returned => self.set_doubt(true),
+            WatchEnd::Clean if was_long => {}
+            WatchEnd::Clean => {
                 self.set_doubt(true);
                 let error =
                     WireError::Unavailable("the API server ended the watch at once".to_owned());
@@ -171,13 +171,13 @@ impl<R: Record> Reflector<'_, R> {
                 }
                 self.pause(&error).await;
             }
-            End::Gone | End::Rewound => {
+            WatchEnd::Gone | WatchEnd::Rewound => {
                 self.from = None;
                 if !was_long {
                     self.pause(&WireError::Gone(String::new())).await;
                 }
             }
-            End::Failed(error) => {
+            WatchEnd::Failed(error) => {
                 tracing::debug!(kind = %self.shared.watched.served.plural, %error, "a watch failed");
                 self.set_doubt(true);
                 self.close(&error);
@@ -209,7 +209,7 @@ impl<R: Record> Reflector<'_, R> {
                 next: next.as_deref(),
             };
             let mut take = |listed| self.take_listed(listed, &reading, &mut version);
-            let how = (R::FORM, &reading.sieve);
+            let how = (R::FORM, &reading.projection);
             next = self
                 .wire
                 .list_each(how, &watched.served, &watched.scope, page, &mut take)
@@ -256,7 +256,8 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// Watches from `from`; sets `heard` if anything was received.
-    async fn watch(&mut self, heard: &mut bool) -> End {
+    // Over 60 lines: one loop over everything that continues or ends a watch, which share its position.
+    async fn watch(&mut self, heard: &mut bool) -> WatchEnd {
         let timeout = self.entropy.shorten(LIFETIME, 5.0 / LIFETIME.as_secs_f64());
         let dead_at = Instant::now() + timeout + SLACK;
         let watched = &self.shared.watched;
@@ -281,10 +282,10 @@ impl<R: Record> Reflector<'_, R> {
         loop {
             let (reading, _) = self.shared.reading();
             let event = tokio::select! {
-                event = stream.next(&reading.sieve) => event,
+                event = stream.next(&reading.projection) => event,
                 () = self.shared.nudge.notified() => {
                     if self.shared.wants_list() {
-                        return End::List;
+                        return WatchEnd::List;
                     }
                     if self.shared.is_doubted() {
                         compare_at.get_or_insert(Instant::now().max(self.compared + COMPARED));
@@ -297,7 +298,7 @@ impl<R: Record> Reflector<'_, R> {
                     // On failure it is repeated at the next doubt.
                     let _ = Box::pin(self.compare()).await;
                     if self.from.is_none() {
-                        return End::Rewound;
+                        return WatchEnd::Rewound;
                     }
                     continue;
                 }
@@ -306,22 +307,22 @@ impl<R: Record> Reflector<'_, R> {
                     self.shared.healthy();
                     continue;
                 }
-                () = &mut returned => return End::Returned,
+                () = &mut returned => return WatchEnd::Returned,
                 () = &mut rewound => {
                     count(&self.shared.counts.rewinds);
-                    return End::Rewound;
+                    return WatchEnd::Rewound;
                 }
                 () = sleep_until(dead_at) => {
-                    return End::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
+                    return WatchEnd::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
                 }
             };
             match event {
-                Ok(None) => return End::Clean,
+                Ok(None) => return WatchEnd::Clean,
                 Ok(Some(event)) => {
                     *heard = true;
                     self.take_in(event, &reading);
                     if self.from.is_none() {
-                        return End::Rewound;
+                        return WatchEnd::Rewound;
                     }
                 }
                 Err(error) => return refused(error),
@@ -365,10 +366,10 @@ impl<R: Record> Reflector<'_, R> {
     }
 }
 
-fn refused(error: WireError) -> End {
+fn refused(error: WireError) -> WatchEnd {
     match error {
-        WireError::Gone(_) => End::Gone,
-        error => End::Failed(error),
+        WireError::Gone(_) => WatchEnd::Gone,
+        error => WatchEnd::Failed(error),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use orkestra_core::{
     reconcile::{
-        observe::Seen,
+        observe::ObservedRecord,
         record::{ChildRecord, CrRecord},
         related::Related,
         scaler::Scaler,
@@ -38,7 +38,7 @@ pub struct Informers {
     children: Pool<ChildRecord>,
     crs: Pool<CrRecord>,
     related: Pool<Related>,
-    observed: Pool<Seen>,
+    observed: Pool<ObservedRecord>,
     presence: Pool<Presence>,
     scalers: Pool<Scaler>,
 }
@@ -133,8 +133,8 @@ impl Informers {
         &self,
         watched: Watched,
         paths: &[Path],
-        subscriber: Option<Subscriber<Seen>>,
-    ) -> Handle<Seen> {
+        subscriber: Option<Subscriber<ObservedRecord>>,
+    ) -> Handle<ObservedRecord> {
         self.join(&self.observed, watched, paths, subscriber)
     }
 

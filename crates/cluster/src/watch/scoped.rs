@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use orkestra_core::{
-    plan::{GroupKind, ObjectKey, Places},
+    plan::{GroupKind, ObjectKey, ObjectNamespaces},
     reconcile::record::Uid,
     value::Node,
 };
 use orkestra_ground::changes::first;
 use tokio::sync::watch;
 
-use super::{Handle, Held, Record, WatchProblem, WatchState, Watched};
+use super::{Handle, MemoryUse, Record, WatchProblem, WatchState, Watched};
 use crate::wire::Served;
 
 /// Handles of one kind, one for each namespace, or one for all namespaces.
@@ -22,8 +22,12 @@ pub struct Scoped<R: Record> {
 
 impl<R: Record> Scoped<R> {
     /// The handles that `start` returns for `watched` in each of `places`. A cluster-scoped kind is read completely.
-    pub fn start(watched: &Watched, places: &Places, start: impl Fn(Watched) -> Handle<R>) -> Self {
-        let all = Places::All;
+    pub fn start(
+        watched: &Watched,
+        places: &ObjectNamespaces,
+        start: impl Fn(Watched) -> Handle<R>,
+    ) -> Self {
+        let all = ObjectNamespaces::All;
         let is_namespaced = watched.served.namespaced;
         let places = if is_namespaced { places } else { &all };
         let part = |namespace: Option<&str>| {
@@ -147,7 +151,7 @@ impl<R: Record> Stores<'_, R> {
     }
 
     /// Records and their bytes, as held for this reader.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> MemoryUse {
         self.0.iter().map(|part| part.store().held()).sum()
     }
 

@@ -39,7 +39,7 @@ struct Inner {
     comparisons: usize,
     /// Responses to watches; if there are none, silence.
     watches: VecDeque<Watch>,
-    requests: Vec<Seen>,
+    requests: Vec<SeenRequest>,
     /// Keeps silent watches open.
     silent: Vec<mpsc::UnboundedSender<Chunk>>,
 }
@@ -51,7 +51,7 @@ enum Watch {
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct SeenRequest {
     /// When it arrived, on tokio's clock.
     pub at: Instant,
     /// The HTTP method, in capitals.
@@ -169,7 +169,7 @@ impl Server {
     }
 
     /// The requests so far, without comparisons of states.
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<SeenRequest> {
         self.0.lock().unwrap().requests.clone()
     }
 
@@ -191,7 +191,7 @@ impl Server {
             .headers
             .get("content-type")
             .map(|value| value.to_str().unwrap().to_owned());
-        let seen = Seen {
+        let seen = SeenRequest {
             at: Instant::now(),
             method: parts.method.to_string(),
             uri: parts.uri.to_string(),

@@ -55,12 +55,12 @@ pub(super) struct Unread {
     reports: Reports,
     /// The number of objects, readable without the lock.
     count: AtomicUsize,
-    known: Mutex<Known>,
+    known: Mutex<UnreadState>,
 }
 
 #[derive(Default)]
-struct Known {
-    objects: HashMap<ObjectKey, Told>,
+struct UnreadState {
+    objects: HashMap<ObjectKey, LastReport>,
     /// Number of the current or last list.
     list: u32,
     /// When the current reporting interval began, and the number of reports in it.
@@ -68,7 +68,7 @@ struct Known {
 }
 
 /// The last report of an object.
-struct Told {
+struct LastReport {
     version: Version,
     at: Option<Instant>,
     /// The last list that contained it.
@@ -125,11 +125,11 @@ impl Unread {
         self.recount(&known);
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, UnreadState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn recount(&self, known: &Known) {
+    fn recount(&self, known: &UnreadState) {
         let count = known.objects.len();
         let before = self.count.swap(count, Ordering::Relaxed);
         if let Some(reports) = &self.reports.0 {
@@ -151,7 +151,7 @@ impl Unread {
             reported = told.at;
         }
         let is_due = reported.is_none_or(|at| now - at >= REST) && known.has_room(now);
-        let told = Told {
+        let told = LastReport {
             version: id.resource_version.clone(),
             at: if is_due { Some(now) } else { reported },
             list: listing,
@@ -176,11 +176,11 @@ impl Unread {
 impl Drop for Unread {
     fn drop(&mut self) {
         self.known().objects.clear();
-        self.recount(&Known::default());
+        self.recount(&UnreadState::default());
     }
 }
 
-impl Known {
+impl UnreadState {
     /// Counts a report; true if it may be made now.
     fn has_room(&mut self, now: Instant) -> bool {
         let (since, count) = self.recent.get_or_insert((now, 0));

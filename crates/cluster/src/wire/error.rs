@@ -1,4 +1,6 @@
 //! Errors of the API server, and their consequences.
+//!
+//! One file: one table from responses of the API server to their consequences.
 
 use std::{io, time::Duration};
 
@@ -6,7 +8,7 @@ use kube::core::Status;
 use orkestra_core::{
     api::conditions::{MESSAGE_BYTES, cut_message},
     reasons::Reason,
-    value::{Cause as FaultCause, Fault, Node, Path, Sieve},
+    value::{Cause as FaultCause, Fault, Node, Path, Projection},
 };
 use orkestra_ground::chain;
 
@@ -157,14 +159,14 @@ impl WireError {
 }
 
 /// The subject of a request, for its errors.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestSubject<'a> {
     verb: &'static str,
     group: &'a str,
     resource: &'a str,
     namespace: Option<&'a str>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestSubject<'a> {
     pub(super) fn of(verb: &'static str, kind: &'a Served, namespace: Option<&'a str>) -> Self {
         Self {
             verb,
@@ -197,9 +199,9 @@ impl<'a> Asked<'a> {
                 error.line(),
                 error.column()
             ))),
-            _ if in_part => Ok(Sieve::whole().decode(text.as_bytes())),
+            _ if in_part => Ok(Projection::whole().decode(text.as_bytes())),
             cause => {
-                let faults = Fault::all_of(&Sieve::whole().decode(text.as_bytes()));
+                let faults = Fault::all_of(&Projection::whole().decode(text.as_bytes()));
                 let whole = || Fault {
                     path: Path::root(),
                     cause,
@@ -249,6 +251,7 @@ impl<'a> Asked<'a> {
         )
     }
 
+    // Over 60 lines: a table, one arm for each status of the API server.
     fn sort_status(&self, status: &Status) -> WireError {
         let secret = self.group.is_empty() && self.resource == "secrets";
         let retry_after = status

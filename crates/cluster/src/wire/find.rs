@@ -6,7 +6,7 @@ use orkestra_core::{
     value::{Fault, Node},
 };
 
-use super::{Served, Wire, WireError, error::Asked, list::read_whole, served::Query};
+use super::{Served, Wire, WireError, error::RequestSubject, list::read_whole, served::Query};
 
 /// The path of a list of that object alone.
 pub(super) fn path(kind: &Served, key: &ObjectKey) -> String {
@@ -22,7 +22,7 @@ impl Wire {
     /// # Errors
     /// [`WireError::NotServed`] if the kind is not served.
     pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, WireError> {
-        let asked = Asked::of("list", kind, None);
+        let asked = RequestSubject::of("list", kind, None);
         let key = ObjectKey {
             namespace: None,
             name: name.into(),

@@ -8,12 +8,12 @@ pub use orkestra_core::decode::Listed;
 use orkestra_core::{
     decode::{BadPage, Page, Version},
     reconcile::record::Identity,
-    value::Sieve,
+    value::Projection,
 };
 
 use super::{
     Form, JSON, Scope, Served, Wire, WireError,
-    error::{Asked, broken, is_missed},
+    error::{RequestSubject, broken, is_missed},
     in_time,
     served::Query,
 };
@@ -40,7 +40,7 @@ fn bad(page: &BadPage) -> WireError {
 }
 
 impl Wire {
-    /// Reads one page of a list and passes what `sieve` keeps of each object to `take` as it arrives; returns the continue token
+    /// Reads one page of a list and passes what `projection` keeps of each object to `take` as it arrives; returns the continue token
     /// of the next page, or `None` on the last.
     ///
     /// No resourceVersion is requested, so a first page is never older than any state that was returned before. Objects that were
@@ -50,7 +50,7 @@ impl Wire {
     /// [`WireError::Gone`] if `page.next` is too old: the list has to start again.
     pub async fn list_each(
         &self,
-        (form, sieve): (Form, &Sieve),
+        (form, projection): (Form, &Projection),
         kind: &Served,
         scope: &Scope,
         page: PageOf<'_>,
@@ -58,12 +58,12 @@ impl Wire {
     ) -> Result<Option<String>, WireError> {
         // The semaphore is never closed.
         let _pages = self.pages.acquire().await;
-        let asked = Asked::of("list", kind, scope.namespace.as_deref());
+        let asked = RequestSubject::of("list", kind, scope.namespace.as_deref());
         let mut request = request(&asked, form, kind, scope, page)?;
         if let Some(turn) = self.turn().await {
             request.extensions_mut().insert(turn);
         }
-        let read = self.read_page(&asked, request, sieve, take);
+        let read = self.read_page(&asked, request, projection, take);
         let read = in_time(read).await;
         self.reach.heard(is_missed(&read));
         read
@@ -92,14 +92,14 @@ impl Wire {
 
     async fn read_page(
         &self,
-        asked: &Asked<'_>,
+        asked: &RequestSubject<'_>,
         request: Request<Vec<u8>>,
-        sieve: &Sieve,
+        projection: &Projection,
         take: &mut (dyn FnMut(Listed) + Send),
     ) -> Result<Option<String>, WireError> {
         let body = self.client().request_stream(request).await;
         let mut body = pin!(body.map_err(|error| asked.sort(error))?);
-        let mut page = Page::new(sieve);
+        let mut page = Page::new(projection);
         loop {
             let part = body.fill_buf().await.map_err(|error| broken(&error))?;
             if part.is_empty() {
@@ -115,13 +115,13 @@ impl Wire {
 
 /// Reads a complete page with the readable parts of all its objects.
 pub(super) fn read_whole(text: &str) -> Result<super::Page, WireError> {
-    let sieve = Sieve::whole();
+    let projection = Projection::whole();
     let mut answers = super::Page::default();
     let mut take = |listed| match listed {
         Listed::Version(version) => answers.resource_version = version,
         Listed::Object(object) => answers.items.push(object),
     };
-    let mut page = Page::new(&sieve);
+    let mut page = Page::new(&projection);
     let read = page.feed(text.as_bytes(), &mut take);
     let next = read.and_then(|()| page.end(&mut take));
     answers.next = next.map_err(|page| bad(&page))?;
@@ -129,7 +129,7 @@ pub(super) fn read_whole(text: &str) -> Result<super::Page, WireError> {
 }
 
 fn request(
-    asked: &Asked<'_>,
+    asked: &RequestSubject<'_>,
     form: Form,
     kind: &Served,
     scope: &Scope,

@@ -6,12 +6,12 @@ use futures::{AsyncBufRead, AsyncBufReadExt, TryFutureExt};
 use http::{Request, header};
 use orkestra_core::{
     decode::{self, Lines, Version},
-    value::{Node, Sieve},
+    value::{Node, Projection},
 };
 
 use super::{
     Form, JSON, Scope, Served, Wire, WireError,
-    error::{Asked, broken},
+    error::{RequestSubject, broken},
     in_time,
     served::Query,
 };
@@ -22,7 +22,7 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 /// An event of a watch.
 #[derive(Debug, PartialEq)]
 pub enum Event {
-    /// The present state of an object, as far as it was requested and is readable ([`Sieve::decode`]).
+    /// The present state of an object, as far as it was requested and is readable ([`Projection::decode`]).
     Put(Node),
     /// The last state of an object that is deleted, or no longer selected.
     Gone(Node),
@@ -57,7 +57,7 @@ impl Wire {
         from: &Version,
         timeout: Duration,
     ) -> Result<Watch<'w>, WireError> {
-        let asked = Asked::of("watch", kind, scope.namespace.as_deref());
+        let asked = RequestSubject::of("watch", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("watch", Some("true"));
         query.add("allowWatchBookmarks", Some("true"));
@@ -87,14 +87,14 @@ impl Wire {
 }
 
 impl Watch<'_> {
-    /// Returns the next event, with the parts of its object that `sieve` keeps; `None` when the API server has ended the watch.
+    /// Returns the next event, with the parts of its object that `projection` keeps; `None` when the API server has ended the watch.
     /// Cancel safe: nothing is lost if the future is dropped.
     ///
     /// # Errors
     /// An error that the API server reports in an event, such as [`WireError::Gone`], which also stands for a line that is not an
     /// event; a broken connection, including one that breaks inside an event.
-    pub async fn next(&mut self, sieve: &Sieve) -> Result<Option<Event>, WireError> {
-        let asked = Asked::of("watch", self.kind, self.scope.namespace.as_deref());
+    pub async fn next(&mut self, projection: &Projection) -> Result<Option<Event>, WireError> {
+        let asked = RequestSubject::of("watch", self.kind, self.scope.namespace.as_deref());
         loop {
             let Self { body, lines, .. } = self;
             let part = body.fill_buf().await.map_err(|error| broken(&error))?;
@@ -105,7 +105,7 @@ impl Watch<'_> {
                 let error = io::Error::new(io::ErrorKind::UnexpectedEof, "cut off in an event");
                 return Err(broken(&error));
             }
-            let (used, event) = lines.feed(part, sieve);
+            let (used, event) = lines.feed(part, projection);
             body.as_mut().consume(used);
             let told = match event {
                 None => continue,

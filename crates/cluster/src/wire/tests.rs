@@ -162,7 +162,7 @@ async fn a_request_that_nobody_answers_ends_at_its_deadline() {
 async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
     let flow = Flow::new(|| 0.0);
     let share = Share::new("pond");
-    let mut turns: Vec<Turn> =
+    let mut turns: Vec<RequestPermit> =
         std::iter::from_fn(|| futures::FutureExt::now_or_never(flow.turn(&share))).collect();
     let server = Server::new();
     server.answer(200, "{}");
@@ -300,12 +300,12 @@ async fn values_of_secrets_never_reach_a_message() {
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
     use orkestra_core::reasons::{
-        Again::{self, Backoff, OnChange, Slowly},
         Class::{self, Permanent, Transient},
+        RetryWhen::{self, Backoff, OnChange, Slowly},
     };
     let missing = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"namespaces \"x\" not found","details":{"name":"x","kind":"namespaces"}}"#;
     let going = r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"it is being terminated","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
-    let table: [(u16, String, Reason, Class, Again); 21] = [
+    let table: [(u16, String, Reason, Class, RetryWhen); 21] = [
         (
             400,
             status(400, "BadRequest", "no"),
@@ -533,7 +533,7 @@ async fn no_more_than_a_few_pages_are_read_at_once() {
     let lists = (0..20).map(|_| {
         let wire = wire.clone();
         tokio::spawn(async move {
-            let how = (Form::Whole, &orkestra_core::value::Sieve::whole());
+            let how = (Form::Whole, &orkestra_core::value::Projection::whole());
             let (kind, scope) = (served("shop.example", "websites"), Scope::default());
             let mut take = |_: Listed| {};
             wire.list_each(how, &kind, &scope, PageOf::default(), &mut take)

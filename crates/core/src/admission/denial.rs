@@ -1,5 +1,8 @@
 //! Messages about Katalogs, Komposers and Motifs that are written.
 
+use serde_json::Value;
+
+use super::outline::outline;
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 
 /// The most problems that a denial names.
@@ -10,9 +13,12 @@ const MOST_NAMED: usize = 5;
 /// Source: Kubernetes, "Dynamic Admission Control", warnings of at most 120 characters are advised, and 4096 in total kept.
 pub const WARNING_BYTES: usize = 256;
 
-/// Returns the message that refuses a document: the first five errors with their positions and paths, as `ork validate`
-/// prints them, and the number of others. `None` without an error.
-pub fn denial(problems: &Diagnostics) -> Option<String> {
+/// The end of a denial: the API server sends objects without the file that they came from.
+const LINES: &str = "run `ork validate` on the file to see these errors with their lines";
+
+/// Returns the message that refuses `object`: the first five errors with their paths, as `ork validate` prints them, each with
+/// the keys that lead to it in a file; and the number of others. `None` without an error.
+pub fn denial(problems: &Diagnostics, object: &Value) -> Option<String> {
     let errors = || {
         let all = problems.iter();
         all.filter(|problem| problem.severity == Severity::Error)
@@ -21,12 +27,20 @@ pub fn denial(problems: &Diagnostics) -> Option<String> {
     if count == 0 {
         return None;
     }
-    let mut lines: Vec<String> = errors().take(MOST_NAMED).map(ToString::to_string).collect();
+    let mut lines = Vec::new();
+    for error in errors().take(MOST_NAMED) {
+        lines.push(error.to_string());
+        // A problem with a file or a line is about another document, such as a Motif.
+        if error.file.is_none() && error.line.is_none() {
+            lines.extend(outline(object, &error.path));
+        }
+    }
     match count.saturating_sub(MOST_NAMED) {
         0 => {}
         1 => lines.push("and 1 more error".to_owned()),
         more => lines.push(format!("and {more} more errors")),
     }
+    lines.push(LINES.to_owned());
     Some(lines.join("\n"))
 }
 
@@ -61,35 +75,50 @@ pub(super) fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::diagnostics::{Code, FieldPath};
 
     #[test]
     fn a_denial_names_five_errors_and_counts_the_others() {
-        let error = |line| {
-            let path = FieldPath::root().field("spec").index(line as usize);
-            let mut error = Diagnostic::error(Code::Empty, path, "this is empty");
-            (error.line, error.column) = (Some(line), Some(3));
-            error
+        let error = |item: usize| {
+            let path = FieldPath::root().field("spec").index(item);
+            Diagnostic::error(Code::Empty, path, "this is empty")
         };
         let warning = Diagnostic::warning(Code::NoEffect, FieldPath::root(), "x".repeat(400));
         let problems = |count| {
-            let errors = (1..=count).map(error);
+            let errors = (0..count).map(error);
             Diagnostics(std::iter::once(warning.clone()).chain(errors).collect())
         };
-        assert_eq!(denial(&problems(0)), None);
+        let object = json!({ "spec": [{ "name": "first" }] });
+        assert_eq!(denial(&problems(0), &object), None);
         assert_eq!(
-            denial(&problems(1)).unwrap(),
-            "1:3: error[ORK0022]: spec[1]: this is empty"
-        );
-        let message = denial(&problems(7)).unwrap();
-        assert_eq!(message.lines().count(), 6);
-        assert!(message.ends_with("\nand 2 more errors"));
-        assert!(
-            denial(&problems(6))
+            denial(&problems(1), &object)
                 .unwrap()
-                .ends_with("\nand 1 more error")
+                .lines()
+                .collect::<Vec<_>>(),
+            [
+                "error[ORK0022]: spec[0]: this is empty",
+                "| spec:",
+                "| - name: first",
+                "|   ^^^^^^^^^^^",
+                LINES,
+            ]
         );
+        // Of another document, the position is its own.
+        let mut located = error(0);
+        (located.file, located.line, located.column) =
+            (Some("Motif m".to_owned()), Some(2), Some(3));
+        assert_eq!(
+            denial(&Diagnostics(vec![located]), &object).unwrap(),
+            format!("Motif m:2:3: error[ORK0022]: spec[0]: this is empty\n{LINES}")
+        );
+        let message = denial(&problems(7), &json!({})).unwrap();
+        assert_eq!(message.lines().count(), 7);
+        assert!(message.contains("\nand 2 more errors\n"));
+        let message = denial(&problems(6), &json!({})).unwrap();
+        assert!(message.contains("\nand 1 more error\n"));
         let warned = warnings(&problems(7));
         assert!(warned.len() == 1 && warned[0].len() <= WARNING_BYTES);
     }

@@ -7,7 +7,7 @@ use crate::plan::{Moment, Moments, OperatorPlan, Plan, Target};
 
 /// Where a rule applies when an object is written; passes apply it in any case, unless it is for admission only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Where {
+pub enum Enforcement {
     /// A policy of the API server.
     Policy,
     /// The webhook of the gateway.
@@ -16,7 +16,7 @@ pub enum Where {
     Passes,
 }
 
-impl Where {
+impl Enforcement {
     /// Returns the word for it: `policy`, `webhook` or `passes`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ pub struct Row {
     /// The rule: its name, or its field.
     pub rule: String,
     /// Where it applies.
-    pub place: Where,
+    pub place: Enforcement,
     /// The reason.
     pub why: String,
 }
@@ -66,7 +66,7 @@ pub fn explain(plan: &Plan) -> Vec<Row> {
 }
 
 fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
-    let row = |block, rule: String, (place, why): (Where, String)| Row {
+    let row = |block, rule: String, (place, why): (Enforcement, String)| Row {
         operator: plan.name.clone(),
         block,
         rule,
@@ -76,8 +76,8 @@ fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
     let mutating = |moments: &Moments| {
         let why = passes_only(plan, plan.admission.mutation, "mutation", moments);
         match why {
-            Some(why) => (Where::Passes, why),
-            None => (Where::Webhook, "it changes the object".to_owned()),
+            Some(why) => (Enforcement::Passes, why),
+            None => (Enforcement::Webhook, "it changes the object".to_owned()),
         }
     };
     let mut rows = Vec::new();
@@ -85,7 +85,7 @@ fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
         let in_memory = (!plan.rules.persist).then(|| "`persist: false`".to_owned());
         let unknown = (!one.is_known).then(|| "the definition has no such field".to_owned());
         let place = match in_memory.or(unknown) {
-            Some(why) => (Where::Passes, why),
+            Some(why) => (Enforcement::Passes, why),
             None => mutating(&one.moments),
         };
         rows.push(row("normalize", one.path.to_string(), place));
@@ -100,12 +100,13 @@ fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
     for one in &plan.rules.validation {
         let why = passes_only(plan, plan.admission.validation, "validation", &one.moments);
         let place = match (why, &one.cel) {
-            (Some(why), _) => (Where::Passes, why),
-            (None, Err(why)) => (Where::Webhook, why.to_string()),
-            (None, Ok(_)) if in_policy(plan, one).is_some() => {
-                (Where::Policy, "the API server can evaluate it".to_owned())
-            }
-            (None, Ok(_)) => (Where::Webhook, String::new()),
+            (Some(why), _) => (Enforcement::Passes, why),
+            (None, Err(why)) => (Enforcement::Webhook, why.to_string()),
+            (None, Ok(_)) if in_policy(plan, one).is_some() => (
+                Enforcement::Policy,
+                "the API server can evaluate it".to_owned(),
+            ),
+            (None, Ok(_)) => (Enforcement::Webhook, String::new()),
         };
         rows.push(row("validation", one.label.to_string(), place));
     }

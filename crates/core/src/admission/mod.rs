@@ -4,7 +4,7 @@
 //!  Review ── admit ──► Need(reads) | Done(Verdict: denials, warnings, JSON patch)        a webhook's answer
 //!  Plan ── policies ──► ValidatingAdmissionPolicies, for rules that CEL can say          no webhook needed
 //!       ── explain ──► where each rule applies, and why
-//!       ── rights ──► what the author of a Katalog must be permitted to do
+//!       ── permissions ──► what the author of a Katalog must be permitted to do
 //!  Diagnostics ── denial ──► the message for `kubectl apply`
 //! ```
 //!
@@ -13,6 +13,7 @@
 mod cel;
 mod denial;
 mod explain;
+mod outline;
 mod patch;
 mod policies;
 mod protection;
@@ -21,11 +22,11 @@ mod rights;
 use jiff::Timestamp;
 
 pub use denial::{WARNING_BYTES, denial, warnings};
-pub use explain::{Row, Where, explain};
+pub use explain::{Enforcement, Row, explain};
 pub use patch::{PatchKind, PatchOp};
 pub use policies::{PolicyOptions, policies};
 pub use protection::protection;
-pub use rights::{Right, rights};
+pub use rights::{Permission, rights};
 
 use crate::{
     api::FailurePolicy,
@@ -34,7 +35,7 @@ use crate::{
         prepare::Normalization,
         reason::Reason,
         record::is_child,
-        review::{Judged, Subject, judge},
+        review::{Reviewed, ReviewedObject, judge},
         step::Failure,
     },
     value::{Key, Node, Path, set},
@@ -147,7 +148,7 @@ fn judged(
     if !is_judged(plan, review) {
         return Admitted::Done(Verdict::default());
     }
-    let subject = Subject {
+    let subject = ReviewedObject {
         key: ObjectKey {
             namespace: review.namespace.as_deref().map(Key::from),
             name: Key::from(&*review.name),
@@ -161,8 +162,8 @@ fn judged(
         old: review.old_object.clone(),
     };
     let (sources, others) = match judge(plan, &subject, now, (answers, until)) {
-        Judged::Need(reads) => return Admitted::Need(reads),
-        Judged::Done(sources, failures) => (sources, failures),
+        Reviewed::Need(reads) => return Admitted::Need(reads),
+        Reviewed::Done(sources, failures) => (sources, failures),
     };
     let prepared = sources.prepared;
     let mut verdict = Verdict {

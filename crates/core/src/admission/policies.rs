@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Operation, names},
-    plan::{CelRule, Demand, Moment, OperatorPlan, Plan, cel::quoted},
+    plan::{CelRule, Moment, OperatorPlan, Plan, ValidationRulePlan, cel::quoted},
     value::Node,
 };
 
@@ -38,7 +38,10 @@ pub fn policies(plan: &Plan, options: &PolicyOptions) -> Vec<Node> {
 }
 
 /// Returns the rule as CEL says it, if a policy enforces it.
-pub(super) fn in_policy<'r>(operator: &OperatorPlan, rule: &'r Demand) -> Option<&'r CelRule> {
+pub(super) fn in_policy<'r>(
+    operator: &OperatorPlan,
+    rule: &'r ValidationRulePlan,
+) -> Option<&'r CelRule> {
     let admission = &operator.admission;
     let is_asked = admission.enabled == Some(true) && admission.validation;
     let said = rule.cel.as_ref().ok()?;
@@ -91,7 +94,7 @@ fn validation(rule: &CelRule) -> Value {
 /// A policy about the custom resources of an operator.
 pub(super) struct Policy<'a> {
     pub(super) operator: &'a OperatorPlan,
-    /// A word that tells the policies of one operator apart.
+    /// A word that distinguishes the policies of one operator.
     pub(super) purpose: &'a str,
     pub(super) operations: &'a [&'a str],
     /// The version to which objects are converted, or `*`.

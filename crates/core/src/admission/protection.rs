@@ -74,14 +74,14 @@ fn resources(
         "delete-protection",
         &DELETES,
         not_internal(options),
-        vec![refuse_deletion(Mark::Unless)],
+        vec![refuse_deletion(LabelRole::Unless)],
     )
     .nodes()
     .to_vec();
     if protection.strict {
         let mut conditions = vec![not_deleted()];
         conditions.extend(not_of(&options.users));
-        let validations = vec![refuse_removal(Mark::Unless)];
+        let validations = vec![refuse_removal(LabelRole::Unless)];
         nodes.extend(policy("strict-mode", &UPDATES, conditions, validations).nodes());
     }
     nodes
@@ -117,12 +117,12 @@ fn definitions(plan: &Plan, deletion: DeletionPlan, options: &PolicyOptions) -> 
     };
     let mut conditions = vec![is_one("oldObject")];
     conditions.extend(not_internal(options));
-    let refused = vec![refuse_deletion(Mark::Unless)];
+    let refused = vec![refuse_deletion(LabelRole::Unless)];
     let mut nodes = of("delete-protection", &DELETES, conditions, refused).to_vec();
     if deletion.strict {
         let mut conditions = vec![is_one("object"), not_deleted()];
         conditions.extend(not_of(&options.users));
-        let refused = vec![refuse_removal(Mark::Unless)];
+        let refused = vec![refuse_removal(LabelRole::Unless)];
         nodes.extend(of("strict-mode", &UPDATES, conditions, refused));
     }
     nodes
@@ -148,12 +148,12 @@ fn own(plan: &Plan, deletion: DeletionPlan, options: &PolicyOptions) -> Vec<Node
     };
     let mut conditions = vec![here.clone()];
     conditions.extend(not_internal(options));
-    let refused = vec![refuse_deletion(Mark::If)];
+    let refused = vec![refuse_deletion(LabelRole::If)];
     let mut nodes = of("delete-protection", &DELETES, conditions, refused).to_vec();
     if deletion.strict {
         let mut conditions = vec![here, not_deleted()];
         conditions.extend(not_of(&options.users));
-        let refused = vec![refuse_removal(Mark::If)];
+        let refused = vec![refuse_removal(LabelRole::If)];
         nodes.extend(of("strict-mode", &UPDATES, conditions, refused));
     }
     nodes
@@ -193,14 +193,14 @@ const UPDATES: [&str; 1] = [Operation::Update.as_str()];
 
 /// The role of the label.
 #[derive(Clone, Copy)]
-enum Mark {
+enum LabelRole {
     /// Objects are protected unless it is `false`.
     Unless,
     /// Objects are protected if it is `true`.
     If,
 }
 
-impl Mark {
+impl LabelRole {
     /// Returns the expression that is true if `object` is protected.
     fn protects(self, object: &str) -> String {
         let label = |value| has(object, "labels", names::LABEL_PROTECTION, value);
@@ -233,7 +233,7 @@ fn not_internal(options: &PolicyOptions) -> Vec<Value> {
     not_of(&users).into_iter().collect()
 }
 
-fn refuse_deletion(mark: Mark) -> Value {
+fn refuse_deletion(mark: LabelRole) -> Value {
     let (protects, breaks) = (mark.protects("oldObject"), breaks_glass("oldObject"));
     let message = format!(
         "protected against deletion: annotate it with {}=<reason> first",
@@ -246,7 +246,7 @@ fn refuse_deletion(mark: Mark) -> Value {
     })
 }
 
-fn refuse_removal(mark: Mark) -> Value {
+fn refuse_removal(mark: LabelRole) -> Value {
     let (before, after) = (mark.protects("oldObject"), mark.protects("object"));
     let exempt = has("object", "labels", names::LABEL_STRICT_EXEMPT, "true");
     let breaks = breaks_glass("object");

@@ -11,7 +11,7 @@ use crate::plan::{
 ///
 /// Source: Kubernetes API reference, `ResourceAttributes` of `authorization.k8s.io/v1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Right {
+pub struct Permission {
     /// The namespace; `None` is all.
     pub namespace: Option<String>,
     /// The API group; empty for the core group.
@@ -28,7 +28,7 @@ pub struct Right {
 
 /// Returns the permissions that the operators of `plan` get by it, sorted and each once. Permissions that the runtime has
 /// without any Katalog are not among them.
-pub fn rights(plan: &Plan) -> Vec<Right> {
+pub fn rights(plan: &Plan) -> Vec<Permission> {
     let permissions = rbac::permissions(plan);
     let cluster = permissions.cluster.iter().map(|rule| (None, rule));
     let single = permissions
@@ -39,7 +39,7 @@ pub fn rights(plan: &Plan) -> Vec<Right> {
             rules.iter().map(move |rule| (namespace.clone(), rule))
         });
     let rules = cluster.chain(single);
-    let mut rights: Vec<Right> = rules
+    let mut rights: Vec<Permission> = rules
         .flat_map(|(namespace, rule)| of_rule(namespace.as_ref(), rule))
         .collect();
     rights.sort();
@@ -47,7 +47,7 @@ pub fn rights(plan: &Plan) -> Vec<Right> {
     rights
 }
 
-fn of_rule(namespace: Option<&String>, rule: &PolicyRule) -> Vec<Right> {
+fn of_rule(namespace: Option<&String>, rule: &PolicyRule) -> Vec<Permission> {
     let names: Vec<Option<&String>> = if rule.resource_names.is_empty() {
         vec![None]
     } else {
@@ -58,7 +58,7 @@ fn of_rule(namespace: Option<&String>, rule: &PolicyRule) -> Vec<Right> {
         for resource in &rule.resources {
             let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
             for name in &names {
-                rights.extend(rule.verbs.iter().map(|verb| Right {
+                rights.extend(rule.verbs.iter().map(|verb| Permission {
                     namespace: namespace.cloned(),
                     group: group.clone(),
                     resource: resource.to_owned(),
@@ -74,7 +74,7 @@ fn of_rule(namespace: Option<&String>, rule: &PolicyRule) -> Vec<Right> {
 
 /// Displays as in `create clusterrolebindings.rbac.authorization.k8s.io`, followed by the name and the namespace if they are
 /// limited.
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             namespace,

@@ -7,37 +7,36 @@ use super::duration::Span;
 use super::gate::Gates;
 use super::scalar::Scalar;
 
-/// Changes workers and queue by conditions.
+/// Scaling of workers and queue by conditions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Autoscale {
-    /// How often the conditions are looked at. Default `15s`.
+    /// The interval at which the conditions are evaluated. Default `15s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
-    /// How long they must not hold before everything is as declared again. Default `2m`.
+    /// The duration for which the conditions must not hold before the declared values apply again. Default `2m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,
-    /// When `do` counts: on `metrics.…` and `cross.<as>.metrics.…`.
+    /// The conditions under which `do` applies, on `metrics.…` and `cross.<as>.metrics.…`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Gates>,
-    /// What counts while they hold.
+    /// The capacity while the conditions hold.
     #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
     pub do_: Option<Capacity>,
-    /// A built-in profile that stands for the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or
-    /// `cost-optimized`.
+    /// A built-in profile that provides the other fields: `burst`, `steady`, `batch`, `latency-sensitive` or `cost-optimized`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
-/// What counts while an autoscaler's conditions hold.
+/// The capacity while an autoscaler's conditions hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Capacity {
-    /// Workers.
+    /// The number of workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,
-    /// The depth that counts as a full queue.
+    /// The depth at which the queue counts as full.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub queue_depth: Option<u32>,
@@ -46,47 +45,48 @@ pub struct Capacity {
     pub resync: Option<Span>,
 }
 
-/// Changes the number of pods by conditions, looked at in every pass. `replicas` is only where it starts.
+/// Scaling of the number of pods by conditions, which are evaluated in every reconcile pass. `replicas` is only the initial
+/// number.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkloadAutoscale {
-    /// The fewest pods. Default `1`.
+    /// The minimum number of pods. Default `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Scalar>,
-    /// The most pods.
+    /// The maximum number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Scalar>,
-    /// The least time between two changes. Default `1m`.
+    /// The minimum interval between two changes. Default `1m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,
-    /// When there are to be more. Where `scaleDown` holds too, this counts.
+    /// Scaling up. Takes precedence over `scaleDown` if both hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up: Option<ScaleUp>,
-    /// When there are to be fewer.
+    /// Scaling down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
 }
 
-/// When there are to be more pods.
+/// Scaling up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScaleUp {
-    /// The conditions.
+    /// The conditions for scaling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Gates>,
-    /// How many more. Default `1`.
+    /// The number of pods to add. Default `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub increment: Option<Scalar>,
 }
 
-/// When there are to be fewer pods.
+/// Scaling down.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScaleDown {
-    /// The conditions.
+    /// The conditions for scaling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Gates>,
-    /// How many fewer. Default `1`.
+    /// The number of pods to remove. Default `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decrement: Option<Scalar>,
 }

@@ -12,60 +12,62 @@ use super::planned::CallLater;
 use super::rules::Fires;
 use super::scalar::{Scalar, Text};
 
-/// A call to the outside, over HTTP. Its answer is at `.external.<name>`: `status`, `body`, `error` (empty when all went
-/// well), `called` (`true` or `false`) and `json`, which is the body where that is JSON. The runtime makes no call that its
-/// `--external-allow` does not permit.
+/// A call to an external HTTP endpoint. The response is at `.external.<name>`: `status`, `body`, `error` (empty on success),
+/// `called` (`true` or `false`) and `json`, the parsed body if it is JSON. The runtime only makes calls that its
+/// `--external-allow` permits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalCall {
     /// The key under `.external`.
     pub name: String,
-    /// Where the call goes, `https://…` or `http://…`.
+    /// URL of the endpoint, `https://…` or `http://…`.
     pub url: Text,
     /// The HTTP method. Default `GET`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// The only status that counts as success. Default `0`: all but 4xx and 5xx.
+    /// The only HTTP status that is a success. Default `0`: all except 4xx and 5xx.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_status: Option<Scalar>,
-    /// `true` goes on when the call fails, with the reason in `.error`. Default `false`: the pass fails, and changes nothing.
+    /// If `true`, the reconcile pass continues when the call fails, with the reason in `.error`. Default `false`: the reconcile
+    /// pass fails, and changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continue_on_error: Option<bool>,
-    /// How long a try may take, at most `30s`. Default `5s`.
+    /// The timeout of an attempt, at most `30s`. Default `5s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// What is sent; JSON unless `headers` say otherwise.
+    /// Body of the request. Sent as JSON unless `headers` set another content type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Text>,
-    /// Headers.
+    /// HTTP headers of the request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Text>,
-    /// A bearer token. Where it is no template, `$VAR` is a variable of the runtime's environment that `--external-env`
+    /// A bearer token. If it is not a template, `$VAR` is a variable of the runtime's environment that `--external-env`
     /// permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Text>,
     /// A bearer token from a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<CallAuth>,
-    /// All must hold, or the call is left out.
+    /// Conditions that must all hold. Otherwise the call is skipped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// One must hold, or the call is left out. Beside `when` both count.
+    /// Conditions of which at least one must hold. Otherwise the call is skipped. If `when` is also set, both apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// How long a good answer is used again, by all custom resources that call the same. Default: not at all.
+    /// The duration for which a successful response is cached, for all custom resources that make the same call. Default: not
+    /// at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_for: Option<Span>,
-    /// Tries a failed call again.
+    /// The backoff for retries of a failed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_backoff: Option<RetryBackoff>,
-    /// When the call of a rule is made; other calls are made in passes alone.
+    /// Specifies when the call of a rule is made. Other calls are made in reconcile passes only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fires: Option<Fires>,
-    /// What is spoken. Default `http`.
+    /// Protocol of the call. Default `http`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<CallLater>,
@@ -75,19 +77,19 @@ pub struct ExternalCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
-    /// Reads.
+    /// HTTP GET.
     Get,
-    /// Sends.
+    /// HTTP POST.
     Post,
-    /// Replaces.
+    /// HTTP PUT.
     Put,
-    /// Changes a part.
+    /// HTTP PATCH.
     Patch,
-    /// Removes.
+    /// HTTP DELETE.
     Delete,
 }
 
-/// What a call speaks.
+/// The protocol of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(transform = LaterValues(&["prometheus", "redis", "postgres", "mongo", "kafka", "grpc", "nats", "mqtt"]))]
@@ -104,44 +106,44 @@ pub struct CallAuth {
     pub secret_ref: CallSecret,
 }
 
-/// A key of a Secret. It cannot be a template: a custom resource's author does not choose which Secret is sent.
+/// A key of a Secret. It cannot be a template, so that the author of a custom resource cannot choose which Secret is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallSecret {
-    /// The Secret's name.
+    /// Name of the Secret.
     pub name: String,
-    /// Its namespace. Default: the custom resource's.
+    /// Namespace of the object. Default: the custom resource's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The key in its data.
+    /// The key in the object's data.
     pub key: String,
 }
 
-/// How something that failed is tried again within a pass.
+/// The backoff for retries within a reconcile pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum RetryBackoff {
-    /// The first wait alone.
+    /// The first delay only.
     Initial(Span),
-    /// All of it.
+    /// All fields.
     Full(Backoff),
 }
 
-/// Waits between tries, each longer than the one before.
+/// Exponentially increasing delays between attempts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Backoff {
-    /// The first wait. Default `500ms`.
+    /// The first delay. Default `500ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<Span>,
-    /// The longest wait. Default `30s`.
+    /// The maximum delay. Default `30s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Span>,
-    /// How many times as long each wait is. Default `2.0`.
+    /// The factor by which the delay grows after each attempt. Default `2.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<Scalar>,
-    /// Tries in all. Default `3`.
+    /// The maximum number of attempts. Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<Scalar>,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{duration::Span, gate::Gates};
 
-/// What an operator does beside reconciling.
+/// Tasks of an operator other than reconciling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BoxRuntime {
@@ -14,11 +14,11 @@ pub struct BoxRuntime {
     pub cleanup: Option<Cleanup>,
 }
 
-/// When a custom resource is deleted by its operator.
+/// Deletion of custom resources by their operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cleanup {
-    /// How long the conditions must hold before the custom resource is deleted, such as `24h`. Default `0s`.
+    /// The duration for which the conditions must hold before the custom resource is deleted, such as `24h`. Default `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_after: Option<Span>,
     /// The conditions; at least one is required.

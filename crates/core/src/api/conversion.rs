@@ -17,14 +17,15 @@ pub struct Conversion {
     /// The paths between versions, one for each direction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<ConversionPath>,
-    /// Whether the gateway writes the webhook, with its certificate, into the definition and keeps it there. Default `true`.
+    /// If `true`, the gateway writes the webhook and its certificate into the custom resource definition, and maintains them.
+    /// Default `true`.
     #[serde(rename = "updateCRD", skip_serializing_if = "Option::is_none")]
     pub update_crd: Option<bool>,
-    /// `true` says that the paths are declared at another entry of the same kind. Default `false`.
+    /// If `true`, the paths are declared at another entry of the same kind. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub participant: Option<bool>,
-    /// `true` keeps fields that the target version does not have in an annotation, and restores them on the way back.
-    /// Default `false`.
+    /// If `true`, fields that the target version does not have are stored in an annotation, and restored by the reverse
+    /// conversion. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preserve: Option<bool>,
 }
@@ -37,8 +38,8 @@ pub struct ConversionPath {
     pub from: String,
     /// The version of the result.
     pub to: String,
-    /// Fields of the result's spec that differ from the source's, as templates over the source; a key may be a path with
-    /// dots. Other fields are copied, as far as the target version has them.
+    /// Fields of the result's spec that differ from the source's, as templates over the source; a key may be a path with dots.
+    /// Other fields are copied if the target version has them.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub spec: BTreeMap<String, Node>,

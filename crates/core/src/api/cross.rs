@@ -9,48 +9,50 @@ use super::later::Later;
 use super::planned::CrossLater;
 use super::scalar::Text;
 
-/// A custom resource of another operator that is read. What templates read of it is at `.cross.<as>`, and beside that
-/// `found` (`"true"` or `"false"`), and the `health` and the `metrics` of its operator.
+/// A custom resource of another operator to read. It is at `.cross.<as>`, together with `found` (`"true"` or `"false"`), and
+/// the `health` and the `metrics` of its operator.
 ///
-/// Where there is none, `found` is `"false"` and all else is empty. While it cannot be told whether there is one, because
-/// no operator of that name runs here or a right is missing, whatever reads it stays as it is.
+/// If it does not exist, `found` is `"false"` and everything else is empty. While its existence cannot be determined, because
+/// no operator of that name runs here or a permission is missing, everything that reads it stays unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cross {
-    /// The operator whose resource it is: its name in `spec.crds`, of this Katalog or of another one in the process.
+    /// Name of the operator of the resource in `spec.crds`, of this Katalog or of another one in the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crd: Option<String>,
-    /// Chooses the operator, instead of `crd`, by labels of the `CustomResourceDefinition` that it operates. One operator
-    /// must have them.
+    /// Selects the operator, instead of `crd`, by labels of the `CustomResourceDefinition` that it operates. One operator must
+    /// have them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub label_selector: BTreeMap<String, Text>,
-    /// Which resource it is.
+    /// Selects the resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<CrossSelector>,
-    /// Namespaces that a resource may choose to read from: names, with `*` for any text. Required where `selector.namespace`
-    /// depends on the resource. Its own namespace, and one that is written out, are always permitted.
+    /// A list of namespaces that a resource may select to read from: names, in which `*` matches any text. Required if
+    /// `selector.namespace` depends on the resource. Its own namespace, and one that the Katalog names literally, are always
+    /// permitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_namespaces: Vec<String>,
     /// The key under `.cross`. Default: `crd`.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub as_: Option<String>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<CrossLater>,
 }
 
-/// Which resource is read. Its templates read the custom resource, and entries of `cross` above this one.
+/// Selects the resource to read. Its templates can read the custom resource, and entries of `cross` above this one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CrossSelector {
-    /// Its name. Where that is empty, there is none.
+    /// Name of the resource. If it is empty, no resource is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
-    /// Its namespace. Default: the custom resource's.
+    /// Namespace of the object. Default: the custom resource's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Text>,
-    /// Its labels, instead of `name`: of those in the namespace that have all of them, the first by name.
+    /// Labels of the resource, instead of `name`. If several resources in the namespace have all of them, the first by name is
+    /// read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, Text>,
 }

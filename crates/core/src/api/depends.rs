@@ -5,48 +5,48 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Operators that must run first.
+/// The operators that an operator depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum DependsOn {
-    /// Their names: they must have started.
+    /// A list of names. The operators must have started.
     List(Vec<String>),
-    /// Their names, and what must be so.
+    /// A map from names to conditions.
     Map(BTreeMap<String, Dependency>),
 }
 
-/// What must be so of an operator.
+/// A condition on an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Dependency {
-    /// It alone.
+    /// The condition only.
     Condition(DependencyCondition),
     /// Under `condition`.
     Object(DependencyObject),
 }
 
-/// What must be so of an operator.
+/// A condition on an operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DependencyObject {
-    /// What must be so. Default `started`.
+    /// The condition that the operator must meet. Default `started`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<DependencyCondition>,
 }
 
-/// What must be so of an operator.
+/// A condition on an operator.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum DependencyCondition {
-    /// Its workers run. Once that was so, it is not asked again.
+    /// The operator's workers run. After the condition was met once, it is not checked again.
     #[default]
     Started,
-    /// Its workers run, a pass has succeeded, and it is not degraded. While that is not so, the operator that waits
-    /// begins no pass.
+    /// The operator's workers run, a reconcile pass has succeeded, and it is not degraded. While this is not met, the dependent
+    /// operator starts no reconcile pass.
     Healthy,
 }
 

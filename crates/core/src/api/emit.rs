@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{gate::Gates, observe::EventType, scalar::Text};
 
-/// What an operator reports beside the status of its custom resources.
+/// Events that an operator emits, in addition to the status of its custom resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Emit {
@@ -21,17 +21,17 @@ pub struct Emit {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EmittedEvent {
-    /// Its severity. Default `Normal`.
+    /// Type of the Event. Default `Normal`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_: Option<EventType>,
-    /// One word in CamelCase, such as `BackupDone`, or a template for one.
+    /// Reason of the Event: one word in CamelCase, such as `BackupDone`, or a template for one.
     pub reason: Text,
-    /// The text for people; at most 1024 bytes of it are sent.
+    /// A human-readable message. At most 1024 bytes are sent.
     pub message: Text,
-    /// The reconcile passes after which it is considered. Default `always`.
+    /// Specifies after which reconcile passes the Event is considered. Default `always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<EmitOn>,
-    /// Its conditions.
+    /// Conditions of the Event.
     #[serde(flatten)]
     pub gates: Gates,
 }
@@ -40,11 +40,11 @@ pub struct EmittedEvent {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EmitOn {
-    /// All of them.
+    /// After every reconcile pass.
     #[default]
     Always,
-    /// Those without a failure.
+    /// After reconcile passes that succeeded.
     Success,
-    /// Those with a failure.
+    /// After reconcile passes that failed.
     Failure,
 }

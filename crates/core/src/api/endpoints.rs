@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which pages an operator has. The list of all operators always names it.
+/// The pages of the HTTP API for an operator. The list of all operators always includes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Endpoints {
-    /// Any at all; `false` also hides the pages of its resources. Default `true`.
+    /// If `false`, no page of the operator or of its resources is served. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// The page of its health. Default `true`.
+    /// If `true`, the health page of the operator is served. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<bool>,
-    /// The page that says what it is. Default `true`.
+    /// If `true`, the information page of the operator is served. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<bool>,
 }

@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 
 use super::gate::Gates;
 
-/// Something that is added to children: its name, or its name with conditions.
+/// Data to add to children: a name, or a name with conditions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Enrich {
-    /// It alone.
+    /// The name only.
     Target(EnrichTarget),
-    /// It as the only key, with conditions.
+    /// The name as the only key, with conditions.
     Gated(BTreeMap<String, Gates>),
 }
 
-/// Whether everything is added, or all but some.
+/// Adds everything, or everything except some items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum EnrichAll {
-    /// Everything, or what `enrich` lists.
+    /// Everything, or only what `enrich` lists.
     Switch(bool),
-    /// Everything but some.
+    /// Everything except some items.
     Except(EnrichExcept),
 }
 
-/// What is left out where everything else is added.
+/// Items that are excluded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnrichExcept {
-    /// What is not added.
+    /// A list of items that are not added.
     pub except: Vec<EnrichTarget>,
 }
 
-/// What is added to children.
+/// Data to add to children.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -20,9 +20,9 @@ struct Envelope<S> {
     api_version: Option<String>,
     /// The document's kind.
     kind: Option<String>,
-    /// Name, namespace, labels and annotations, and what a registry shows.
+    /// Name, namespace, labels and annotations, and descriptive metadata.
     metadata: Option<Metadata>,
-    /// What the document declares.
+    /// The specification of the document.
     spec: S,
     /// Written by Orkestra.
     status: Option<serde_json::Value>,
@@ -37,7 +37,7 @@ struct Envelope<S> {
 ]))]
 #[expect(dead_code, reason = "only the schema is used")]
 struct Metadata {
-    /// The document's name. Default: the name of the file, or of its folder.
+    /// Name of the document. Default: the name of the file, or of its folder.
     name: Option<String>,
     /// The document's namespace.
     namespace: Option<String>,
@@ -45,7 +45,7 @@ struct Metadata {
     labels: Option<BTreeMap<String, Text>>,
     /// Annotations of the document.
     annotations: Option<BTreeMap<String, Text>>,
-    /// Author, version and the like.
+    /// Author, version and other descriptive metadata.
     #[serde(flatten)]
     info: Info,
 }

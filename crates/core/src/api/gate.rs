@@ -8,23 +8,23 @@ use super::later::Later;
 use super::planned::ConditionLater;
 use super::scalar::{Scalar, Text, Texts};
 
-/// Conditions: all of `when` and one of `or` must hold. A list that is empty asks nothing.
+/// Conditions: all of `when` and at least one of `or` must hold. An empty list always holds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Gates {
-    /// All must hold.
+    /// Conditions that must all hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// One must hold. Beside `when` both count.
+    /// Conditions of which at least one must hold. If `when` is also set, both apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
 }
 
-/// One condition: a `field` and what is asked of it, or a time. With several operators in one condition all must hold.
+/// A condition: a `field` with operators, or a time. If a condition has several operators, all must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GateCondition {
-    /// What is tested: a path such as `spec.environment`, or a template.
+    /// The value to test: a path such as `spec.environment`, or a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<Text>,
     /// Holds when the field's text is this.
@@ -33,37 +33,37 @@ pub struct GateCondition {
     /// Holds when the field's text is not this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_equals: Option<Scalar>,
-    /// `true` holds when the field is there and not empty.
+    /// If `true`, holds when the field exists and is not empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
-    /// `true` holds when the field is missing or empty.
+    /// If `true`, holds when the field is missing or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_exists: Option<bool>,
-    /// Holds when the field's text has this in it.
+    /// Holds when the field's text contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contains: Option<Scalar>,
-    /// Holds when the field's text doesn't have this in it.
+    /// Holds when the field's text does not contain this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_contains: Option<Scalar>,
     /// Holds when the field's text starts with this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Scalar>,
-    /// Holds when the field's text doesn't start with this.
+    /// Holds when the field's text does not start with this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_prefix: Option<Scalar>,
     /// Holds when the field's text ends with this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suffix: Option<Scalar>,
-    /// Holds when the field's text doesn't end with this.
+    /// Holds when the field's text does not end with this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_suffix: Option<Scalar>,
-    /// Holds when this regular expression is found in the field's text.
+    /// Holds when the field's text contains a match of this regular expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regex: Option<Scalar>,
-    /// Holds when the field is a greater number.
+    /// Holds when the field is a number greater than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub greater_than: Option<Scalar>,
-    /// Holds when the field is a smaller number.
+    /// Holds when the field is a number less than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub less_than: Option<Scalar>,
     /// Holds when the field is a number that is at least this.
@@ -78,77 +78,77 @@ pub struct GateCondition {
     /// The same as `lessThanOrEqual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Scalar>,
-    /// Holds when the field is a number from the first to the second: `1,5`, both included.
+    /// Holds when the field is a number in this inclusive range, such as `1,5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<Texts>,
-    /// Holds when the field is a number outside of `between`.
+    /// Holds when the field is a number outside this range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_between: Option<Texts>,
-    /// Holds when the field's text is one of these: a list, or text with commas.
+    /// Holds when the field's text is one of these: a list, or comma-separated text.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub in_: Option<Texts>,
     /// Holds when the field's text is none of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_in: Option<Texts>,
-    /// The operator by name; what it compares with is in `value`.
+    /// The operator, by name. It compares the field with `value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<GateOperator>,
-    /// What `operator` compares with. Of `between`, `in` and `typeOf` it may be a list.
+    /// The operand of `operator`. May be a list for `between`, `in` and `typeOf`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Texts>,
-    /// As what both sides are compared by `equals` and `in`. Default `string`.
+    /// The type as which `equals` and `in` compare both sides. Default `string`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_type: Option<ValueType>,
-    /// `true` turns the result around. Default `false`.
+    /// If `true`, negates the result. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub negate: Option<bool>,
-    /// Holds at some time of the day. Stands without `field`.
+    /// Holds during a time of day. Must be used without `field`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeWindow>,
-    /// Holds on some days of the week. Stands without `field`.
+    /// Holds on the given days of the week. Must be used without `field`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day_of_week: Option<DayOfWeek>,
-    /// Holds for `duration` after each moment of this schedule, in five fields. Stands without `field`.
+    /// Holds for `duration` after each time of this cron schedule, which has five fields. Must be used without `field`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cron: Option<Text>,
-    /// How long a `cron` condition holds.
+    /// The duration for which a `cron` condition holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ConditionLater>,
 }
 
-/// How a condition compares.
+/// The operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum GateOperator {
-    /// The texts are the same.
+    /// The texts are equal.
     Equals,
     /// The texts differ.
     NotEquals,
-    /// The field is there and not empty.
+    /// The field exists and is not empty.
     Exists,
     /// The field is missing or empty.
     NotExists,
-    /// The text has this in it.
+    /// The text contains this.
     Contains,
-    /// The text doesn't have this in it.
+    /// The text does not contain this.
     NotContains,
     /// The text starts with this.
     Prefix,
-    /// The text doesn't start with this.
+    /// The text does not start with this.
     NotPrefix,
     /// The text ends with this.
     Suffix,
-    /// The text doesn't end with this.
+    /// The text does not end with this.
     NotSuffix,
-    /// This regular expression is found in the text.
+    /// The text contains a match of this regular expression.
     Regex,
-    /// The field is a greater number.
+    /// The field is a number greater than the value.
     Gt,
-    /// The field is a smaller number.
+    /// The field is a number less than the value.
     Lt,
     /// The field is a number that is at least this.
     Gte,
@@ -176,11 +176,11 @@ pub enum GateOperator {
     TypeNumber,
     /// The field is `true` or `false`.
     TypeBool,
-    /// The field is missing, or nothing.
+    /// The field is missing or null.
     TypeNull,
 }
 
-/// As what values are compared.
+/// The type as which values are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ValueType {
@@ -195,32 +195,32 @@ pub enum ValueType {
     Bool,
 }
 
-/// A time of the day, in UTC. With `after` later than `before` it goes over midnight.
+/// A time of day, in UTC. If `after` is later than `before`, the window spans midnight.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TimeWindow {
-    /// Where it begins: `HH:MM`. Default: midnight.
+    /// Start of the window: `HH:MM`. Default: midnight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Text>,
-    /// Where it ends: `HH:MM`. Default: the next midnight.
+    /// End of the window: `HH:MM`. Default: the next midnight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Text>,
 }
 
-/// Days of the week, in UTC; exactly one field is given.
+/// Days of the week, in UTC. Exactly one field must be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DayOfWeek {
-    /// `true` is Monday to Friday, `false` the others.
+    /// `true` means Monday to Friday; `false` means the other days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weekday: Option<bool>,
-    /// `true` is Saturday and Sunday, `false` the others.
+    /// `true` means Saturday and Sunday; `false` means the other days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weekend: Option<bool>,
-    /// These days, by their English names: a list, or text with commas.
+    /// The days on which it holds, by English name: a list, or comma-separated text.
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     pub in_: Option<Texts>,
-    /// All but these days, by their English names.
+    /// The days on which it does not hold, by English name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_in: Option<Texts>,
 }

@@ -44,7 +44,7 @@ pub(crate) const BLOCKS: &[&str] = &[
     "sources",
 ];
 
-/// What a Katalog declares: an operator for each custom resource definition.
+/// The specification of a Katalog: an operator for each custom resource definition.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "orkestra.orkspace.io",
@@ -60,180 +60,184 @@ pub(crate) const BLOCKS: &[&str] = &[
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct KatalogSpec {
-    /// The operators, by name. The name is the operator's own: it appears in `/katalog/{name}`, in
-    /// `dependsOn` and in overrides.
+    /// The operators, by name. The name identifies the operator in `/katalog/{name}`, in `dependsOn` and in overrides.
     pub crds: BTreeMap<String, CrdEntry>,
-    /// Author, version and the like, for registries and people. A file may have them in `metadata`.
+    /// Author, version and other descriptive metadata for registries and users. A file may declare them in `metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<Info>,
-    /// Motifs whose profiles and notes the whole Katalog may use.
+    /// A list of Motifs whose profiles and notes are available to the whole Katalog.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
     /// Profiles that fields named `profile` refer to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profiles: Option<Profiles>,
-    /// Functions that all templates of the Katalog may call.
+    /// Functions that all templates of the Katalog can call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
-    /// Finalizers that the resources of all operators get beside ours; an operator's own list counts
-    /// instead.
+    /// A list of finalizers that are added to the custom resources of all operators, in addition to Orkestra's. An operator's
+    /// own list replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
-    /// What happens to custom resources when the Katalog is deleted. Default `keep`: they stay, with
-    /// their children, and nobody looks after them.
+    /// The handling of custom resources when the Katalog is deleted. Default `keep`: they stay, with their children, and are no
+    /// longer reconciled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
-    /// Which pages of the HTTP API operators have that say nothing else. Default: all.
+    /// The pages of the HTTP API for operators that do not set `endpoints`. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,
-    /// How mature the Katalog is, and whether another one replaces it.
+    /// Maturity and deprecation of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<KatalogLifecycle>,
-    /// Protection and webhooks.
+    /// Deletion protection, namespace protection and webhooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
-    /// `true` stops all operators: custom resources and their children stay, and custom resources can be deleted. Default
+    /// If `true`, all operators stop. Custom resources and their children stay, and custom resources can be deleted. Default
     /// `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
-    /// Where further Katalogs come from; their operators run beside those of `crds`. An entry of `crds` with the name of one of
-    /// them overrides it, as in a Komposer.
+    /// Sources of further Katalogs, whose operators run in addition to those of `crds`. An entry of `crds` with the same name
+    /// overrides the operator, as in a Komposer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
     /// The sources that it was composed from.
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) scopes: Scopes,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<SpecLater>,
 }
 
-/// What happens to custom resources when their Katalog is deleted.
+/// The handling of custom resources when their Katalog is deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DeletionPolicy {
-    /// They stay.
+    /// Custom resources are kept.
     #[default]
     Keep,
-    /// They are deleted, and the Katalog stays until they are gone.
+    /// Custom resources are deleted, and the Katalog stays until they are gone.
     Delete,
 }
 
-/// One operator: the custom resource definition it serves and what it does for each resource.
+/// An operator: its custom resource definition, and the reconciliation of its custom resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Ignored(&["mode"]))]
 pub struct CrdEntry {
-    /// `false` declares the operator without starting it. Default `true`.
+    /// If `false`, the operator is declared but not started. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// What the operator is for; shown to people.
+    /// A description of the operator for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Path or HTTPS URL of the custom resource definition. `ork run` applies it first and reads the
-    /// API types from it.
+    /// Path or HTTPS URL of the custom resource definition's manifest. `ork run` applies it first and reads the API types from
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crd_file: Option<String>,
-    /// Manifests of custom resources that `ork run` applies once the definition is established.
+    /// A list of manifests of custom resources that `ork run` applies once the definition is established.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cr_files: Vec<String>,
     /// Manifests that `ork run` applies before the operator starts, in order: a list of files, or a map with `apply` and
     /// `wait`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
-    /// Group, version, kind and plural of the custom resource. May be left out beside `crdFile`.
+    /// Group, version, kind and plural of the custom resource. Optional if `crdFile` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_types: Option<ApiTypes>,
-    /// How many resources are reconciled at a time; left out, it grows up to 32 while resources wait. Default `3`.
+    /// The maximum number of resources that are reconciled concurrently. If not set, it grows up to 32 while resources wait.
+    /// Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,
-    /// Whether the custom resource lives in namespaces. Read from the cluster when left out.
+    /// If `true`, the custom resource is namespaced. If not set, this is read from the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespaced: Option<bool>,
-    /// `true` takes fields of children that another manager applies. Default `false`.
+    /// If `true`, takes ownership of fields of children that another field manager applies. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_conflict: Option<bool>,
-    /// The only namespace that is watched. Default: all.
+    /// The namespace to watch. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Only resources in these namespaces are reconciled. Default: all.
+    /// A list of the namespaces whose resources are reconciled. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_namespaces: Vec<String>,
-    /// Resources in these namespaces are not reconciled, and no children are made there.
+    /// A list of namespaces whose resources are not reconciled and in which no children are created.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restricted_namespaces: Vec<String>,
-    /// Namespaces that a resource may choose for its children: names with `*` for any text, or label selectors over
-    /// namespaces. Required where the namespace of a child depends on the resource, unless the operator also creates that
-    /// namespace. The resource's own namespace and namespaces that are written out are always permitted.
+    /// A list of namespaces that a resource may select for its children: names, in which `*` matches any text, or label
+    /// selectors over namespaces. Required if the namespace of a child depends on the resource, unless the operator also
+    /// creates that namespace. The resource's own namespace and namespaces that the Katalog names literally are always
+    /// permitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_targets: Vec<AllowedTarget>,
-    /// Labels that resources must have to be watched. One that loses them is let go: its children stay. Required for
-    /// built-in kinds such as `Deployment`.
+    /// Labels that a resource must have to be watched. A resource that loses them is no longer managed; its children stay.
+    /// Required for built-in kinds such as `Deployment`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub label_selector: BTreeMap<String, String>,
-    /// Fields that resources must have to be watched, as far as the API server selects by them:
+    /// Fields that a resource must have to be watched. Limited to the fields by which the API server can select:
     /// `metadata.name`, and `selectableFields` of the definition.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub field_selector: BTreeMap<String, String>,
-    /// Labels that every resource gets; values may be templates.
+    /// Labels that are added to every custom resource. Values may be templates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Text>,
-    /// Annotations that every resource gets; values may be templates.
+    /// Annotations that are added to every custom resource. Values may be templates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Text>,
-    /// Finalizers that every resource gets beside ours; those of `operatorBox` count before these.
+    /// A list of finalizers that are added to every custom resource, in addition to Orkestra's. Those of `operatorBox` take
+    /// precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
-    /// `true` never writes a status. Default `false`.
+    /// If `true`, no status is written. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignore_status_patch: Option<bool>,
-    /// Operators that must run first: their names, or names with what must be so of each.
+    /// The operators that this one depends on: a list of names, or a map from names to conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<DependsOn>,
-    /// What is added to children that templates read, such as the pods of a workload.
+    /// A list of related data to add to the children that templates read, such as the pods of a workload.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enrich: Vec<Enrich>,
-    /// `true` adds everything that `enrich` can; with `except`, everything but what that lists. Default `false`.
+    /// If `true`, adds everything that `enrich` supports. With `except`, adds everything except the listed items. Default
+    /// `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enrich_all: Option<EnrichAll>,
-    /// What the operator does for each resource.
+    /// The reconciliation of each custom resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator_box: Option<OperatorBox>,
-    /// Values of the spec, brought to one form before anything is made.
+    /// Normalization of values of the spec, before any child is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize: Option<Normalize>,
-    /// Rules that complete resources.
+    /// Rules that set fields of custom resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
-    /// Rules that resources must keep.
+    /// Rules that custom resources must satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation: Option<Validation>,
     /// The conversion of custom resources from one version of their kind to another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
-    /// The webhooks that custom resources pass when they are written.
+    /// The admission webhooks for custom resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhooks: Option<EntryWebhooks>,
     /// The protection of the definition and of custom resources against deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_protection: Option<EntryProtection>,
-    /// Motifs that the operator is made of, beside its box.
+    /// A list of Motifs that are part of the operator, in addition to `operatorBox`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
-    /// Whether other entries, and other Katalogs, may read the resources through `cross`. Default `true`.
+    /// If `true`, other entries and other Katalogs can read the custom resources through `cross`. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_access: Option<bool>,
-    /// `true` makes each resource the parent of an `ApplySet` (KEP-3659) of its children, with labels and annotations of
-    /// `applyset.kubernetes.io`. The definition needs the label `applyset.kubernetes.io/is-parent-type: "true"`. Default `false`.
+    /// If `true`, each custom resource is the parent of an `ApplySet` (KEP-3659) of its children, with labels and annotations
+    /// of `applyset.kubernetes.io`. The definition needs the label `applyset.kubernetes.io/is-parent-type: "true"`. Default
+    /// `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apply_set: Option<bool>,
-    /// Which pages of the HTTP API the operator has. Default: those of `spec.endpoints`.
+    /// The pages of the HTTP API for the operator. Default: those of `spec.endpoints`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<EntryLater>,
@@ -246,8 +250,8 @@ impl CrdEntry {
     }
 }
 
-/// Where the API server serves a kind. Beside `crdFile`, the definition fills in what is left out; of kinds of Kubernetes
-/// itself, `kind` is enough, in any case or as a short name such as `pvc`.
+/// The API types of a custom resource. With `crdFile`, fields that are not set are read from the definition. For built-in
+/// kinds, `kind` is sufficient, in any letter case or as a short name such as `pvc`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Ignored(&["location", "object", "objectList", "alias"]))]
@@ -265,7 +269,7 @@ pub struct ApiTypes {
     /// ending of an English plural.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plural: Option<String>,
-    /// Root path: `/apis`, or `/api` for the core group. Follows from the group when left out.
+    /// Root path: `/apis`, or `/api` for the core group. Derived from the group if not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_path: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What tells Katalogs, kinds and objects apart.
+//! The keys of Katalogs, kinds and objects.
 
 use std::fmt;
 
@@ -166,7 +166,7 @@ pub struct ResourceType {
     pub version: Key,
     /// Kind.
     pub kind: Key,
-    /// REST plural: known for the custom resource, for built-in kinds and for kinds whose CRD is at hand; else discovery tells.
+    /// REST plural: known for the custom resource, for built-in kinds and for kinds whose CRD is at hand; else from discovery.
     pub plural: Option<Key>,
     /// Scope, where known as `plural` is.
     pub namespaced: Option<bool>,

@@ -31,10 +31,10 @@ pub(crate) fn document_shape() -> Shape {
     envelope::shape::<KomposerSpec>(BLOCKS)
 }
 
-/// The status of a Komposer: that of a Katalog, with a row for each source.
+/// The status of a Komposer: that of a Katalog, with the state of each source.
 pub type KomposerStatus = KatalogStatus;
 
-/// What a Komposer declares.
+/// The specification of a Komposer.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "orkestra.orkspace.io",
@@ -50,10 +50,10 @@ pub type KomposerStatus = KatalogStatus;
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct KomposerSpec {
-    /// Author, version and the like, for registries and people. A file may have them in `metadata`.
+    /// Author, version and other descriptive metadata for registries and users. A file may declare them in `metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<Info>,
-    /// Where the Katalogs come from.
+    /// The sources of the Katalogs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
     /// Overrides of the operators of the sources, by operator name. Maps are merged field by field, lists are replaced.
@@ -61,35 +61,35 @@ pub struct KomposerSpec {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, CrdEntry>")]
     pub crds: BTreeMap<String, Node>,
-    /// How often sources without their own `interval` are checked for a new revision. Default `5m`.
+    /// The interval at which sources without their own `interval` are checked for a new revision. Default `5m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
-    /// `required` refuses a source whose digest is not locked: in the file `komposer.lock`, or in `locked`. Default: only
-    /// sources that are locked are compared.
+    /// If `required`, a source is rejected unless its digest is locked, in the file `komposer.lock` or in `locked`. Default:
+    /// only sources that are locked are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<LockMode>,
-    /// Digests of sources, as in `komposer.lock`: a source with another digest is refused.
+    /// Digests of sources, as in `komposer.lock`: a source with another digest is rejected.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub locked: BTreeMap<String, String>,
     /// Digests of source revisions whose additional permissions are approved, such as `sha256:…`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approve: Vec<String>,
-    /// `true` stops all operators; custom resources and their children stay. Default `false`.
+    /// If `true`, all operators stop. Custom resources and their children stay. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
-    /// What happens to custom resources when the Komposer is deleted. Default `keep`: they stay, with their children.
+    /// The handling of custom resources when the Komposer is deleted. Default `keep`: they stay, with their children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
-    /// Protection and webhooks. They take precedence over those of the sources.
+    /// Deletion protection, namespace protection and webhooks. They take precedence over those of the sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<KomposerLater>,
 }
 
-/// When locked digests are required.
+/// The requirement for locked digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum LockMode {

@@ -1,7 +1,7 @@
 //! Marks in the schemas of the API types that go beyond JSON Schema.
 //!
 //! A field that the language documents and that is not built yet is known to the schema, so that a
-//! document that declares it is checked and told so; no document is read into it.
+//! document that declares it is checked and refused; no document is read into it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -98,7 +98,7 @@ impl Transform for Idle {
         insert(
             schema,
             self.0,
-            &json!({ SUPPORT: "ignored", REASON: self.1, "description": "Of other generations." }),
+            &json!({ SUPPORT: "ignored", REASON: self.1, "description": "Accepted for compatibility." }),
         );
     }
 }
@@ -124,7 +124,7 @@ impl Transform for Accepted {
         insert(
             schema,
             self.0,
-            &json!({ "description": "Written by the cluster." }),
+            &json!({ "description": "Managed by the cluster." }),
         );
     }
 }

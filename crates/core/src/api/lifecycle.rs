@@ -6,59 +6,59 @@ use serde::{Deserialize, Serialize};
 use super::later::{Idle, Later};
 use super::planned::DeprecationLater;
 
-/// How mature a Katalog is, and whether another one replaces it.
+/// Maturity and deprecation of a Katalog.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Idle(&["compatibility"], "versions are not compared"))]
 pub struct KatalogLifecycle {
-    /// `alpha`, `beta`, `stable` or `deprecated`, which warns.
+    /// The maturity: `alpha`, `beta`, `stable` or `deprecated`, which causes a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maturity: Option<Maturity>,
-    /// Why the Katalog is deprecated, and what replaces it.
+    /// The deprecation of the Katalog and its replacement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }
 
-/// How mature a document is.
+/// The maturity of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Maturity {
-    /// It may change in any way.
+    /// May change incompatibly at any time.
     Alpha,
-    /// It may still change.
+    /// May still change.
     Beta,
-    /// It is meant for production.
+    /// Intended for production.
     Stable,
-    /// It should be replaced.
+    /// Should be replaced.
     Deprecated,
 }
 
-/// The deprecation of a document. `ork validate`, `ork inspect` and `ork pull` warn of it.
+/// The deprecation of a document. `ork validate`, `ork inspect` and `ork pull` warn about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deprecation {
-    /// Why, for people.
+    /// A human-readable message.
     pub message: String,
-    /// What to use instead: the reference of another artifact, or a sentence.
+    /// The replacement: the reference of another artifact, or a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated_to: Option<String>,
-    /// When. Default: it is deprecated now, and has no end.
+    /// Dates of the deprecation. Default: it is deprecated now, and has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<DeprecationLater>,
 }
 
-/// When a document is deprecated; dates as `YYYY-MM-DD`.
+/// The dates of a deprecation, as `YYYY-MM-DD`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Timeline {
-    /// The first day on which it is deprecated.
+    /// The first day of the deprecation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The day on which it ends.
+    /// The end-of-life date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }

@@ -26,7 +26,7 @@ pub(crate) const BLOCKS: &[&str] = &[
     "status",
 ];
 
-/// What a Motif gives to those that import it.
+/// The specification of a Motif.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "orkestra.orkspace.io",
@@ -40,28 +40,28 @@ pub(crate) const BLOCKS: &[&str] = &[
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct MotifSpec {
-    /// Author, version and the like, for registries and people.
+    /// Author, version and other descriptive metadata for registries and users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<Info>,
-    /// What an import may or must give, under `with`.
+    /// A list of inputs, whose values an import sets under `with`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<MotifInput>,
-    /// Children for each custom resource of the importing operator.
+    /// Children that are created for each custom resource of the importing operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<MotifResources>,
-    /// What is written to the status of the importing operator's custom resources.
+    /// Status fields of the importing operator's custom resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<MotifStatus>,
-    /// Profiles, for the Katalog that imports.
+    /// Profiles for the importing Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profiles: Option<Profiles>,
-    /// Further Motifs that this one is made of.
+    /// A list of further Motifs that are part of this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
     /// Functions, for the templates of the Motif and of the Katalog that imports it under `spec.imports`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<Notes>,
-    /// Rules for the custom resources of the importing operator; they follow on its own.
+    /// Rules for the custom resources of the importing operator. They are applied after the operator's own rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<Admission>,
 }
@@ -70,24 +70,24 @@ pub struct MotifSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MotifInput {
-    /// The name.
+    /// Name of the input.
     pub name: String,
-    /// What it is for; shown to people.
+    /// A description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether an import must give it. Default `false`.
+    /// If `true`, an import must set the input. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// The value when an import gives none. Not for required inputs.
+    /// The value if an import does not set the input. Must not be set for required inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub default: Option<Node>,
-    /// What the value is, for people; it is not enforced. Default `string`.
+    /// Type of the value. Informational; it is not enforced. Default `string`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_: Option<InputType>,
 }
 
-/// What the value of an input is.
+/// The type of an input's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum InputType {
@@ -111,11 +111,11 @@ pub struct MotifResources {
     pub on_reconcile: Lifecycle,
 }
 
-/// What is written to the status of custom resources.
+/// Status fields of custom resources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MotifStatus {
-    /// Fields to write, in order. A path that the operator or another Motif writes too is an error.
+    /// Fields to write, in order. It is an error if the operator or another Motif writes the same path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<StatusField>,
 }
@@ -124,19 +124,19 @@ pub struct MotifStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MotifImport {
-    /// Where the Motif is: a path relative to this file, `oci://host/path:tag`, a Git URL `https://…@ref`, or
+    /// Reference to the Motif: a path relative to this file, `oci://host/path:tag`, a Git URL `https://…@ref`, or
     /// `name@version` of the registry.
     pub motif: String,
     /// Tag, branch or commit, when `motif` has none. Default: `latest` of a registry, `main` of Git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// `true` says that `motif` is an OCI reference without `oci://`. Default `false`.
+    /// If `true`, `motif` is an OCI reference without `oci://`. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oci: Option<bool>,
     /// Credentials for the registry or the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<SourceAuth>,
-    /// Values of the Motif's inputs, by name. Templates see the custom resource.
+    /// Values of the Motif's inputs, by name. Templates can read the custom resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub with: BTreeMap<String, Node>,
@@ -146,7 +146,7 @@ pub struct MotifImport {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SourceAuth {
-    /// How they are shown to the server. Default `bearer`.
+    /// The authentication scheme. Default `bearer`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<AuthType>,
     /// The environment variable that holds the token, or `user:password`.
@@ -157,7 +157,7 @@ pub struct SourceAuth {
     pub secret_ref: Option<SecretRef>,
 }
 
-/// How credentials are shown to a server.
+/// An authentication scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AuthType {
@@ -173,36 +173,36 @@ pub enum AuthType {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretRef {
-    /// The Secret's name.
+    /// Name of the Secret.
     pub name: String,
-    /// Its namespace. Default: the document's.
+    /// Namespace of the Secret. Default: the document's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The key in its data.
+    /// The key in the object's data.
     pub key: String,
 }
 
-/// What registries and people are told about a document. Nothing depends on it.
+/// Descriptive metadata of a document. It has no effect on operators.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Info {
-    /// Who wrote it.
+    /// Author of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub author: Option<Node>,
-    /// Its version, as in semantic versioning; the tag of the artifact.
+    /// Version of the document, as a semantic version. Used as the tag of the artifact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it is for.
+    /// A description for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its licence, as an SPDX expression.
+    /// License of the document, as an SPDX expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
-    /// Words to find it by.
+    /// A list of keywords for search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The cluster, as pages call it.
+    /// Display name of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_name: Option<String>,
     /// Written by tools.
@@ -212,7 +212,7 @@ pub struct Info {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub projects: Option<Node>,
-    /// Why the document is deprecated, and what replaces it.
+    /// The deprecation of the document and its replacement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecation: Option<Deprecation>,
 }

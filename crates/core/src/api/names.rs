@@ -24,7 +24,7 @@ pub const LABEL_MANAGED: &str = "orkestra.orkspace.io/managed";
 pub const LABEL_OWNER_UID: &str = "orkestra.orkspace.io/owner-uid";
 /// Label on children: name of the Katalog that declares them.
 pub const LABEL_KATALOG: &str = "orkestra.orkspace.io/katalog";
-/// The labels of ours on children: they come off where a child is let go.
+/// The labels of ours on children: they are removed when a child is released.
 pub const CHILD_LABELS: [&str; 3] = [LABEL_MANAGED, LABEL_OWNER_UID, LABEL_KATALOG];
 /// Label on pod templates, recommended by Kubernetes: the kind of the custom resource, in lower case.
 pub const LABEL_APP_NAME: &str = "app.kubernetes.io/name";
@@ -32,7 +32,7 @@ pub const LABEL_APP_NAME: &str = "app.kubernetes.io/name";
 pub const LABEL_APP_INSTANCE: &str = "app.kubernetes.io/instance";
 /// Label on pod templates, recommended by Kubernetes: `orkestra`.
 pub const LABEL_APP_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Label on pod templates and in selectors: tells workloads apart.
+/// Label on pod templates and in selectors: distinguishes workloads.
 pub const LABEL_WORKLOAD: &str = "orkestra.orkspace.io/workload";
 /// Annotation on children: hash of what was rendered when they were last applied.
 pub const ANNOTATION_APPLIED: &str = "orkestra.orkspace.io/applied";
@@ -45,6 +45,9 @@ pub const ANNOTATION_OWNER: &str = "orkestra.orkspace.io/owner";
 pub const ANNOTATION_ADOPTED: &str = "orkestra.orkspace.io/adopted";
 /// Annotation on custom resources: fields that the version does not have, by version, as JSON.
 pub const ANNOTATION_CONVERSION: &str = "orkestra.orkspace.io/conversion";
+/// Annotation on custom resource definitions: the conversion that the gateway serves for them, as JSON. It outlives the entry
+/// that declares it, until no stored object needs it.
+pub const ANNOTATION_SERVED_CONVERSION: &str = "orkestra.orkspace.io/served-conversion";
 /// Annotation on Secrets that last: when their values were made, as RFC 3339 has it.
 pub const ANNOTATION_GENERATED_AT: &str = "orkestra.orkspace.io/generated-at";
 /// Annotation on workloads whose number of pods follows conditions: when it changed last, as RFC 3339 has it.
@@ -84,7 +87,7 @@ pub const ANNOTATION_VERSION: &str = "orkestra.orkspace.io/version";
 /// Annotation on the CRDs of Orkestra's own kinds: hash of their `spec`.
 pub const ANNOTATION_SCHEMA: &str = "orkestra.orkspace.io/schema";
 
-/// Field manager of a runtime itself: on Katalogs, Leases and the like.
+/// Field manager of a runtime itself: on Katalogs, Leases and other objects of Orkestra.
 pub const MANAGER: &str = "orkestra";
 
 /// Longest field manager that the API server takes, in bytes.
@@ -147,7 +150,7 @@ pub fn installation_lease(installation: &str) -> String {
     format!("installation-{}", short_hash(installation))
 }
 
-/// The name of a policy of the API server: `deny.website.<hash>.orkestra.orkspace.io`. `whole` tells it apart from others of
+/// The name of a policy of the API server: `deny.website.<hash>.orkestra.orkspace.io`. `whole` distinguishes it from others of
 /// that purpose and name.
 ///
 /// A DNS subdomain of at most 253 bytes; a longer name is cut and ends in a hash of the whole.
@@ -328,80 +331,4 @@ fn short_hash(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn field_managers_are_cut_at_128_bytes_and_stay_apart() {
-        assert_eq!(
-            field_manager("ponds", "water.example"),
-            "orkestra/ponds.water.example"
-        );
-        assert_eq!(field_manager("pods", ""), "orkestra/pods");
-        let one = field_manager("ponds", &format!("{}a.example", "x".repeat(130)));
-        let other = field_manager("ponds", &format!("{}b.example", "x".repeat(130)));
-        assert_eq!((one.len(), other.len()), (128, 128));
-        assert_ne!(one, other);
-    }
-
-    #[test]
-    fn leases_of_claims_have_legal_names() {
-        assert_eq!(
-            claim_lease("water.example", "Pond"),
-            "kind-pond.water.example"
-        );
-        assert_eq!(claim_lease("", "ConfigMap"), "kind-configmap");
-        let long = claim_lease(&format!("{}.example", "x".repeat(240)), "Pond");
-        for name in [&long, &installation_lease("shop/orkestra")] {
-            assert!(check_dns1123_subdomain(name).is_ok(), "{name}");
-        }
-    }
-
-    #[test]
-    fn label_values_are_made_legal_and_stay_apart() {
-        assert_eq!(label_value("pond-1.a_B"), "pond-1.a_B");
-        assert_eq!(label_value(""), "");
-        for text in [
-            "a b",
-            "-a-",
-            "\u{e9}t\u{e9}",
-            "/",
-            "a/",
-            &"y".repeat(64),
-            &"\u{1f980}".repeat(40),
-        ] {
-            let value = label_value(text);
-            assert!(check_label_value(&value).is_ok(), "{text}: {value}");
-        }
-        assert_ne!(label_value(&"y".repeat(64)), label_value(&"y".repeat(65)));
-        assert_ne!(label_value("a b"), label_value("a/b"));
-    }
-
-    #[test]
-    fn names_are_checked_as_kubernetes_does() {
-        for good in ["a", "0", "a-b.c-d", &"z".repeat(253)] {
-            assert!(check_dns1123_subdomain(good).is_ok(), "{good}");
-        }
-        for bad in ["", "A", "-a", "a-", "a..b", ".a", "a_b", &"z".repeat(254)] {
-            assert!(check_dns1123_subdomain(bad).is_err(), "{bad}");
-        }
-        assert!(check_dns1035_label("a-0").is_ok());
-        for bad in ["", "0a", "a.b", "a-", &"z".repeat(64)] {
-            assert!(check_dns1035_label(bad).is_err(), "{bad}");
-        }
-        for good in ["a", "example.org/a_B.c", "A"] {
-            assert!(check_label_key(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "",
-            "/a",
-            "a/",
-            "a/b/c",
-            "Example.org/a",
-            "-a",
-            &"k".repeat(64),
-        ] {
-            assert!(check_label_key(bad).is_err(), "{bad}");
-        }
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Functions that templates may call, beside the built-in ones: under `functions`, or as the list alone.
+/// Functions that templates can call, in addition to the built-in ones: under `functions`, or as a plain list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -18,23 +18,23 @@ pub enum Notes {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NoteFunctions {
-    /// The functions. Their order doesn't count: each may call any other.
+    /// A list of functions, in any order. Each can call any other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<Note>,
 }
 
-/// A function of the document's own. It takes no arguments and sees what the calling template sees.
+/// A function that the document declares. It takes no arguments and reads the same data as the calling template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
-    /// The name that templates call it by: a letter, then letters, digits and `_`.
+    /// Name of the function in templates: a letter, then letters, digits and `_`.
     pub name: String,
-    /// What it gives, for people.
+    /// A description of the result for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The template that is its value. It may call built-in functions and other notes.
+    /// The template that gives the function's value. It can call built-in functions and other notes.
     pub expression: String,
-    /// `true` says that hiding a built-in function of the same name is meant. Default `false`.
+    /// If `true`, the function may replace a built-in function of the same name. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<bool>,
 }

@@ -7,47 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use super::scalar::Text;
 
-/// Objects and Events that lead to a pass, beside the custom resource, its children and what templates read.
+/// Objects and Events that trigger a reconcile pass, in addition to the custom resource, its children and the objects that
+/// templates read.
 ///
-/// What exists when the operator starts to watch is no change: every custom resource has a pass then. What changed while
-/// a watch was interrupted leads to a pass when it goes on, but for what was made and deleted again meanwhile.
+/// Objects that exist when the operator starts to watch are not changes: every custom resource is reconciled then. Changes
+/// during an interrupted watch trigger a reconcile pass when the watch resumes, except for objects that were created and
+/// deleted in between.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Observe {
-    /// Objects whose changes lead to a pass.
+    /// Objects whose changes trigger a reconcile pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub watch: Vec<Watch>,
-    /// Events that do. The latest one of a custom resource is at `.events.<name>`, or that is empty.
+    /// Events that trigger a reconcile pass, by name. The latest Event of a custom resource is at `.events.<name>`, which is
+    /// empty if there is none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub events: BTreeMap<String, EventFilter>,
-    /// File with more of both, relative to this one.
+    /// Path of a file with further `watch` and `events`, relative to this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
 }
 
-/// Objects whose changes lead to a pass.
+/// Objects whose changes trigger a reconcile pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Watch {
-    /// Their `apiVersion`.
+    /// `apiVersion` of the objects.
     pub api_version: Text,
-    /// Their kind. While it is not served, the operator says so and goes on without.
+    /// Kind of the objects. While the kind is not served, the operator reports it and continues without this watch.
     pub kind: Text,
-    /// Their namespace. Default: any.
+    /// Namespace of the objects. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Their name. Default: any.
+    /// Name of the objects. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The changes. A new version that differs only in `metadata.resourceVersion` or `metadata.managedFields` is none.
-    /// Default: all.
+    /// A list of the changes that trigger a reconcile pass. An update that only affects `metadata.resourceVersion` or
+    /// `metadata.managedFields` is not a change. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<Change>>,
-    /// How the custom resource is found. Default: it is the controller among the object's owner references, or what our
-    /// label for owners names.
+    /// Mapping from the object to the custom resource. Default: the controller among the object's owner references, or the
+    /// owner that Orkestra's label names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_from: Option<KeyFrom>,
-    /// Indexes for code.
+    /// Indexes for reconcilers in code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     pub index: Option<Vec<Index>>,
@@ -57,102 +60,105 @@ pub struct Watch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// It was made.
+    /// The object was created.
     Create,
-    /// It is another than before.
+    /// The object was updated.
     Update,
-    /// It is gone.
+    /// The object was deleted.
     Delete,
 }
 
-/// How the custom resource that belongs to an object is found: by `label` or by `name`. What is empty leads nowhere.
+/// The mapping from an object to a custom resource: by `label` or by `name`. If the value is empty, no reconcile pass is
+/// triggered.
 ///
-/// Without a namespace it is the object's; an object that has none leads to the custom resources of that name in all.
+/// If no namespace is set, the object's namespace is used. A cluster-scoped object maps to the custom resources of that name in
+/// all namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KeyFrom {
-    /// The object's label that holds its name.
+    /// The label of the object that holds the name of the custom resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Its name. Templates read the object: `{{ .spec.claimRef.name }}`.
+    /// Name of the custom resource. Templates read the object: `{{ .spec.claimRef.name }}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
-    /// Its namespace, beside `name`, in the same way. Default: the object's.
+    /// Namespace of the custom resource, used with `name`. Templates read the object. Default: the object's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Text>,
 }
 
-/// An index for code.
+/// An index for reconcilers in code.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Index {
-    /// Its name.
+    /// Name of the index.
     pub name: String,
-    /// The path that it is over.
+    /// The path of the indexed field.
     pub field: String,
 }
 
-/// Events (events.k8s.io/v1) that lead to a pass. All that is given must be so, and something must be.
+/// Events (events.k8s.io/v1) that trigger a reconcile pass. All fields that are set must match, and at least one must be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventFilter {
-    /// The event's reason.
+    /// Reason of the Event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The event's action.
+    /// Action of the Event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The event's type.
+    /// Type of the Event.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<EventType>,
-    /// Who reports it. Events of `orkestra`, which passes make themselves, count only where it is named here.
+    /// Name of the reporting controller. Events of `orkestra`, which reconcile passes emit themselves, match only if it is
+    /// named here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reporting_controller: Option<String>,
-    /// Which instance reports it.
+    /// ID of the reporting controller's instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reporting_instance: Option<String>,
-    /// The event's namespace: that of what it is about.
+    /// Namespace of the Event: that of the object that it regards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The changes that lead to a pass; Kubernetes updates an event that happens again, and deletes one after an hour. What
-    /// templates see is up to date in every pass. Default: all.
+    /// A list of the changes that trigger a reconcile pass. Kubernetes updates an Event that occurs again, and deletes one
+    /// after an hour. Templates always read the current state. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<Change>>,
-    /// The object that it is about.
+    /// The object that the Event regards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regarding: Option<ObjectFilter>,
-    /// The other object that it is about.
+    /// The secondary object that the Event regards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub related: Option<ObjectFilter>,
-    /// How the custom resource is found; templates read the event. Default: `regarding` is the custom resource, or one of
-    /// its children.
+    /// Mapping from the Event to the custom resource. Templates read the Event. Default: `regarding` is the custom resource, or
+    /// one of its children.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_from: Option<KeyFrom>,
 }
 
-/// How grave an event is.
+/// The type of an Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum EventType {
-    /// Something happened.
+    /// Informational.
     Normal,
-    /// Something is wrong.
+    /// A problem.
     Warning,
 }
 
-/// An object that an event is about.
+/// An object that an Event regards.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectFilter {
-    /// Its `apiVersion`.
+    /// `apiVersion` of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// Its kind.
+    /// Kind of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its name.
+    /// Name of the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its namespace.
+    /// Namespace of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }

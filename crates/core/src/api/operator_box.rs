@@ -26,110 +26,112 @@ use super::rules::Normalize;
 use super::scalar::{Scalar, Text};
 use super::status_condition::StatusConditions;
 
-/// What an operator does for each custom resource.
+/// The reconciliation of each custom resource of an operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OperatorBox {
-    /// `true`, the default: the declared blocks are the reconciler. Reconcilers of your own are not
-    /// supported.
+    /// If `true`, the default, the declared blocks are the reconciler. Custom reconcilers are not supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
     /// Workers and resync period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconciler: Option<Reconciler>,
-    /// Calls that are made in every pass, before those of the blocks.
+    /// A list of calls that are made in every reconcile pass, before those of the blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
-    /// Children that are created once: one that is deleted later is not created again, and `Ready` says so. An entry
-    /// with `reconcile: true` is created again, and also kept
-    /// as declared.
+    /// Children that are created once. A child that is deleted later is not created again, and the condition `Ready` reports
+    /// it. An entry with `reconcile: true` is created again, and is kept as declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_create: Option<Lifecycle>,
-    /// Children that are kept as declared, and removed when their `when` no longer holds.
+    /// Children that are kept as declared, and deleted when their `when` no longer holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_reconcile: Option<Lifecycle>,
-    /// What is done before a custom resource goes.
+    /// Work to complete before a custom resource is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_delete: Option<OnDelete>,
-    /// Custom resources of other operators that are read. A change of one leads to a pass.
+    /// A list of custom resources of other operators to read. A change of one triggers a reconcile pass.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<Cross>,
-    /// Objects and Events that lead to a pass, beside the custom resource, its children and what templates read.
+    /// Objects and Events that trigger a reconcile pass, in addition to the custom resource, its children and the objects that
+    /// templates read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observe: Option<Observe>,
-    /// What is written to the custom resource's status.
+    /// The status of the custom resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusSpec>,
-    /// All must hold for the children of the box to be wanted: what is false closes every block.
+    /// Conditions that must all hold for the children of the box to be created and kept. They apply to every block.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// One must hold for the children of the box to be wanted. Beside `when` both count.
+    /// Conditions of which at least one must hold for the children of the box to be created and kept. If `when` is also set,
+    /// both apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// What must hold before a pass.
+    /// Conditions for a reconcile pass to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_reconcile: Option<PreReconcile>,
-    /// As `normalize` beside the box, which is its usual place.
+    /// The same as `normalize` of the entry, which is the recommended place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize: Option<Normalize>,
-    /// Changes workers and queue by conditions.
+    /// Scaling of workers and queue by conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<Autoscale>,
-    /// Finalizers that every resource gets beside ours, which it always has; who they belong to takes
-    /// them off again. `[]` keeps ours off too. Default: those of the Katalog.
+    /// A list of finalizers that are added to every custom resource, in addition to Orkestra's, which is always added. Each is
+    /// removed by its own controller. `[]` also omits Orkestra's finalizer. Default: those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
-    /// What the operator does beside reconciling.
+    /// Tasks of the operator other than reconciling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<BoxRuntime>,
-    /// What is reported beside the status.
+    /// Events to emit, in addition to the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emit: Option<Emit>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<BoxLater>,
 }
 
-/// How the operator works through its queue.
+/// Workers, resync period and queue of the operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(&["remote"], "call the service under `external`, and let templates read its answer"))]
+#[schemars(transform = Refused(&["remote"], "call the service under `external`; templates can read the response"))]
 pub struct Reconciler {
-    /// How many resources are reconciled at a time; left out, it grows up to 32 while resources wait. Default `3`.
+    /// The maximum number of resources that are reconciled concurrently. If not set, it grows up to 32 while resources wait.
+    /// Default `3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,
-    /// How often every resource is reconciled without a change, such as `10m`; `0s` is never.
+    /// The interval at which every custom resource is reconciled without a change, such as `10m`. `0s` disables it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync: Option<Span>,
-    /// A profile for the fields that are left out: a built-in one such as `conservative`, or one of
+    /// A profile that provides the fields that are not set: a built-in one such as `conservative`, or one of
     /// `profiles.reconciler`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// File with more fields under `reconciler`, relative to this one. What is written here wins.
+    /// Path of a file with further fields under `reconciler`, relative to this file. Fields set here take precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// The queue.
+    /// The queue of the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Queue>,
-    /// Reconciles a resource again after a while. Of a list the first rule whose conditions hold counts.
+    /// Reconciles a custom resource again after a delay. In a list, the first rule whose conditions hold applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue: Option<Requeues>,
 }
 
-/// Children by kind. Within a kind the order of declaration counts.
+/// Children by kind. Within a kind, they are processed in the order of declaration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(NO_SHORTHAND, "write the object out under `custom`"))]
+#[schemars(transform = Refused(NO_SHORTHAND, "declare the object under `custom`"))]
 pub struct Lifecycle {
-    /// All must hold, or the block counts as if none of its entries were wanted.
+    /// Conditions that must all hold. Otherwise the block is treated as if the conditions of none of its entries held.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// One must hold, or the block counts as if none of its entries were wanted. Beside `when` both count.
+    /// Conditions of which at least one must hold. Otherwise the block is treated as if the conditions of none of its entries
+    /// held. If `when` is also set, both apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// Calls that are made before any child of the block, in order; each sees the answers of those before it.
+    /// A list of calls that are made in order before any child of the block. Each can read the responses of the previous ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
     /// Deployments (apps/v1).
@@ -147,7 +149,7 @@ pub struct Lifecycle {
     /// Pods (v1).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<Pod>,
-    /// Jobs (batch/v1). They are made once, whatever `reconcile` says.
+    /// Jobs (batch/v1). They are created once, regardless of `reconcile`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
     /// `CronJobs` (batch/v1).
@@ -229,22 +231,22 @@ const NO_SHORTHAND: &[&str] = &[
     "storageVolumes",
 ];
 
-/// What is written to the custom resource's status.
+/// The status of the custom resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusSpec {
-    /// File with more fields under `fields`, relative to this one. They come first.
+    /// Path of a file with further fields under `fields`, relative to this file. They come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// `false` leaves out the automatic conditions and `observedGeneration`. Default `true`. A list adds conditions of your
-    /// own to them.
+    /// If `false`, the automatic conditions and `observedGeneration` are not written. Default `true`. A list adds custom
+    /// conditions to the automatic ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<StatusConditions>,
-    /// All must hold for the condition `Ready` to be true, beside what it asks anyway: that everything is as declared, and
-    /// that the children are ready.
+    /// Conditions that must all hold for the condition `Ready` to be true, in addition to its own requirements: everything is
+    /// as declared, and the children are ready.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ready_when: Vec<GateCondition>,
-    /// Fields to write, in order; of two for one path the later wins.
+    /// A list of fields to write, in order. If two have the same path, the later one applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<StatusField>,
 }
@@ -253,26 +255,27 @@ pub struct StatusSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusField {
-    /// Where the value goes, relative to `status`, with dots: `network.endpoint`.
+    /// Path of the field, relative to `status`, separated by dots: `network.endpoint`.
     pub path: Text,
     /// The value, or a template for it.
     pub value: Scalar,
-    /// What the value becomes. Left out, the schema of the custom resource decides.
+    /// Type of the value. If not set, it is taken from the schema of the custom resource.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_: Option<StatusType>,
-    /// All must hold, or the field keeps the value it has.
+    /// Conditions that must all hold. Otherwise the field keeps its current value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// One must hold, or the field keeps the value it has. Beside `when` both count.
+    /// Conditions of which at least one must hold. Otherwise the field keeps its current value. If `when` is also set, both
+    /// apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// `true` empties the field when the conditions don't hold: a text becomes empty where its schema lets it, anything else
-    /// goes. Default `false`.
+    /// If `true`, the field is cleared when the conditions do not hold: a string becomes empty if its schema permits it, any
+    /// other value is removed. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clear_on_false: Option<bool>,
 }
 
-/// What the value of a status field becomes.
+/// The type of a status field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StatusType {
@@ -284,6 +287,6 @@ pub enum StatusType {
     Float,
     /// `true` or `false`.
     Bool,
-    /// What the text looks like: a number, a boolean, else text.
+    /// The type that the text looks like: a number, a boolean, else text.
     Auto,
 }

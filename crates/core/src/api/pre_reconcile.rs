@@ -8,26 +8,27 @@ use super::gate::Gates;
 use super::later::Idle;
 use super::scalar::Text;
 
-/// What must hold before a pass. A resource that is held back is looked at again when something changes that a gate asks
-/// for, also the time; where calls are made for a gate, `requeue` and the resync look again too. One that is being deleted is
-/// never held back.
+/// Conditions for a reconcile pass to run. A resource that is held back is evaluated again when something changes that a gate
+/// reads, including the time. If calls are made for a gate, `requeue` and the resync evaluate it too. A resource that is being
+/// deleted is never held back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Idle(&["sentinels"], "a reconcile pass follows from the state, not from what changed: compare `metadata.generation` with `status.observedGeneration`"))]
 pub struct PreReconcile {
-    /// What must hold for a resource to be queued. While it doesn't, no pass runs, and the condition `Gated` of the resource says so.
+    /// Conditions for a custom resource to be queued. While they do not hold, no reconcile pass runs, and the condition `Gated`
+    /// of the resource reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enqueue_gate: Option<Hold>,
-    /// What must hold for a queued resource to be reconciled. While it doesn't, no pass runs: the condition `Gated` of the
-    /// resource says so, and the operator's health shows it as gated.
+    /// Conditions for a queued custom resource to be reconciled. While they do not hold, no reconcile pass runs: the condition
+    /// `Gated` of the resource reports it, and the operator's health shows it as gated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile_gate: Option<Hold>,
-    /// Calls before either gate.
+    /// A list of calls that are made before both gates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
 }
 
-/// What must hold before a pass.
+/// Conditions for a reconcile pass to run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Idle(&["eventAware", "sentinels"], "a reconcile pass follows from the newest state, not from what changed"))]
@@ -36,29 +37,29 @@ pub struct Hold {
     /// What is asked.
     #[serde(flatten)]
     pub gates: Gates,
-    /// Calls before the gate; those of the second gate are made when the first one is open. One that fails and must not
-    /// fails the pass: the gate is neither open nor closed.
+    /// A list of calls that are made before the gate. Those of the second gate are made when the first one is open. If a call
+    /// fails without `continueOnError`, the reconcile pass fails: the gate is neither open nor closed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
 }
 
-/// When a resource is reconciled again: one rule, or several of which the first that holds counts.
+/// Rules for reconciling a custom resource again: one rule, or a list of which the first that holds applies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Requeues {
     /// One rule.
     One(Requeue),
-    /// Several: the first that holds counts.
+    /// Several rules: the first that holds applies.
     Several(Vec<Requeue>),
 }
 
-/// Reconciles a resource again after a while. The resync goes on beside it.
+/// Reconciles a custom resource again after a delay, in addition to the resync.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Requeue {
-    /// How long after a pass that went well, or that was held back by a gate for which calls are made: a duration such as
-    /// `5m`, at least a second, or a template for one. Empty and `0s` are not at all.
+    /// The delay after a reconcile pass that succeeded, or that was held back by a gate for which calls are made: a duration
+    /// such as `5m`, at least `1s`, or a template for one. Empty and `0s` disable it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Text>,
     /// What must hold for it.

@@ -11,11 +11,11 @@ use super::later::Without;
 use super::scalar::{Scalar, Text};
 use crate::value::Node;
 
-/// Profiles that fields named `profile` refer to, by class. Names count within their class; case doesn't count.
+/// Profiles that fields named `profile` refer to, by class. Names are unique within their class and case-insensitive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Profiles {
-    /// File with more profiles under `profiles`, relative to this one. Its profiles come first.
+    /// Path of a file with further profiles under `profiles`, relative to this file. Its profiles come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
     /// For `operatorBox.reconciler.profile`.
@@ -92,17 +92,17 @@ impl Profiles {
 /// What a profile cannot say: another profile, and what a probe asks for.
 const NOT_IN_PROFILES: &[&str] = &["profile", "type", "path", "port"];
 
-/// A profile: a name for some fields.
+/// A named set of fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Profile", transform = Without(NOT_IN_PROFILES))]
 pub struct Profile<T> {
     /// The name that `profile` fields refer to.
     pub name: String,
-    /// What it is for; shown to people.
+    /// A description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The fields it stands for.
+    /// The fields that the profile sets.
     #[serde(flatten)]
     pub values: T,
 }
@@ -111,14 +111,14 @@ pub struct Profile<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pace {
-    /// How many resources are reconciled at a time.
+    /// The maximum number of resources that are reconciled concurrently.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub workers: Option<u32>,
-    /// How often every resource is reconciled without a change.
+    /// The interval at which every custom resource is reconciled without a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync: Option<Span>,
-    /// The queue.
+    /// The queue of the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueProfile>,
 }
@@ -127,7 +127,7 @@ pub struct Pace {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueProfile {
-    /// The depth that autoscaling takes as full.
+    /// The depth that autoscaling treats as a full queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub max_depth: Option<u32>,
@@ -137,42 +137,42 @@ pub struct QueueProfile {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkRules {
-    /// Who may connect to the pods; `[]` is nobody. Labels of peers are written as plain maps.
+    /// A list of ingress rules. `[]` denies all ingress. Labels of peers are written as plain maps.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<serde_json::Value>>")]
     pub ingress: Option<Vec<Node>>,
-    /// What the pods may connect to; `[]` is nothing. Labels of peers are written as plain maps.
+    /// A list of egress rules. `[]` denies all egress. Labels of peers are written as plain maps.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<serde_json::Value>>")]
     pub egress: Option<Vec<Node>>,
-    /// `Ingress` and `Egress`, as far as the policy is about them. Default: those that are declared.
+    /// The policy types that apply: `Ingress`, `Egress` or both. Default: those that are declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_types: Option<Vec<Text>>,
 }
 
-/// What a namespace may use in sum.
+/// Limits on the total use of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Quota {
-    /// Quantities by what they limit: `pods`, `requests.cpu`, `limits.memory`.
+    /// Hard limits, by resource: `pods`, `requests.cpu`, `limits.memory`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hard: BTreeMap<String, Text>,
 }
 
-/// What objects of a namespace may use each.
+/// Limits on each object of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {
-    /// The limits, an item for each type of object.
+    /// A list of limits, one for each type of object.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
 }
 
-/// What objects of a type may use each, as quantities by resource.
+/// Limits on each object of a type, as quantities by resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limit {
-    /// `Container`, `Pod` or `PersistentVolumeClaim`.
+    /// Type of the objects: `Container`, `Pod` or `PersistentVolumeClaim`.
     #[serde(rename = "type")]
     pub type_: Text,
     /// Limits of containers that declare none.
@@ -181,44 +181,44 @@ pub struct Limit {
     /// Requests of containers that declare none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub default_request: BTreeMap<String, Text>,
-    /// The most.
+    /// The maximum, by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub max: BTreeMap<String, Text>,
-    /// The least.
+    /// The minimum, by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub min: BTreeMap<String, Text>,
 }
 
-/// How a workload is scaled.
+/// Scaling of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Scaling {
-    /// The fewest pods.
+    /// The minimum number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_replicas: Option<Scalar>,
-    /// The most pods.
+    /// The maximum number of pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<Scalar>,
-    /// The share of requested CPU to aim for, in percent.
+    /// The target average CPU utilization, as a percentage of the requested CPU.
     #[serde(
         rename = "targetCPUUtilizationPercentage",
         skip_serializing_if = "Option::is_none"
     )]
     pub target_cpu_utilization_percentage: Option<Scalar>,
-    /// How fast, as in a `HorizontalPodAutoscaler`: `scaleUp` and `scaleDown`.
+    /// The scaling behavior, as in a `HorizontalPodAutoscaler`: `scaleUp` and `scaleDown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub behavior: Option<Node>,
 }
 
-/// How many pods may be missing; one of the two is given.
+/// The number of pods that can be unavailable. One of the two fields must be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Budget {
-    /// Pods that must stay, as a number or a percentage.
+    /// The minimum number of available pods, as a number or a percentage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_available: Option<Scalar>,
-    /// Pods that may be missing, as a number or a percentage.
+    /// The maximum number of unavailable pods, as a number or a percentage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<Scalar>,
 }

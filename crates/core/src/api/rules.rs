@@ -13,152 +13,152 @@ use super::scalar::{Scalar, Text};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Admission {
-    /// Rules that resources must keep.
+    /// Rules that custom resources must satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation: Option<Validation>,
-    /// Rules that complete resources.
+    /// Rules that set fields of custom resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
 }
 
-/// Rules that resources must keep. They are checked in every pass, after `normalize` and `mutation`.
+/// Rules that custom resources must satisfy. They are checked in every reconcile pass, after `normalize` and `mutation`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Validation {
-    /// The rules; all that are not kept are told.
+    /// A list of rules. All violations are reported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<ValidationRule>,
-    /// File with more rules under `rules`, relative to this one. They come first.
+    /// Path of a file with further rules under `rules`, relative to this file. They come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// Calls before the rules, which see the answers; so does all that comes after.
+    /// A list of calls that are made before the rules. The rules and all later templates can read the responses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
 }
 
-/// What must be so, as a condition.
+/// A rule that custom resources must satisfy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ValidationRule {
-    /// What the rule is called where it is told that it is not kept. Default: its `field`.
+    /// Name of the rule in reports of violations. Default: its `field`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What must be so.
+    /// The condition that must hold.
     #[serde(flatten)]
     pub condition: GateCondition,
-    /// The message when the rule is not kept. Default: a sentence made from the field and the operators.
+    /// The message for a violation of the rule. Default: a sentence made from the field and the operators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Text>,
-    /// What happens then. Default `deny`.
+    /// The action for a violation. Default `deny`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<RuleAction>,
-    /// `true` holds for a field that is missing or empty. Default `false`.
+    /// If `true`, the rule holds for a field that is missing or empty. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
-    /// `true` refuses changes of the field once it has a value; an update that removes it is a change. It applies at admission
-    /// only, and may stand beside other operators or alone. Default `false`.
+    /// If `true`, the field cannot be changed once it has a value; removing it is a change. Applies at admission only. May be
+    /// used alone or with other operators. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immutable: Option<bool>,
-    /// When the rule applies.
+    /// Specifies whether the rule applies at admission, in reconcile passes, or both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fires: Option<Fires>,
-    /// What must hold for the rule to count.
+    /// Conditions for the rule to apply.
     #[serde(flatten)]
     pub gates: Gates,
 }
 
-/// What happens when a rule is not kept.
+/// The action for a violation of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RuleAction {
-    /// Nothing is made or changed for the resource, and its status says why.
+    /// No children are created or changed for the custom resource, and its status reports the reason.
     Deny,
-    /// The status and an event say so; the work goes on.
+    /// The status and an Event report the violation, and the reconcile pass continues.
     Warn,
 }
 
-/// Rules that complete resources: children, conditions and the status see the completed one, and the stored one stays as it
-/// is. They come before `validation`, in every pass.
+/// Rules that set fields of custom resources in memory: children, conditions and the status see the result, and the stored
+/// resource is not changed. They are applied before `validation`, in every reconcile pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Mutation {
-    /// Whether they come before `validation` in a pass; they always do. Default `true`.
+    /// Specifies that the rules are applied before `validation`, which is always the case. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutate_first: Option<bool>,
-    /// The rules, in order; each sees what those before it did.
+    /// A list of rules, applied in order. Each sees the changes of the previous ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<MutationRule>,
-    /// File with more rules under `rules`, relative to this one. They come first.
+    /// Path of a file with further rules under `rules`, relative to this file. They come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
-    /// Calls before the rules, which see the answers; so does all that comes after. Rules that read answers are asked after
-    /// the gates of `preReconcile`, which see nothing of what they complete.
+    /// A list of calls that are made before the rules. The rules and all later templates can read the responses. Rules that
+    /// read responses are evaluated after the gates of `preReconcile`, which do not see the fields that those rules set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<ExternalCall>,
 }
 
-/// A field that is set; `default` or `override` is given.
+/// A rule that sets a field. One of `default` and `override` must be set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MutationRule {
-    /// What the rule is called, for people.
+    /// Name of the rule, for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The path that is set, in `spec`, `metadata.labels` or `metadata.annotations`. Maps on its way are made; items of
-    /// lists must be there.
+    /// Path of the field to set, in `spec`, `metadata.labels` or `metadata.annotations`. Missing maps on the path are created;
+    /// list items must exist.
     pub field: Text,
-    /// The value when the field is missing or empty text. `0` and `false` are values.
+    /// The value to set if the field is missing or empty text. `0` and `false` count as values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Scalar>,
-    /// The value, always.
+    /// The value to set in any case.
     #[serde(rename = "override", default, skip_serializing_if = "Option::is_none")]
     pub override_: Option<Scalar>,
-    /// What the value becomes. Default: what the schema asks for, else what is written.
+    /// Type of the value. Default: what the schema asks for, else what is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_type: Option<ValueType>,
-    /// When the rule acts.
+    /// Specifies whether the rule applies at admission, in reconcile passes, or both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fires: Option<Fires>,
-    /// What must hold for the rule to act.
+    /// Conditions for the rule to apply.
     #[serde(flatten)]
     pub gates: Gates,
 }
 
-/// When a rule or a call of the admission acts.
+/// Specifies whether a rule or its call applies at admission, in reconcile passes, or both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fires {
-    /// Whether it applies when a custom resource is written. `false` is in passes only. Default `true`.
+    /// If `true`, applies when a custom resource is written. If `false`, applies in reconcile passes only. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<bool>,
-    /// Whether it applies in passes. `false` is at admission only: a call is not made in passes then, and counts as left out.
-    /// Default `true`; a rule that reads `.old` or `.operation` never applies in passes.
+    /// If `true`, applies in reconcile passes. If `false`, applies at admission only: in reconcile passes a call is skipped.
+    /// Default `true`; a rule that reads `.old` or `.operation` never applies in reconcile passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile: Option<bool>,
 }
 
-/// Values of the spec, brought to one form before anything is created. The resource itself is patched, except for fields that
+/// Normalization of values of the spec, before any child is created. The resource itself is patched, except for fields that
 /// `kubectl apply` or another field manager declares and for resources that a `GitOps` tool manages: those are normalized in
 /// memory. The condition `Normalized` reports which.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Normalize {
-    /// Templates by path in the spec, with dots. All see the resource as it was written.
+    /// Templates by path in the spec, with dots. All templates read the custom resource as it was written.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub spec: BTreeMap<String, Text>,
-    /// `false` leaves the resource as it was written. Default `true`.
+    /// If `false`, the custom resource is not patched. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persist: Option<bool>,
-    /// `true` gives all later templates the changes as `._normalizeChanges`: a list of `field`, `from` and `to`. Default
+    /// If `true`, later templates can read the changes as `._normalizeChanges`: a list of `field`, `from` and `to`. Default
     /// `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<bool>,
-    /// What a value becomes, by its path. Default: what the schema of the resource asks for.
+    /// Type of the normalized value, by path. Default: what the schema of the resource asks for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub types: BTreeMap<String, NormalizeType>,
 }
 
-/// What a normalized value becomes.
+/// The type of a normalized value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NormalizeType {

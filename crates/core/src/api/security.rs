@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Protection and webhooks. All share one server and one certificate.
+/// Deletion protection, namespace protection and webhooks. All share one server and one certificate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Security {
-    /// The Service that webhooks call. Default `orkestra`.
+    /// Name of the Service that webhooks call. Default `orkestra`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_name: Option<String>,
-    /// URL of a gateway outside of the cluster's Services; webhooks call it instead of the Service.
+    /// URL of a gateway that is not a Service of the cluster. Webhooks call it instead of the Service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_endpoint: Option<String>,
-    /// Refuses the deletion of definitions, of custom resources and of Orkestra itself.
+    /// Rejects the deletion of custom resource definitions, of custom resources and of Orkestra itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_protection: Option<DeletionProtection>,
-    /// Refuses custom resources, and their children, in some namespaces.
+    /// Rejects custom resources and their children in some namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace_protection: Option<NamespaceProtection>,
     /// The webhooks of `validation`, `mutation` and `normalize`.
@@ -27,42 +27,42 @@ pub struct Security {
     pub conversion: Option<ConversionServer>,
 }
 
-/// Refuses the deletion of definitions, of custom resources and of Orkestra itself.
+/// Rejects the deletion of custom resource definitions, of custom resources and of Orkestra itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeletionProtection {
-    /// `false` turns it off. Default `true`.
+    /// If `false`, the protection is disabled. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// `true` removes the protection, and the certificates, when Orkestra stops. Default `false`.
+    /// If `true`, the protection and the certificates are removed when Orkestra stops. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleanup_on_shutdown: Option<bool>,
     /// The result while the protection cannot be evaluated. Default `Fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
-    /// `true` also refuses to remove the label that protects an object. Default `false`.
+    /// If `true`, removal of the label that protects an object is also rejected. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict_mode: Option<bool>,
 }
 
-/// Refuses custom resources, and their children, in some namespaces. `restrictedNamespaces` and `allowedNamespaces` exclude
-/// each other. The lists of an entry count beside these.
+/// Rejects custom resources and their children in some namespaces. `restrictedNamespaces` and `allowedNamespaces` are mutually
+/// exclusive. The lists of an entry apply in addition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NamespaceProtection {
-    /// `false` turns it off. Default `true`.
+    /// If `false`, the protection is disabled. Default `true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Namespaces in which custom resources are refused.
+    /// A list of namespaces in which custom resources are rejected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restricted_namespaces: Vec<String>,
-    /// The only namespaces in which custom resources are accepted.
+    /// A list of the only namespaces in which custom resources are accepted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_namespaces: Vec<String>,
     /// The result while the protection cannot be evaluated. Default `Fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
-    /// `true` removes the protection when Orkestra stops. Default `false`.
+    /// If `true`, the protection is removed when Orkestra stops. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleanup_on_shutdown: Option<bool>,
 }
@@ -71,27 +71,28 @@ pub struct NamespaceProtection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Webhooks {
-    /// Whether `validation`, `mutation` and `normalize` apply when a custom resource is written. In passes they apply in any
-    /// case.
+    /// Specifies whether `validation`, `mutation` and `normalize` apply when a custom resource is written. In reconcile passes
+    /// they always apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<Switch>,
     /// The result while the webhook of `validation` cannot be reached. Default `Fail`. A mutation that cannot be applied is
-    /// always left out: passes apply it in memory.
+    /// always skipped: reconcile passes apply it in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
-    /// The Service that they call. Default: that of `security`.
+    /// Name of the Service that the webhooks call. Default: that of `security`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_name: Option<String>,
-    /// `true` removes the webhooks when Orkestra stops. Default `false`.
+    /// If `true`, the webhooks are removed when Orkestra stops. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleanup_on_shutdown: Option<bool>,
 }
 
-/// On or off.
+/// A feature that can be enabled or disabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Switch {
-    /// `true` is on. Default: `true` if the gateway runs with `ENABLE_ADMISSION_WEBHOOK=true`, else `false`.
+    /// If `true`, the feature is enabled. Default: `true` if the gateway runs with `ENABLE_ADMISSION_WEBHOOK=true`, else
+    /// `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
@@ -100,7 +101,7 @@ pub struct Switch {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConversionServer {
-    /// Whether `/convert` is served. Default: `true` if the gateway runs with `ENABLE_CONVERSION=true`, else `false`.
+    /// If `true`, `/convert` is served. Default: `true` if the gateway runs with `ENABLE_CONVERSION=true`, else `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The number of conversions that statistics cover. Default `100`.
@@ -112,10 +113,10 @@ pub struct ConversionServer {
 /// The result of a request while a webhook cannot be reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum FailurePolicy {
-    /// The request is refused.
+    /// The request is rejected.
     #[default]
     Fail,
-    /// The request passes.
+    /// The request is accepted.
     Ignore,
 }
 
@@ -129,14 +130,14 @@ impl FailurePolicy {
     }
 }
 
-/// The webhooks that the custom resources of an entry pass.
+/// The admission webhooks for the custom resources of an entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EntryWebhooks {
-    /// `false` leaves `validation` to passes. Default: `true` if there are rules.
+    /// If `false`, `validation` applies in reconcile passes only. Default: `true` if there are rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation: Option<bool>,
-    /// `false` leaves `mutation` and `normalize` to passes. Default: `true` if there are rules.
+    /// If `false`, `mutation` and `normalize` apply in reconcile passes only. Default: `true` if there are rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutation: Option<bool>,
     /// The operations to which `validation` applies; `mutation` applies to those that are not `DELETE`. Default
@@ -174,13 +175,13 @@ impl Operation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EntryProtection {
-    /// Whether the definition is protected. Default `true`.
+    /// If `true`, the custom resource definition is protected. Default `true`.
     #[serde(rename = "protectCRD", skip_serializing_if = "Option::is_none")]
     pub protect_crd: Option<bool>,
-    /// Whether custom resources are protected. Default `true`.
+    /// If `true`, custom resources are protected. Default `true`.
     #[serde(rename = "protectCRs", skip_serializing_if = "Option::is_none")]
     pub protect_crs: Option<bool>,
-    /// Whether the label that protects cannot be removed. Default: that of `security.deletionProtection`.
+    /// If `true`, the label that protects an object cannot be removed. Default: that of `security.deletionProtection`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict_mode: Option<bool>,
 }

@@ -11,23 +11,24 @@ use crate::value::Node;
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Setup {
-    /// Files alone.
+    /// A list of files.
     Files(Vec<SetupFile>),
-    /// Files under `apply`, and what is waited for after them.
+    /// Files under `apply`, charts, and the objects to wait for.
     Steps(SetupSteps),
 }
 
-/// What `ork run` does before the operator starts: first `apply`, then `helm`, then `wait`.
+/// Steps that `ork run` performs before the operator starts: first `apply`, then `helm`, then `wait`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SetupSteps {
-    /// Manifests to apply, in order.
+    /// A list of manifests to apply, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub apply: Vec<SetupFile>,
-    /// Charts to install, in order. The chart is a folder or an archive beside the Katalog.
+    /// A list of charts to install, in order. A chart is a folder or an archive next to the Katalog, or comes from a repository or
+    /// a registry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub helm: Vec<HelmChart>,
-    /// Objects that must exist before the definition is applied.
+    /// A list of objects that must exist before the definition is applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wait: Vec<SetupWait>,
 }
@@ -39,17 +40,17 @@ pub struct SetupSteps {
 pub enum SetupFile {
     /// The path of the file, relative to the Katalog.
     Path(String),
-    /// The path, and what is waited for once it is applied.
+    /// The path, and the objects to wait for after it is applied.
     Manifest(SetupManifest),
 }
 
-/// A manifest of `setup`, and what is waited for once it is applied.
+/// A manifest of `setup`, and the objects to wait for after it is applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupManifest {
     /// The path of the file, relative to the Katalog.
     pub path: String,
-    /// Objects that must exist before `ork run` goes on.
+    /// A list of objects that must exist before `ork run` continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait: Vec<SetupWait>,
 }
@@ -58,7 +59,7 @@ pub struct SetupManifest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetupWait {
-    /// API group and version, such as `cert-manager.io/v1`. Not needed for kinds of Kubernetes itself.
+    /// API group and version, such as `cert-manager.io/v1`. Optional for built-in kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
     /// Kind, such as `Deployment`.
@@ -68,10 +69,10 @@ pub struct SetupWait {
     /// Namespace of the object. Default: the namespace of your kubeconfig's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// `true` also waits until the object is ready. Default `false`.
+    /// If `true`, also waits until the object is ready. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
-    /// How long to wait before `ork run` fails. Default `30s`.
+    /// The time to wait before `ork run` fails. Default `30s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
@@ -80,10 +81,10 @@ pub struct SetupWait {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmChart {
-    /// Address of the chart's repository. A local chart and one of an OCI registry have none.
+    /// URL of the chart repository. Not set for a local chart, or if `chart` is a reference of a registry (`oci://…`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
-    /// Name of the chart, or the path of a local one, relative to this file and beginning with `.` or `/`.
+    /// Name of the chart in `repo`, a reference of a registry (`oci://…`), or the path of a local chart, relative to this file.
     pub chart: String,
     /// Name of the release. Default: the last part of `chart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,20 +92,20 @@ pub struct HelmChart {
     /// Namespace of the release. Default `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Version of the chart. Default: the newest one.
+    /// Version of the chart, or a range such as `^1.2`. Default: the newest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Files with values, relative to this file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub value_files: Vec<String>,
-    /// Values; they win over those of the files.
+    /// Values. They take precedence over those of the files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub values: Option<Node>,
-    /// `true` creates the namespace. Default `false`.
+    /// If `true`, the namespace is created. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_namespace: Option<bool>,
-    /// Objects that must exist before the next chart.
+    /// A list of objects that must exist before the next chart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait: Vec<SetupWait>,
 }

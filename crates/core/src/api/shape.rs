@@ -48,7 +48,7 @@ pub enum Shape {
     List(Box<Shape>),
     /// Values by key.
     Object(Arc<ObjectShape>),
-    /// One of some shapes, told apart by being a map, a list or neither.
+    /// One of some shapes, distinguished by being a map, a list or neither.
     OneOf(Vec<Shape>),
 }
 

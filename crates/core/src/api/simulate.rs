@@ -22,7 +22,7 @@ pub const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
 /// The time between two cycles where none is given.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What a Simulate declares: which custom resources are reconciled, in which world, and what is expected of that.
+/// The specification of a Simulate: the custom resources to reconcile, their environment, and the expected results.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(&["target"], "serve targets are not supported yet"))]
@@ -32,22 +32,22 @@ pub struct SimulateSpec {
     /// A file with custom resources. The first document of each operated kind is reconciled; further ones of that kind,
     /// and objects that nothing operates, exist from the start.
     pub cr: Option<String>,
-    /// Further files of that sort; they follow `cr`.
+    /// Further files with custom resources. They follow `cr`.
     pub cr_files: Vec<String>,
     /// A file with the custom resource definitions: they complete custom resources, and say which fields the status has.
     pub crd: Option<String>,
     /// Further files with custom resource definitions.
     pub crd_files: Vec<String>,
-    /// How many cycles run: in each, every reconciled custom resource has one pass. Default `10`.
+    /// The number of cycles. In each cycle, every reconciled custom resource has one reconcile pass. Default `10`.
     #[schemars(range(min = 1, max = 1000))]
     pub cycles: Option<u32>,
-    /// `true` answers each `external` call that has no answer below with an empty body and the status that is expected.
-    /// Default `false`: such a call fails.
+    /// If `true`, each `external` call without an answer in `external` gets an empty body and the expected status. Default
+    /// `false`: such a call fails.
     pub skip_external: Option<bool>,
     /// Answers to `external` calls, by the name of the call.
     pub external: BTreeMap<String, StubbedAnswer>,
-    /// What becomes of the objects that the operator creates. Default: workloads become ready, Jobs complete, volumes are
-    /// bound and load balancers get an address, at the end of the cycle that wrote them.
+    /// Outcomes of the objects that the operator creates. Default: workloads become ready, Jobs complete, volumes are bound and
+    /// load balancers get an address, at the end of the cycle that wrote them.
     pub outcomes: Vec<Outcome>,
     /// Changes that a user makes to the custom resources between cycles.
     pub changes: Vec<Change>,
@@ -55,7 +55,7 @@ pub struct SimulateSpec {
     pub at: Option<String>,
     /// The time between two cycles. Default `30s`.
     pub interval: Option<Span>,
-    /// What is expected. Without it, the operations are printed and nothing is checked.
+    /// The expected results. Without it, the operations are printed and nothing is checked.
     pub expect: Option<Expect>,
     /// Files with further Simulates, relative to this file. Each runs by itself.
     pub imports: Vec<String>,
@@ -71,94 +71,93 @@ pub struct StubbedAnswer {
     /// The body: text, or what is sent as JSON.
     #[schemars(with = "Option<serde_json::Value>")]
     pub body: Option<Node>,
-    /// Why the call fails, instead of an answer.
+    /// The error with which the call fails, instead of an answer.
     pub error: Option<String>,
 }
 
-/// What becomes of objects of a kind. Of several rules for one object, later ones win.
+/// The outcome of objects of a kind. If several rules match an object, later ones take precedence.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// The kind of the objects, such as `Job`.
     pub kind: String,
-    /// Their name. Default: any.
+    /// Name of the objects. Default: any.
     #[serde(default)]
     pub name: Option<String>,
-    /// Their namespace. Default: any.
+    /// Namespace of the objects. Default: any.
     #[serde(default)]
     pub namespace: Option<String>,
     /// The cycle at whose end it happens. Default: each cycle that writes the object.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub after: Option<u32>,
-    /// What happens. Default `ready`, or nothing where `status` is given.
+    /// The outcome. Default `ready`, or nothing where `status` is given.
     #[serde(default)]
     pub result: Option<OutcomeResult>,
-    /// Fields of the status to set, beside those that `result` sets.
+    /// Fields of the status to set, in addition to those that `result` sets.
     #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub status: Option<Node>,
 }
 
-/// What becomes of an object.
+/// The outcome of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutcomeResult {
     /// A workload is available, a Job complete, a volume claim bound.
     Ready,
-    /// Its controller has seen it, and it gets no further.
+    /// Its controller has observed it, and it makes no progress.
     Stuck,
-    /// It fails for good: a Deployment, Job or Pod.
+    /// It fails permanently: a Deployment, Job or Pod.
     Failed,
 }
 
-/// What a user changes.
+/// A change by a user.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// The cycle after which it happens.
+    /// The cycle after which the change is made.
     #[schemars(range(min = 1, max = 1000))]
     pub after: u32,
-    /// The operator's key in `spec.crds`. Required where several custom resources are reconciled.
+    /// The operator's key in `spec.crds`. Required if several custom resources are reconciled.
     #[serde(default)]
     pub crd: Option<String>,
     /// A JSON merge patch of the custom resource.
     #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub patch: Option<Node>,
-    /// `true` requests the deletion of the custom resource, instead of a patch. Default `false`.
+    /// If `true`, requests the deletion of the custom resource, instead of a patch. Default `false`.
     #[serde(default)]
     pub delete: Option<bool>,
 }
 
-/// What is expected of a simulation.
+/// The expected results of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Expect {
-    /// What is expected of all operators without a block of their own.
+    /// Expectations for all operators without their own block.
     #[serde(flatten)]
     pub all: Expectations,
-    /// What is expected of one operator, by its key in `spec.crds`: it replaces everything above for that operator.
+    /// Expectations for single operators, by key in `spec.crds`. They replace all of the above for that operator.
     pub crds: BTreeMap<String, Expectations>,
 }
 
-/// What is expected of operators.
+/// Expectations for operators.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Expectations {
-    /// `true` expects that some cycle, and each after it, does nothing. `false` expects nothing. Default `false`.
+    /// If `true`, expects that some cycle and all later ones do nothing. `false` expects nothing. Default `false`.
     pub steady: Option<bool>,
-    /// The cycle at which, or before which, that is so. A cycle is steady that does nothing, and after which nothing is
-    /// done.
+    /// The cycle by which the simulation must be steady. A cycle is steady if neither it nor any later cycle does anything.
     #[schemars(range(min = 1, max = 1000))]
     pub steady_at: Option<u32>,
-    /// `true` expects that no cycle fails. `false` expects nothing. Default `false`.
+    /// If `true`, expects that no cycle fails. `false` expects nothing. Default `false`.
     pub no_errors: Option<bool>,
-    /// Operations that are seen.
+    /// A list of operations that must occur.
     pub ops: Vec<OpRule>,
-    /// Operations that are not seen.
+    /// A list of operations that must not occur.
     pub absent: Vec<OpRule>,
-    /// Fields of the custom resource's status after the last cycle; others may be there too.
+    /// Fields of the custom resource's status after the last cycle. Other fields are ignored.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub status: Option<Node>,
     /// Conditions of the custom resource after the last cycle.
@@ -171,12 +170,12 @@ pub struct Expectations {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OpRule {
-    /// A file with such rules under `ops`, relative to this one. Nothing else may stand beside it.
+    /// A file with such rules under `ops`, relative to this one. Must not be combined with other fields.
     pub include: Option<String>,
     /// The cycle. Default: any.
     #[schemars(range(min = 1, max = 1000))]
     pub cycle: Option<u32>,
-    /// What is done. Required under `ops`. Default: anything.
+    /// The operation. Required under `ops`. Default: anything.
     pub verb: Option<OpVerb>,
     /// The plural of the kind, such as `deployments` or `deployments.apps`; `websites/status` is the status of custom
     /// resources.
@@ -185,12 +184,12 @@ pub struct OpRule {
     pub name: Option<String>,
     /// The object's namespace. Default: any.
     pub namespace: Option<String>,
-    /// How often it is seen at least. Default `1`.
+    /// The minimum number of occurrences. Default `1`.
     #[schemars(range(min = 1))]
     pub count: Option<u32>,
 }
 
-/// What is done to an object.
+/// An operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OpVerb {
@@ -210,13 +209,13 @@ pub enum OpVerb {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedCondition {
-    /// Its type.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Its status. Default `True`.
+    /// Expected status of the condition. Default `True`.
     #[serde(default)]
     pub status: Option<ConditionStatus>,
-    /// Its reason. Default: any.
+    /// Expected reason of the condition. Default: any.
     #[serde(default)]
     pub reason: Option<String>,
 }
@@ -226,9 +225,9 @@ pub struct ExpectedCondition {
 pub enum ConditionStatus {
     /// It holds.
     True,
-    /// It does not hold, or is not there.
+    /// It does not hold, or is absent.
     False,
-    /// It cannot be told.
+    /// It is unknown.
     Unknown,
 }
 
@@ -236,18 +235,18 @@ pub enum ConditionStatus {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedResource {
-    /// Their kind, such as `Deployment` or `Certificate.cert-manager.io`.
+    /// Kind of the objects, such as `Deployment` or `Certificate.cert-manager.io`.
     pub kind: String,
-    /// Their name. Default: any.
+    /// Name of the objects. Default: any.
     #[serde(default)]
     pub name: Option<String>,
-    /// Their namespace. Default: any in a Simulate; the namespace of the test in an E2E.
+    /// Namespace of the objects. Default: any in a Simulate; the namespace of the test in an E2E.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// `true` expects that each of them is ready. Default `false`.
+    /// If `true`, expects that each object is ready. Default `false`.
     #[serde(default)]
     pub ready: Option<bool>,
-    /// How many there are; `0` expects none. Default: at least one.
+    /// The expected number of objects. `0` expects none. Default: at least one.
     #[serde(default)]
     pub count: Option<u32>,
     /// Fields of each of them, by path, as in `spec.replicas: 2`.

@@ -9,7 +9,7 @@ use super::duration::Span;
 use super::motif::AuthType;
 use crate::value::Node;
 
-/// Where Katalogs come from. Merged in the order registry, files, helm, git, configMaps, katalogs.
+/// Sources of Katalogs. They are merged in the order registry, files, helm, git, configMaps, katalogs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sources {
@@ -33,6 +33,51 @@ pub struct Sources {
     pub katalogs: Vec<KatalogSource>,
 }
 
+/// One source, of any kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AnySource<'a> {
+    /// Of `registry`.
+    Registry(&'a RegistrySource),
+    /// Of `files`.
+    File(&'a FileSource),
+    /// Of `helm`.
+    Helm(&'a HelmSource),
+    /// Of `git`.
+    Git(&'a GitSource),
+    /// Of `configMaps`.
+    ConfigMap(&'a ConfigMapSource),
+    /// Of `katalogs`.
+    Katalogs(&'a KatalogSource),
+}
+
+impl Sources {
+    /// Returns each source with its list and its index there, in the order in which they are merged.
+    pub fn each(&self) -> impl Iterator<Item = (&'static str, usize, AnySource<'_>)> {
+        fn list<'a, T>(
+            name: &'static str,
+            sources: &'a [T],
+            any: fn(&'a T) -> AnySource<'a>,
+        ) -> impl Iterator<Item = (&'static str, usize, AnySource<'a>)> {
+            let each = sources.iter().enumerate();
+            each.map(move |(index, source)| (name, index, any(source)))
+        }
+        let Self {
+            registry,
+            files,
+            helm,
+            git,
+            config_maps,
+            katalogs,
+        } = self;
+        list("registry", registry, AnySource::Registry)
+            .chain(list("files", files, AnySource::File))
+            .chain(list("helm", helm, AnySource::Helm))
+            .chain(list("git", git, AnySource::Git))
+            .chain(list("configMaps", config_maps, AnySource::ConfigMap))
+            .chain(list("katalogs", katalogs, AnySource::Katalogs))
+    }
+}
+
 /// An artifact of a registry.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -44,7 +89,7 @@ pub struct RegistrySource {
     /// `katalog`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oci: Option<bool>,
-    /// `true` takes the artifact's `komposer.yaml` instead of its Katalogs. Default `false`.
+    /// If `true`, the artifact's `komposer.yaml` is used instead of its Katalogs. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_komposer: Option<bool>,
     /// Katalogs of a registry that is a Git repository, by name.
@@ -53,10 +98,10 @@ pub struct RegistrySource {
     /// Credentials. Default: for files, those of `docker login`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<SourceCredentials>,
-    /// How often it is checked for a new revision. Default: `spec.interval`.
+    /// The interval at which the source is checked for a new revision. Default: `spec.interval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
-    /// Signatures that it must have. Default: those that the policy of the runtime requires.
+    /// The signatures that the artifact must have. Default: those that the policy of the runtime requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
 }
@@ -90,7 +135,7 @@ pub struct UrlSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<SourceCredentials>,
-    /// How often it is checked for a new revision. Default: `spec.interval`.
+    /// The interval at which the source is checked for a new revision. Default: `spec.interval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
@@ -119,7 +164,7 @@ pub struct HelmSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<SourceCredentials>,
-    /// How often it is checked for a new revision. Default: `spec.interval`.
+    /// The interval at which the source is checked for a new revision. Default: `spec.interval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
     /// Signatures that the chart must have, if `repo` is a registry.
@@ -131,7 +176,7 @@ pub struct HelmSource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GitSource {
-    /// Its HTTPS or `file://` URL. `$NAME` is an environment variable.
+    /// HTTPS or `file://` URL of the repository. `$NAME` is an environment variable.
     pub url: String,
     /// Branch, tag or commit. Default `main`.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +187,7 @@ pub struct GitSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<SourceCredentials>,
-    /// How often it is checked for a new revision. Default: `spec.interval`.
+    /// The interval at which the source is checked for a new revision. Default: `spec.interval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
 }
@@ -165,7 +210,7 @@ pub struct KatalogSource {
     /// The Katalog's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Labels that the Katalogs have.
+    /// Labels that the Katalogs must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<KatalogSelector>,
 }
@@ -187,7 +232,7 @@ pub struct KatalogSelector {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SourceCredentials {
-    /// How they are sent. Default: as the type of the Secret says, else `bearer`.
+    /// The authentication scheme. Default: as the type of the Secret says, else `bearer`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<AuthType>,
     /// The environment variable that holds the token, or `user:password`.
@@ -203,7 +248,7 @@ pub struct SourceCredentials {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceSecret {
-    /// The Secret's name.
+    /// Name of the Secret.
     pub name: String,
     /// The key in its data. Default: the keys of the Secret's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,13 +259,13 @@ pub struct SourceSecret {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Verify {
-    /// Public keys in PEM. A signature of one of them suffices.
+    /// Public keys in PEM. A signature by one of them is sufficient.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// A Secret with public keys in PEM: of all its keys that end in `.pub`, or of `key`.
+    /// A Secret with public keys in PEM: `key`, or all keys that end in `.pub`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SourceSecret>,
-    /// Signatures by certificates of an identity, without a key.
+    /// Signatures by certificates of an identity, without a key. With `keys`, either is sufficient.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyless: Option<Keyless>,
 }
@@ -233,8 +278,22 @@ pub struct Keyless {
     pub issuer: String,
     /// The identity: an e-mail address or URI; `*` stands for any text.
     pub subject: String,
-    /// The trusted root: certificates in PEM, or a `trusted_root.json`. Nothing is downloaded.
-    pub trusted_root: String,
+    /// The trusted root: the content of a `trusted_root.json` of Sigstore, or certificates of authorities in PEM. Nothing is
+    /// downloaded. If it has no transparency logs, signatures need no log entry, and certificates must be valid at present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_root: Option<String>,
+    /// A Secret with the trusted root: `key`, or `trusted_root.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SourceSecret>,
+}
+
+impl Verify {
+    /// Returns the Secrets that it names.
+    pub fn secrets(&self) -> impl Iterator<Item = &SourceSecret> {
+        let root = self.keyless.as_ref();
+        let root = root.and_then(|keyless| keyless.secret_ref.as_ref());
+        self.secret_ref.iter().chain(root)
+    }
 }
 
 impl Sources {

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions::Condition;
 
-/// What Orkestra reports about a Katalog or a Komposer.
+/// The observed state of a Katalog or a Komposer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KatalogStatus {
-    /// The generation of the spec that the rest of the status is about; -1 until one was seen.
+    /// The most recent generation observed by Orkestra, which the rest of the status refers to. -1 if none was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// `Ready` always; `Reconciling` and `Stalled` only while they are true.
@@ -21,11 +21,11 @@ pub struct KatalogStatus {
         "x-kubernetes-list-map-keys" = ["type"]
     ))]
     pub conditions: Vec<Condition>,
-    /// Operators that run, of those declared: `2/2`.
+    /// The number of running operators out of those declared, such as `2/2`.
     pub ready: String,
-    /// Custom resources of all operators.
+    /// The number of custom resources of all operators.
     pub instances: i64,
-    /// The revision that is in force: what it declares runs. The first one is named here as soon as it is accepted.
+    /// Name of the revision in force. The first revision is set here as soon as it is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// The newest accepted revision, while an operator still runs an earlier one.
@@ -34,22 +34,22 @@ pub struct KatalogStatus {
     /// The value of the annotation `orkestra.orkspace.io/reconcile` or `reconcile.fluxcd.io/requestedAt` that was handled last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
-    /// A row for each operator.
+    /// The state of each operator.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"]
     ))]
     pub operators: Vec<OperatorStatus>,
-    /// A row for each source, in the order in which they are merged.
+    /// The state of each source, in the order in which they are merged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["source"]
     ))]
     pub sources: Vec<SourceStatus>,
-    /// Kinds that are operated, or were and are not released yet: finalizers of ours may be on their
-    /// resources.
+    /// The kinds that are operated, or were operated and are not released yet. Their custom resources may have Orkestra's
+    /// finalizers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(
         "x-kubernetes-list-type" = "map",
@@ -58,11 +58,11 @@ pub struct KatalogStatus {
     pub operated: Vec<OperatedKind>,
 }
 
-/// What Orkestra reports about one operator.
+/// The observed state of an operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperatorStatus {
-    /// The operator's name: its key in `spec.crds`.
+    /// Name of the operator: its key in `spec.crds`.
     pub name: String,
     /// API group of its custom resource.
     #[serde(default)]
@@ -73,39 +73,40 @@ pub struct OperatorStatus {
     /// Kind of its custom resource.
     #[serde(default)]
     pub kind: String,
-    /// What the operator is doing: `Running`, `Updating` (an earlier revision runs while the new one waits), `Degraded`,
-    /// `Waiting`, `Starting`, `Deleting`, `Suspended`, `Disabled` or `Stopped` (the entry cannot run, as `message` says).
+    /// State of the operator: `Running`, `Updating` (an earlier revision runs while the new one waits), `Degraded`, `Waiting`,
+    /// `Starting`, `Deleting`, `Suspended`, `Disabled` or `Stopped` (the entry cannot run; `message` gives the reason).
     pub state: String,
-    /// The revision that the operator runs; none while it runs nothing.
+    /// The revision that the operator runs. Not set while it runs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// The revision that it is to run, while that is another one; `reason` and `message` say what it waits for.
+    /// The desired revision, while it differs from the running one. `reason` and `message` describe what the operator waits
+    /// for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_revision: Option<String>,
-    /// How many workers it has, without those that come and go with the queue.
+    /// The number of workers, without those that are added temporarily when the queue grows.
     #[serde(default)]
     pub workers: u32,
-    /// How many custom resources there are.
+    /// The number of custom resources.
     #[serde(default)]
     pub instances: i64,
-    /// How many of them are ready.
+    /// The number of custom resources that are ready.
     #[serde(default)]
     pub ready: i64,
-    /// Why the state is what it is, as one word.
+    /// The reason for the state, in one CamelCase word.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The same for people.
+    /// A human-readable message about the state.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// What Orkestra reports about one source of a composition.
+/// The observed state of a source of a composition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceStatus {
     /// The source's identity, as in `komposer.lock`.
     pub source: String,
-    /// Where it was fetched from, without credentials.
+    /// The URL that the source was fetched from, without credentials.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
     /// The revision in use: a tag, `branch@commit` or a version.
@@ -114,10 +115,10 @@ pub struct SourceStatus {
     /// The digest of the revision in use.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// Who signed it, if a signature was required.
+    /// The verified signer, if a signature was required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
-    /// Why a newer revision is not in use, or why there is none; empty if the newest is in use.
+    /// The reason why a newer revision, or any revision, is not in use. Empty if the newest is in use.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -146,7 +147,7 @@ pub struct OperatedKind {
     /// Keys of the annotations that accepted revisions put on the resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<String>,
-    /// Finalizers of others that accepted revisions put on the resources.
+    /// Finalizers of other controllers that accepted revisions put on the resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
     /// Namespaces of the resources, where all accepted revisions fix them. Absent: all namespaces.

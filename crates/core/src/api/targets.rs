@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum AllowedTarget {
-    /// A name, with `*` for any text.
+    /// A name, in which `*` matches any text.
     Name(String),
     /// The namespaces that a label selector selects.
     Selector(NamespaceSelector),
 }
 
-/// A label selector over namespaces, as Kubernetes writes it. All that is given must match, and something must be given.
+/// A Kubernetes label selector over namespaces. All requirements must match, and at least one must be set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NamespaceSelector {
-    /// Labels that the namespace has.
+    /// Labels that the namespace must have.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// Requirements on the namespace's labels.
+    /// A list of requirements on the namespace's labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<LabelRequirement>,
 }
@@ -34,14 +34,14 @@ pub struct NamespaceSelector {
 pub struct LabelRequirement {
     /// The label's key.
     pub key: String,
-    /// How the label compares with `values`.
+    /// The operator that compares the label with `values`.
     pub operator: LabelOperator,
     /// The values of `In` and `NotIn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
 
-/// How a label compares. Source: Kubernetes, "Labels and Selectors".
+/// A label selector operator. Source: Kubernetes, "Labels and Selectors".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum LabelOperator {
     /// The label has one of the values.

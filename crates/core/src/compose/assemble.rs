@@ -16,7 +16,7 @@ use crate::tree::{Key, Layer, Origin, Tree, TreeValue};
 
 /// One Katalog of a composition.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub(super) struct MemberKatalog {
     /// Its unique name, which stays when its source gets another version.
     pub(super) name: String,
     /// Its name in messages.
@@ -34,7 +34,7 @@ pub(super) struct Part {
 }
 
 /// What was used for a merge.
-pub(super) struct Used<'a> {
+pub(super) struct MergeInputs<'a> {
     pub(super) artifacts: &'a Artifacts,
     /// The artifacts whose files can be referenced, by identity.
     pub(super) roots: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct Used<'a> {
 }
 
 /// The result of putting parts together.
-pub(super) struct Whole {
+pub(super) struct Assembled {
     pub(super) document: KatalogDocument,
     pub(super) sources: Vec<SourceRecord>,
 }
@@ -50,12 +50,12 @@ pub(super) struct Whole {
 /// Puts the parts together, and adds what they reference in their artifacts.
 pub(super) fn assemble(
     composition: &Composition,
-    mut parts: Vec<Part>,
+    mut parts: Vec<MemberKatalog>,
     blocks: &Blocks,
-    used: Used<'_>,
+    used: MergeInputs<'_>,
     mut found: Diagnostics,
 ) -> Result<(Resolved, Vec<Diagnostic>), Diagnostics> {
-    let Used {
+    let MergeInputs {
         artifacts,
         roots,
         sources,
@@ -72,7 +72,7 @@ pub(super) fn assemble(
         file: composition.file.clone(),
         tree: head_tree(composition, blocks),
     };
-    let Whole { document, sources } = whole(&head, parts, sources, &mut found)?;
+    let Assembled { document, sources } = whole(&head, parts, sources, &mut found)?;
     includes.references(&document.spec);
     let warnings = capped(found)?;
     let resolved = Resolved {
@@ -98,10 +98,10 @@ pub(super) struct Head {
 /// Types and checks the parts; errors are in `found` and the result.
 pub(super) fn whole(
     head: &Head,
-    parts: Vec<Part>,
+    parts: Vec<MemberKatalog>,
     mut sources: Vec<SourceRecord>,
     found: &mut Diagnostics,
-) -> Result<Whole, Diagnostics> {
+) -> Result<Assembled, Diagnostics> {
     let mut crds: BTreeMap<String, CrdEntry> = BTreeMap::new();
     let mut merged: Vec<(Key, Tree)> = Vec::new();
     let mut scopes = Vec::with_capacity(parts.len());
@@ -147,11 +147,11 @@ pub(super) fn whole(
         tree,
         file: head.file.clone(),
     };
-    Ok(Whole { document, sources })
+    Ok(Assembled { document, sources })
 }
 
 /// Types a part. Returns its scope, whose `spec` still has the entries, and its tree with overrides.
-fn scope(part: Part, found: &mut Diagnostics) -> Option<(Scope, Tree)> {
+fn scope(part: MemberKatalog, found: &mut Diagnostics) -> Option<(Scope, Tree)> {
     let origin = Origin {
         over: part.over.into(),
         ..Origin::new(part.name, part.file, part.tree)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::assemble::Part;
+use super::assemble::MemberKatalog;
 use super::lock::Lock;
 use super::merge::{map, plain};
 use super::request::{Base, Declaring, Request, requests};
@@ -10,8 +10,8 @@ use crate::api::duration::Span;
 use crate::api::{LockMode, Sources, names};
 use crate::diagnostics::FieldPath;
 use crate::document::{KatalogDocument, KomposerDocument};
-use crate::plan::beside;
 use crate::tree::{Tree, TreeValue};
+use crate::{plan, scope::beside};
 
 /// A document that is composed from sources: a Komposer, or a Katalog with `sources`.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +85,15 @@ impl Composition {
         sources.is_some_and(|sources| sources.as_map().is_some_and(|map| !map.is_empty()))
     }
 
+    /// Returns the kind of the document.
+    pub fn kind(&self) -> plan::Declaring {
+        if self.is_katalog {
+            plan::Declaring::Katalog
+        } else {
+            plan::Declaring::Komposer
+        }
+    }
+
     /// Returns the path of its sources.
     pub fn place(&self) -> FieldPath {
         FieldPath::root().field("spec").field("sources")
@@ -113,7 +122,7 @@ impl Composition {
 
     /// Returns the part with the operators that no source has. Of a Katalog, it has everything else that the Katalog declares
     /// for its own entries.
-    pub(super) fn own_part(&self, own: Tree) -> Part {
+    pub(super) fn own_part(&self, own: Tree) -> MemberKatalog {
         let mut fields = Vec::new();
         let spec = self.tree.get("spec").and_then(Tree::as_map);
         for (key, value) in spec.unwrap_or_default() {
@@ -137,7 +146,7 @@ impl Composition {
             (Base::Cluster { .. }, None) => self.name.clone(),
             _ => file.clone(),
         };
-        Part {
+        MemberKatalog {
             name,
             file,
             katalog: self.name.clone(),

@@ -9,14 +9,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::artifact::{Artifact, Artifacts};
-use super::assemble::Part;
+use super::assemble::MemberKatalog;
 use super::merge::under_spec;
 use crate::api::KatalogSpec;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::document::{DocumentKind, parse_stream};
-use crate::plan::{CrdShape, Library, Part as Wanted, Reference, Schemas, beside, is_of_registry};
 use crate::tree::{Layer, Origin, Tree};
 use crate::value::Node;
+use crate::{
+    definitions::{CrdShape, Schemas},
+    scope::{Library, Reference, ReferenceKind as Wanted, beside, is_of_registry},
+};
 
 /// The maximum number of files that the Katalogs of a composition reference.
 const MOST_FILES: usize = 1000;
@@ -136,7 +139,7 @@ impl<'a> Includes<'a> {
     }
 
     /// Keeps the manifests of entries, and completes `apiTypes` from a `crdFile` of the artifact.
-    pub(super) fn definitions(&mut self, part: &mut Part, found: &mut Diagnostics) {
+    pub(super) fn definitions(&mut self, part: &mut MemberKatalog, found: &mut Diagnostics) {
         let origin = Origin {
             over: part.over.clone().into(),
             ..Origin::new(&*part.name, &*part.file, part.tree.clone())

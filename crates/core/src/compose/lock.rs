@@ -53,16 +53,16 @@ pub enum BadLock {
 /// The form of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct LockDocument {
     version: u32,
     #[serde(default)]
-    sources: Vec<WrittenSource>,
+    sources: Vec<LockDocumentSource>,
 }
 
 /// The form of one source in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenSource {
+struct LockDocumentSource {
     source: String,
     #[serde(default)]
     revision: String,
@@ -103,13 +103,13 @@ impl Lock {
     /// # Errors
     /// [`BadLock`] with the reason.
     pub fn read(text: &str) -> Result<Self, BadLock> {
-        let written: Written =
+        let written: LockDocument =
             serde_saphyr::from_str(text).map_err(|why| BadLock::Syntax(why.to_string()))?;
         if written.version != VERSION {
             return Err(BadLock::Version(written.version));
         }
         let mut sources = BTreeMap::new();
-        for WrittenSource {
+        for LockDocumentSource {
             source,
             revision,
             digest,

@@ -5,12 +5,14 @@
 //!                   └──► a Komposer ──► merged in the same way first, then it counts as its Parts
 //!  all Parts ── assemble ──► Resolved
 //! ```
+//!
+//! One file: the rules of a merge apply in a fixed order to one accumulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::artifact::{Artifact, Artifacts};
-use super::assemble::{self, Part};
+use super::assemble::{self, MemberKatalog};
 use super::blocks::Blocks;
 use super::composition::Composition;
 use super::lock::Lock;
@@ -75,7 +77,7 @@ pub fn merge(composition: &Composition, artifacts: &Artifacts) -> Result<Merged,
         found.cap();
         return Err(found);
     }
-    let used = assemble::Used {
+    let used = assemble::MergeInputs {
         artifacts,
         roots,
         sources,
@@ -90,7 +92,7 @@ struct Merger<'a> {
     lock: (&'a Lock, bool),
     found: Diagnostics,
     needs: Vec<Request>,
-    parts: Vec<Part>,
+    parts: Vec<MemberKatalog>,
     sources: Vec<SourceRecord>,
     /// The artifacts whose files can be referenced, by identity.
     roots: Vec<String>,
@@ -145,7 +147,7 @@ impl Merger<'_> {
             (Base::Cluster { .. }, RequestKind::File { path }) => {
                 let message = format!("`{path}` is a path, and there are no files in a cluster");
                 let hint = "use a registry, a Git repository, an HTTPS URL, a ConfigMap or a suspended Katalog as the source";
-                let problem = request.problem(Code::NotFound, message);
+                let problem = request.problem(Code::PathInCluster, message);
                 self.found.push(problem.hint(hint));
                 return;
             }
@@ -169,23 +171,32 @@ impl Merger<'_> {
                 .entry(id.clone())
                 .or_insert_with(|| request.stable());
         }
-        let source = self.record(id, &artifact, &request.kind);
+        self.files(request, (id, only), &artifact, chain);
+    }
+
+    /// Reads the files of an artifact that the request wants: the one called `only`, or those that it selects.
+    fn files(
+        &mut self,
+        request: &Request,
+        (id, only): (&str, Option<&str>),
+        artifact: &Artifact,
+        chain: &mut Vec<String>,
+    ) {
+        let source = self.record(id, artifact, &request.kind);
         let names = || artifact.documents.iter().map(|file| file.name.as_str());
         let is_wanted = |name: &str| match only {
             Some(path) => name == path,
             None => request.wants(name, names()),
         };
-        let wanted = artifact
-            .documents
-            .iter()
-            .filter(|file| is_wanted(&file.name));
+        let files = artifact.documents.iter();
+        let wanted = files.filter(|file| is_wanted(&file.name));
         let (mut is_any_file, mut is_any) = (false, false);
         for file in wanted {
             is_any_file = true;
             let base = match &request.kind {
                 RequestKind::File { path } if only.is_none() => Base::File(path.clone()),
                 _ => Base::Artifact {
-                    id: id.clone(),
+                    id: id.to_owned(),
                     name: file.name.clone(),
                 },
             };
@@ -198,16 +209,13 @@ impl Merger<'_> {
             };
             is_any |= self.file(request, &file, chain);
         }
-        if !is_any_file {
-            let message = match only {
-                Some(path) => format!("there is no file `{path}` in {}", artifact.url),
-                None => format!("there is no {} in {}", request.wanted(), artifact.url),
-            };
-            self.found.push(request.problem(Code::NotFound, message));
-        } else if !is_any {
-            let message = format!("{} has no Katalog", artifact.url);
-            self.found.push(request.problem(Code::NoDocument, message));
-        }
+        let message = match only {
+            _ if is_any => return,
+            _ if is_any_file => format!("{} has no Katalog", artifact.url),
+            Some(path) => format!("there is no file `{path}` in {}", artifact.url),
+            None => format!("there is no {} in {}", request.wanted(), artifact.url),
+        };
+        self.found.push(request.problem(Code::NoDocument, message));
     }
 
     /// Returns the position of the source's record.
@@ -267,7 +275,7 @@ impl Merger<'_> {
         let KatalogDocument {
             name, spec, tree, ..
         } = document;
-        self.part(Part {
+        self.part(MemberKatalog {
             name: file.stable.clone(),
             file: file.shown.clone(),
             katalog: name,
@@ -294,7 +302,7 @@ impl Merger<'_> {
     }
 
     /// Adds a part, unless another one has one of its operators.
-    fn part(&mut self, mut part: Part) {
+    fn part(&mut self, mut part: MemberKatalog) {
         let mut number = 1;
         let stable = part.name.clone();
         while !self.names.insert(part.name.clone()) {
@@ -406,7 +414,7 @@ const TWO_PLACES: &[[&[&str]; 2]] = &[
 ];
 
 /// Returns an override with fields that have two places at the place where the part declares them.
-fn conformed(entry: &Tree, part: &Part, name: &str) -> Tree {
+fn conformed(entry: &Tree, part: &MemberKatalog, name: &str) -> Tree {
     let mut entry = entry.clone();
     let declares = |tree: &Tree, place: &[&str]| {
         let entry = tree.below(&["spec", "crds", name]);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Komposer ── Composition ── merge ──► Need(requests) ── the caller fetches ──► Artifacts ── merge again
-//!                                └────► Done(Resolved) ──► KatalogSpec with a scope for each source ── plan::compile
+//!                                └────► Done(Resolved) ──► KatalogSpec with a scope for each source ── compile::katalog
 //! ```
 //!
 //! Nothing here does I/O. A [`Request`] is what must be fetched; an [`Artifact`] is what was fetched. A composition inside of a
@@ -27,5 +27,5 @@ pub use artifact::{Artifact, Artifacts, Fetched, Verified};
 pub use composition::Composition;
 pub use lock::{BadLock, LOCK_FILE, Lock, Locked, is_pinned};
 pub use merge::{Merged, merge};
-pub use request::{Base, Place, Request, RequestKind};
+pub use request::{Base, DeclarationSite, Request, RequestKind};
 pub use resolved::{Resolved, SourceRecord};

@@ -1,4 +1,6 @@
 //! What a composition asks for: one request for each source.
+//!
+//! One file: each kind of source has its request and its identity, side by side.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::OciReference;
 use crate::api::duration::Span;
 use crate::api::sources::{
-    ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSelector, KatalogSource,
+    AnySource, ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSelector, KatalogSource,
     RegistrySource, SourceCredentials, Sources, UrlSource, Verify,
 };
 use crate::diagnostics::{Code, Diagnostic, FieldPath};
-use crate::plan::beside;
+use crate::scope::beside;
 use crate::tree::Tree;
 use crate::value::{self, Node};
 
@@ -40,7 +42,7 @@ pub struct Request {
     /// How often to check for a new revision: its own, or that of the whole composition; `None` is the default.
     pub interval: Option<Span>,
     /// Where it is declared.
-    pub place: Place,
+    pub place: DeclarationSite,
 }
 
 /// What to fetch.
@@ -125,7 +127,7 @@ pub enum Base {
 
 /// A place in a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct DeclarationSite {
     /// The document's name in messages; `None` for an object of the cluster.
     pub file: Option<String>,
     /// The field.
@@ -260,33 +262,22 @@ pub(super) struct Declaring<'a> {
 
 /// Returns the requests of a document, in the order in which they are merged.
 pub(super) fn requests(sources: &Sources, declaring: &Declaring<'_>) -> Vec<Request> {
-    let Sources {
-        registry,
-        files,
-        helm,
-        git,
-        config_maps,
-        katalogs,
-    } = sources;
     let at = FieldPath::root().field("spec").field("sources");
     let mut requests = Vec::with_capacity(sources.len());
-    for (index, source) in registry.iter().enumerate() {
-        declaring.registry(&at.field("registry").index(index), source, &mut requests);
-    }
-    for (index, source) in files.iter().enumerate() {
-        requests.push(declaring.file(&at.field("files").index(index), source));
-    }
-    for (index, source) in helm.iter().enumerate() {
-        requests.push(declaring.helm(&at.field("helm").index(index), source));
-    }
-    for (index, source) in git.iter().enumerate() {
-        requests.push(declaring.git(&at.field("git").index(index), source));
-    }
-    for (index, source) in config_maps.iter().enumerate() {
-        requests.push(declaring.config_map(&at.field("configMaps").index(index), source));
-    }
-    for (index, source) in katalogs.iter().enumerate() {
-        requests.push(declaring.katalogs(&at.field("katalogs").index(index), source));
+    for (list, index, source) in sources.each() {
+        let at = at.field(list).index(index);
+        let request = match source {
+            AnySource::Registry(source) => {
+                declaring.registry(&at, source, &mut requests);
+                continue;
+            }
+            AnySource::File(source) => declaring.file(&at, source),
+            AnySource::Helm(source) => declaring.helm(&at, source),
+            AnySource::Git(source) => declaring.git(&at, source),
+            AnySource::ConfigMap(source) => declaring.config_map(&at, source),
+            AnySource::Katalogs(source) => declaring.katalogs(&at, source),
+        };
+        requests.push(request);
     }
     requests
 }
@@ -301,7 +292,7 @@ impl Declaring<'_> {
             auth: None,
             verify: None,
             interval: self.interval,
-            place: Place {
+            place: DeclarationSite {
                 file: self.file.map(str::to_owned),
                 path: at.clone(),
                 position: span.map(|span| (span.line, span.column)),

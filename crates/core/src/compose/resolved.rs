@@ -6,13 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::artifact::{Artifact, Verified};
-use super::assemble::{Head, Part, Whole, whole};
+use super::assemble::{Assembled, Head, MemberKatalog, whole};
 use super::includes::Included;
-use crate::api::{KatalogSpec, Scope};
+use crate::api::{KatalogSpec, Scope, SourceStatus};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::document::{KatalogDocument, Source};
-use crate::plan::{Library, Reference, Schemas};
 use crate::tree::{Layer, Tree};
+use crate::{
+    definitions::Schemas,
+    scope::{Library, Reference},
+};
 
 /// A composition with everything that is needed to run it: its sources are not read again.
 #[derive(Debug, Clone)]
@@ -49,7 +52,8 @@ pub struct SourceRecord {
 }
 
 impl SourceRecord {
-    pub(super) fn of(source: &str, artifact: &Artifact) -> Self {
+    /// Returns the record of a source without its operators.
+    pub fn of(source: &str, artifact: &Artifact) -> Self {
         Self {
             source: source.to_owned(),
             url: artifact.url.clone(),
@@ -57,6 +61,23 @@ impl SourceRecord {
             digest: artifact.digest.clone(),
             verified: artifact.verified.clone(),
             operators: Vec::new(),
+        }
+    }
+
+    /// Returns it as a status reports it.
+    pub fn row(&self) -> SourceStatus {
+        let (verified, message) = match &self.verified {
+            Verified::By(who) => (Some(who.clone()), String::new()),
+            Verified::Warned(why) => (None, why.clone()),
+            Verified::NotRequired => (None, String::new()),
+        };
+        SourceStatus {
+            source: self.source.clone(),
+            url: self.url.clone(),
+            revision: self.revision.clone(),
+            digest: self.digest.clone(),
+            verified,
+            message,
         }
     }
 }
@@ -100,7 +121,7 @@ struct StoredLayer {
 }
 
 impl Resolved {
-    /// Returns the merged `spec`, for `plan::compile`.
+    /// Returns the merged `spec`, for `compile::katalog`.
     pub fn spec(&self) -> &KatalogSpec {
         &self.document.spec
     }
@@ -211,7 +232,7 @@ impl Resolved {
                     file: layer.file.into(),
                 })
             };
-            parts.push(Part {
+            parts.push(MemberKatalog {
                 tree: tree(&part.document)?,
                 over: part
                     .over
@@ -234,7 +255,7 @@ impl Resolved {
             tree: tree(&stored.head)?,
         };
         let mut found = Diagnostics::default();
-        let Whole { document, sources } = whole(&head, parts, stored.sources, &mut found)?;
+        let Assembled { document, sources } = whole(&head, parts, stored.sources, &mut found)?;
         let resolved = Self {
             sources,
             document,

@@ -13,7 +13,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::diagnostics::{Code, Diagnostics, FieldPath};
 use crate::document::{DocumentKind, parse_stream, read_katalog, read_komposer};
-use crate::plan::{self, KatalogRef, Library, Plan, Schemas};
+use crate::{
+    definitions::Schemas,
+    plan::{self, KatalogRef, Plan},
+    scope::Library,
+};
 
 /// The file of the composition.
 const KOMPOSER: &str = "komposer.yaml";
@@ -131,7 +135,7 @@ fn compiled_with(
         }
     }
     let katalog = KatalogRef::new("default".to_owned(), resolved.document.name.clone());
-    plan::compile(&katalog, resolved.spec(), schemas, &library).map_err(|mut found| {
+    crate::compile::katalog(&katalog, resolved.spec(), schemas, &library).map_err(|mut found| {
         found.locate(&resolved.document.tree, resolved.document.file.as_deref());
         found
     })

@@ -14,7 +14,7 @@ use crate::{
     api::names,
     plan::{ConversionPlan, ConversionStep, ObjectKey},
     reconcile::{
-        gate::Turns,
+        gate::GateEffects,
         render::{Frame, RenderError, Renderer},
         sources::Sources,
     },
@@ -109,7 +109,7 @@ fn follow(
         namespace: None,
         name: Key::from(name_of(source)),
     };
-    let (sources, turns) = (Sources::default(), Turns::default());
+    let (sources, turns) = (Sources::default(), GateEffects::default());
     let data = Data::of(source);
     let mut renderer = Renderer {
         data: &data,

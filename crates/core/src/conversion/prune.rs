@@ -1,18 +1,18 @@
 //! Removes fields.
 
 use crate::{
-    schema::{Below, Schema},
-    value::{Key, Map, Node, Path, Step},
+    schema::{NestedSchema, Schema},
+    value::{Key, Map, Node, Path, PathStep},
 };
 
 /// Removes the field at `path`, through maps.
 pub(super) fn remove(root: &mut Node, path: &Path) {
-    let Some((Step::Field(last), parents)) = path.steps().split_last() else {
+    let Some((PathStep::Field(last), parents)) = path.steps().split_last() else {
         return;
     };
     let mut at = root;
     for step in parents {
-        let (Node::Map(map), Step::Field(key)) = (at, step) else {
+        let (Node::Map(map), PathStep::Field(key)) = (at, step) else {
             return;
         };
         let Some(below) = map.get_mut(key) else {
@@ -28,7 +28,7 @@ pub(super) fn remove(root: &mut Node, path: &Path) {
 /// Removes the fields of the spec that the schema of whole objects does not have, and adds them to `lost`, with their paths.
 /// Items of lists lose theirs without notice.
 pub(super) fn spec(object: &mut Node, schema: Schema<'_>, lost: &mut Vec<(Path, Node)>) {
-    let Below::Schema(schema) = schema.field("spec") else {
+    let NestedSchema::Schema(schema) = schema.field("spec") else {
         return;
     };
     let Node::Map(root) = object else { return };
@@ -53,13 +53,13 @@ fn prune(
             for (key, mut value) in entries {
                 at.push(key.clone());
                 match schema.field(&key) {
-                    Below::Nowhere => {
+                    NestedSchema::Nowhere => {
                         if let Some(lost) = lost {
                             lost.push((Path::of_fields(at.iter().cloned()), value));
                         }
                     }
-                    Below::Anything => kept.push((key, value)),
-                    Below::Schema(below) => {
+                    NestedSchema::Anything => kept.push((key, value)),
+                    NestedSchema::Schema(below) => {
                         prune(&mut value, below, at, lost);
                         kept.push((key, value));
                     }
@@ -69,7 +69,7 @@ fn prune(
             *map = kept.into_iter().collect::<Map>();
         }
         Node::List(items) => {
-            if let Below::Schema(below) = schema.item() {
+            if let NestedSchema::Schema(below) = schema.item() {
                 for item in items {
                     prune(item, below, at, &mut None);
                 }
@@ -81,5 +81,5 @@ fn prune(
 
 /// True if any value under the key is kept as it is.
 fn keeps_whole(schema: Schema<'_>, key: &str) -> bool {
-    matches!(schema.field(key), Below::Anything)
+    matches!(schema.field(key), NestedSchema::Anything)
 }

@@ -8,12 +8,12 @@ use super::{
     splitter::{LARGEST_OBJECT, empty},
     version::Version,
 };
-use crate::value::{Node, Sieve, scan};
+use crate::value::{Node, Projection, scan};
 
 /// The content of a line of a watch.
 #[derive(Debug, PartialEq)]
 pub enum Event {
-    /// The present state of an object, as far as it was requested and is readable ([`Sieve::decode`]).
+    /// The present state of an object, as far as it was requested and is readable ([`Projection::decode`]).
     Put(Node),
     /// The last state of an object that is deleted, or no longer selected.
     Gone(Node),
@@ -39,12 +39,12 @@ pub struct Lines {
 impl Lines {
     /// Processes received bytes, up to the end of a line. Returns the number of bytes processed, and the event of the line:
     /// `None` if the line is incomplete or empty, or its event type is unknown.
-    pub fn feed(&mut self, part: &[u8], sieve: &Sieve) -> (usize, Option<Event>) {
+    pub fn feed(&mut self, part: &[u8], projection: &Projection) -> (usize, Option<Event>) {
         let end = memchr::memchr(b'\n', part);
         let text = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
         let used = end.map_or(part.len(), |end| end + 1);
         if end.is_some() && self.line.is_empty() && text.len() <= LARGEST_OBJECT {
-            return (used, read(sieve, text));
+            return (used, read(projection, text));
         }
         let room = LARGEST_OBJECT - self.line.len();
         self.is_large |= text.len() > room;
@@ -54,9 +54,9 @@ impl Lines {
             return (used, None);
         }
         let event = if std::mem::take(&mut self.is_large) {
-            read_parts(&self.line, |object| sieve.decode_beginning(object))
+            read_parts(&self.line, |object| projection.decode_beginning(object))
         } else {
-            read(sieve, &self.line)
+            read(projection, &self.line)
         };
         empty(&mut self.line);
         (used, event)
@@ -69,17 +69,17 @@ impl Lines {
 }
 
 /// Decodes a line.
-fn read(sieve: &Sieve, line: &[u8]) -> Option<Event> {
+fn read(projection: &Projection, line: &[u8]) -> Option<Event> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return None;
     }
     let mut deserializer = serde_json::Deserializer::from_slice(line);
-    let told = Line(sieve)
+    let told = Line(projection)
         .deserialize(&mut deserializer)
         .and_then(|told| deserializer.end().map(|()| told));
     match told {
         Ok((kind, object)) => event(&kind, object),
-        Err(_) => read_parts(line, |object| sieve.decode(object)),
+        Err(_) => read_parts(line, |object| projection.decode(object)),
     }
 }
 
@@ -124,7 +124,7 @@ fn event(kind: &str, object: Node) -> Option<Event> {
 }
 
 /// One line: an event's type and its object. The object of an error is kept completely.
-struct Line<'s>(&'s Sieve);
+struct Line<'s>(&'s Projection);
 
 impl<'de> DeserializeSeed<'de> for Line<'_> {
     type Value = (String, Node);

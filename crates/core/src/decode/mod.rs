@@ -1,9 +1,9 @@
-//! List pages and watch events: decodes bytes as they arrive into objects, of which only the parts that a [`Sieve`] selects are
+//! List pages and watch events: decodes bytes as they arrive into objects, of which only the parts that a [`Projection`] selects are
 //! kept.
 //!
 //! ```text
 //!  page ──── Splitter ──► text of one item ─┐
-//!                                           ├─► Sieve::decode ──► Node, marked where a part cannot be read
+//!                                           ├─► Projection::decode ──► Node, marked where a part cannot be read
 //!  watch ─── Lines ─────► text of one event ┘
 //! ```
 //!
@@ -21,8 +21,8 @@ mod tests;
 pub use self::{
     events::{Event, Lines},
     page::{BadPage, Listed, Page},
-    splitter::{LARGEST_OBJECT, Uncut},
+    splitter::{LARGEST_OBJECT, SplitError},
     version::Version,
 };
 #[cfg(doc)]
-use crate::value::Sieve;
+use crate::value::Projection;

@@ -2,15 +2,15 @@
 
 use serde::Deserialize;
 
-use super::splitter::{Found, Splitter, Uncut};
-use crate::value::{Node, Sieve};
+use super::splitter::{JsonPart, SplitError, Splitter};
+use crate::value::{Node, Projection};
 
 /// A part of a page.
 #[derive(Debug, PartialEq)]
 pub enum Listed {
     /// The resourceVersion of all pages of the list; precedes all objects.
     Version(String),
-    /// An object, as far as it was requested and is readable ([`Sieve::decode`]). The API server omits `apiVersion` and `kind` in
+    /// An object, as far as it was requested and is readable ([`Projection::decode`]). The API server omits `apiVersion` and `kind` in
     /// the items of built-in kinds.
     Object(Node),
 }
@@ -20,7 +20,7 @@ pub enum Listed {
 pub enum BadPage {
     /// The text cannot be split.
     #[error("the list cannot be read: {0}")]
-    Uncut(#[from] Uncut),
+    Uncut(#[from] SplitError),
     /// The text around the items is not a list. The message does not quote it.
     #[error("the answer is not what was asked for (line {}, column {})", .0.line(), .0.column())]
     NoList(#[from] serde_json::Error),
@@ -42,7 +42,7 @@ struct Metadata {
 
 /// A page that is being received.
 pub struct Page<'s> {
-    sieve: &'s Sieve,
+    projection: &'s Projection,
     splitter: Splitter,
     /// Objects that precede the version, which no known server sends.
     early: Option<Vec<Node>>,
@@ -50,9 +50,9 @@ pub struct Page<'s> {
 
 impl<'s> Page<'s> {
     /// A page of which nothing was received.
-    pub fn new(sieve: &'s Sieve) -> Self {
+    pub fn new(projection: &'s Projection) -> Self {
         Self {
-            sieve,
+            projection,
             splitter: Splitter::default(),
             early: Some(Vec::new()),
         }
@@ -63,10 +63,10 @@ impl<'s> Page<'s> {
     /// # Errors
     /// [`BadPage`]; an unreadable item is not an error.
     pub fn feed(&mut self, text: &[u8], take: &mut dyn FnMut(Listed)) -> Result<(), BadPage> {
-        let (sieve, early) = (self.sieve, &mut self.early);
+        let (projection, early) = (self.projection, &mut self.early);
         self.splitter.feed(text, &mut |found| {
             let object = match found {
-                Found::Items(head) => {
+                JsonPart::Items(head) => {
                     let head: Envelope = serde_json::from_slice(head)?;
                     if !head.metadata.resource_version.is_empty() {
                         *early = None;
@@ -74,8 +74,8 @@ impl<'s> Page<'s> {
                     }
                     return Ok::<(), BadPage>(());
                 }
-                Found::Item(text) => sieve.decode(text),
-                Found::Beginning(text) => sieve.decode_beginning(text),
+                JsonPart::Item(text) => projection.decode(text),
+                JsonPart::Beginning(text) => projection.decode_beginning(text),
             };
             match early {
                 Some(early) => early.push(object),
@@ -88,7 +88,7 @@ impl<'s> Page<'s> {
     /// Ends the page; returns the continue token of the next page, or `None` on the last.
     ///
     /// # Errors
-    /// [`Uncut::Short`] if the end of the page is missing.
+    /// [`SplitError::Short`] if the end of the page is missing.
     pub fn end(self, take: &mut dyn FnMut(Listed)) -> Result<Option<String>, BadPage> {
         let Envelope { metadata } = serde_json::from_slice(&self.splitter.end()?)?;
         if let Some(early) = self.early {

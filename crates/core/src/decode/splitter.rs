@@ -14,7 +14,7 @@ pub(super) const KEPT_BUFFER: usize = 16 << 10;
 
 /// A part of the text.
 #[derive(Clone, Copy)]
-pub(super) enum Found<'t> {
+pub(super) enum JsonPart<'t> {
     /// The items begin. This is the text before them, completed to a JSON object.
     Items(&'t [u8]),
     /// The text of one item, with white space around it.
@@ -25,7 +25,7 @@ pub(super) enum Found<'t> {
 
 /// Why a text cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Uncut {
+pub enum SplitError {
     /// The end is missing.
     #[error("it was cut off")]
     Short,
@@ -41,7 +41,7 @@ pub enum Uncut {
 )]
 #[derive(Default)]
 pub(super) struct Splitter {
-    place: Place,
+    place: JsonPosition,
     /// Open brackets, in the envelope or in the item.
     depth: usize,
     /// Inside a quoted text.
@@ -60,7 +60,7 @@ pub(super) struct Splitter {
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum JsonPosition {
     #[default]
     Envelope,
     Items,
@@ -70,16 +70,16 @@ impl Splitter {
     /// Processes received bytes and passes complete parts to `take`.
     ///
     /// # Errors
-    /// [`Uncut::TooLarge`]; errors of `take` are returned at once.
-    pub(super) fn feed<E: From<Uncut>>(
+    /// [`SplitError::TooLarge`]; errors of `take` are returned at once.
+    pub(super) fn feed<E: From<SplitError>>(
         &mut self,
         mut text: &[u8],
-        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+        take: &mut impl FnMut(JsonPart<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         while !text.is_empty() {
             let used = match self.place {
-                Place::Envelope => self.feed_envelope(text, take)?,
-                Place::Items => self.feed_items(text, take)?,
+                JsonPosition::Envelope => self.feed_envelope(text, take)?,
+                JsonPosition::Items => self.feed_items(text, take)?,
             };
             text = text.get(used..).unwrap_or_default();
         }
@@ -89,25 +89,25 @@ impl Splitter {
     /// Returns the list without its items.
     ///
     /// # Errors
-    /// [`Uncut::Short`] if its end is missing.
-    pub(super) fn end(self) -> Result<Vec<u8>, Uncut> {
-        let is_whole = self.place == Place::Envelope && self.depth == 0 && !self.quoted;
+    /// [`SplitError::Short`] if its end is missing.
+    pub(super) fn end(self) -> Result<Vec<u8>, SplitError> {
+        let is_whole = self.place == JsonPosition::Envelope && self.depth == 0 && !self.quoted;
         if is_whole {
             Ok(self.envelope)
         } else {
-            Err(Uncut::Short)
+            Err(SplitError::Short)
         }
     }
 
     /// Processes text until the items begin; returns the number of bytes processed.
-    fn feed_envelope<E: From<Uncut>>(
+    fn feed_envelope<E: From<SplitError>>(
         &mut self,
         text: &[u8],
-        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+        take: &mut impl FnMut(JsonPart<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
         for (at, byte) in text.iter().enumerate() {
             if self.envelope.len() == LONGEST_ENVELOPE {
-                return Err(Uncut::TooLarge.into());
+                return Err(SplitError::TooLarge.into());
             }
             self.envelope.push(*byte);
             if self.quoted {
@@ -123,11 +123,11 @@ impl Splitter {
                 }
                 b':' => self.is_key = true,
                 b'[' if self.depth == 1 && self.is_items() => {
-                    self.place = Place::Items;
+                    self.place = JsonPosition::Items;
                     self.depth = 0;
                     let length = self.envelope.len();
                     self.envelope.extend_from_slice(b"]}");
-                    take(Found::Items(&self.envelope))?;
+                    take(JsonPart::Items(&self.envelope))?;
                     self.envelope.truncate(length);
                     return Ok(at + 1);
                 }
@@ -148,10 +148,10 @@ impl Splitter {
     }
 
     /// Processes text to the end of an item or of all items; returns the number of bytes processed.
-    fn feed_items<E: From<Uncut>>(
+    fn feed_items<E: From<SplitError>>(
         &mut self,
         text: &[u8],
-        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+        take: &mut impl FnMut(JsonPart<'_>) -> Result<(), E>,
     ) -> Result<usize, E> {
         let mut at = 0;
         while let Some(byte) = text.get(at) {
@@ -166,7 +166,7 @@ impl Splitter {
                 b',' | b']' if self.depth == 0 => {
                     self.end_item(text.get(..at).unwrap_or_default(), take)?;
                     if *byte == b']' {
-                        self.place = Place::Envelope;
+                        self.place = JsonPosition::Envelope;
                         self.depth = 1;
                         self.envelope.push(b']');
                     }
@@ -188,16 +188,16 @@ impl Splitter {
         self.item.extend_from_slice(kept);
     }
 
-    fn end_item<E: From<Uncut>>(
+    fn end_item<E: From<SplitError>>(
         &mut self,
         rest: &[u8],
-        take: &mut impl FnMut(Found<'_>) -> Result<(), E>,
+        take: &mut impl FnMut(JsonPart<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let hand_out = |item: &[u8], take: &mut dyn FnMut(Found<'_>) -> Result<(), E>| {
+        let hand_out = |item: &[u8], take: &mut dyn FnMut(JsonPart<'_>) -> Result<(), E>| {
             if item.iter().all(u8::is_ascii_whitespace) {
                 Ok(())
             } else {
-                take(Found::Item(item))
+                take(JsonPart::Item(item))
             }
         };
         if self.item.is_empty() && rest.len() <= LARGEST_OBJECT {
@@ -205,7 +205,7 @@ impl Splitter {
         }
         self.keep(rest);
         let handed = if std::mem::take(&mut self.is_large) {
-            take(Found::Beginning(&self.item))
+            take(JsonPart::Beginning(&self.item))
         } else {
             hand_out(&self.item, take)
         };
@@ -253,15 +253,15 @@ mod tests {
     use super::*;
 
     /// The head, the items and the envelope of a text that arrives in parts of that size.
-    fn split(text: &str, size: usize) -> Result<(Option<Value>, Vec<Value>, Value), Uncut> {
+    fn split(text: &str, size: usize) -> Result<(Option<Value>, Vec<Value>, Value), SplitError> {
         let (mut head, mut items) = (None, Vec::new());
         let mut splitter = Splitter::default();
         for part in text.as_bytes().chunks(size) {
-            splitter.feed::<Uncut>(part, &mut |found| {
+            splitter.feed::<SplitError>(part, &mut |found| {
                 match found {
-                    Found::Items(text) => head = Some(serde_json::from_slice(text).unwrap()),
-                    Found::Item(text) => items.push(serde_json::from_slice(text).unwrap()),
-                    Found::Beginning(text) => items.push(Value::from(text.len())),
+                    JsonPart::Items(text) => head = Some(serde_json::from_slice(text).unwrap()),
+                    JsonPart::Item(text) => items.push(serde_json::from_slice(text).unwrap()),
+                    JsonPart::Beginning(text) => items.push(Value::from(text.len())),
                 }
                 Ok(())
             })?;
@@ -319,7 +319,7 @@ mod tests {
     fn a_text_that_is_cut_off_is_no_list() {
         let text = r#"{"metadata":{},"items":[{"a":"b"},{"a":1}]}"#;
         for end in 1..text.len() {
-            assert_eq!(split(&text[..end], 3), Err(Uncut::Short), "{end}");
+            assert_eq!(split(&text[..end], 3), Err(SplitError::Short), "{end}");
         }
         assert!(split(text, 3).is_ok());
     }
@@ -327,10 +327,10 @@ mod tests {
     #[test]
     fn an_envelope_does_not_grow_without_end() {
         let mut splitter = Splitter::default();
-        let mut ignore = |_: Found<'_>| Ok::<(), Uncut>(());
+        let mut ignore = |_: JsonPart<'_>| Ok::<(), SplitError>(());
         let part = vec![b'x'; 1 << 20];
         let fed = (0..2).try_for_each(|_| splitter.feed(&part, &mut ignore));
-        assert_eq!(fed, Err(Uncut::TooLarge));
+        assert_eq!(fed, Err(SplitError::TooLarge));
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_large_item_leaves_no_large_buffer() {
         let mut splitter = Splitter::default();
-        let mut ignore = |_: Found<'_>| Ok::<(), Uncut>(());
+        let mut ignore = |_: JsonPart<'_>| Ok::<(), SplitError>(());
         splitter.feed(br#"{"items":["#, &mut ignore).unwrap();
         let large = format!("\"{}\"", "x".repeat(1 << 20));
         for part in large.as_bytes().chunks(1000) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     plan::GroupKind,
     reconcile::record::{ChildRecord, CrRecord},
-    value::{Cause, Fault, Node, Path, Sieve},
+    value::{Cause, Fault, Node, Path, Projection},
 };
 
 fn paths(texts: &[&str]) -> Vec<Path> {
@@ -15,8 +15,8 @@ fn paths(texts: &[&str]) -> Vec<Path> {
 }
 
 /// The objects of a page that arrives in parts of that size.
-fn page(sieve: &Sieve, text: &[u8], size: usize) -> Result<Vec<Node>, BadPage> {
-    let (mut page, mut objects) = (Page::new(sieve), Vec::new());
+fn page(projection: &Projection, text: &[u8], size: usize) -> Result<Vec<Node>, BadPage> {
+    let (mut page, mut objects) = (Page::new(projection), Vec::new());
     let mut take = |listed| {
         if let Listed::Object(object) = listed {
             objects.push(object);
@@ -29,11 +29,11 @@ fn page(sieve: &Sieve, text: &[u8], size: usize) -> Result<Vec<Node>, BadPage> {
     Ok(objects)
 }
 
-fn events(sieve: &Sieve, text: &[u8], size: usize) -> Vec<Event> {
+fn events(projection: &Projection, text: &[u8], size: usize) -> Vec<Event> {
     let (mut lines, mut found) = (Lines::default(), Vec::new());
     for mut part in text.chunks(size) {
         while !part.is_empty() {
-            let (used, event) = lines.feed(part, sieve);
+            let (used, event) = lines.feed(part, projection);
             found.extend(event);
             part = &part[used..];
         }
@@ -89,7 +89,7 @@ fn hostile() -> Vec<(String, String, &'static str, Cause)> {
 #[test]
 fn a_hostile_object_is_named_and_its_neighbours_are_read() {
     let paths = paths(&["spec", "status.phase"]);
-    let sieve = CrRecord::looks_at(&paths);
+    let projection = CrRecord::looks_at(&paths);
     for (name, text, path, cause) in hostile() {
         let list = format!(
             r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{},{text},{}]}}"#,
@@ -101,7 +101,7 @@ fn a_hostile_object_is_named_and_its_neighbours_are_read() {
             object("after", "")
         );
         for size in [7, 1 << 20] {
-            let objects = page(&sieve, list.as_bytes(), size).unwrap();
+            let objects = page(&projection, list.as_bytes(), size).unwrap();
             let records: Vec<CrRecord> = objects
                 .iter()
                 .map(|object| CrRecord::read(object, &paths).unwrap())
@@ -115,7 +115,7 @@ fn a_hostile_object_is_named_and_its_neighbours_are_read() {
                 (path, cause),
                 "{name}"
             );
-            let found = events(&sieve, watch.as_bytes(), size);
+            let found = events(&projection, watch.as_bytes(), size);
             assert!(matches!(&found[..], [Event::Put(one), Event::Gone(_)] if *one == objects[1]));
         }
     }
@@ -124,12 +124,12 @@ fn a_hostile_object_is_named_and_its_neighbours_are_read() {
 #[test]
 fn what_nobody_reads_may_be_anything() {
     let paths = paths(&["status.phase"]);
-    let sieve = CrRecord::looks_at(&paths);
+    let projection = CrRecord::looks_at(&paths);
     for (name, text, ..) in hostile() {
         if name == "syntax" {
             continue;
         }
-        let object = sieve.decode(text.as_bytes());
+        let object = projection.decode(text.as_bytes());
         let record = CrRecord::read(&object, &paths).unwrap();
         assert_eq!((record.unread, &*record.id.key.name), (None, &*name));
     }
@@ -141,7 +141,7 @@ fn a_deep_annotation_of_managed_fields_by_another_s_update_hurts_nobody() {
         format!(r#"{{"manager":"{manager}","operation":"{operation}","fieldsV1":{fields}}}"#)
     };
     let kind = GroupKind::parse("Deployment.apps");
-    let sieve = ChildRecord::looks_at(&[]);
+    let projection = ChildRecord::looks_at(&[]);
     let read = |other: &str| {
         let ours = entry(
             "orkestra/websites.shop.example",
@@ -150,7 +150,7 @@ fn a_deep_annotation_of_managed_fields_by_another_s_update_hurts_nobody() {
         );
         let fields = format!(r#","managedFields":[{other},{ours}]"#);
         let text = format!("{{{}}}", metadata("web", &fields));
-        ChildRecord::read(&kind, &sieve.decode(text.as_bytes()), &[]).unwrap()
+        ChildRecord::read(&kind, &projection.decode(text.as_bytes()), &[]).unwrap()
     };
     let update = read(&entry("kubectl-edit", "Update", &deep(300)));
     assert_eq!(update.unread(), None);
@@ -186,7 +186,7 @@ fn a_child_that_cannot_be_read_is_never_deleted_and_never_taken_for_gone() {
 
 #[test]
 fn an_object_that_is_too_large_is_named_from_its_beginning() {
-    let sieve = CrRecord::looks_at(&[]);
+    let projection = CrRecord::looks_at(&[]);
     let large = object(
         "large",
         &format!(r#","spec":{{"a":"{}"}}"#, "x".repeat(LARGEST_OBJECT)),
@@ -195,7 +195,7 @@ fn an_object_that_is_too_large_is_named_from_its_beginning() {
         r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{large},{}]}}"#,
         object("small", "")
     );
-    let objects = page(&sieve, list.as_bytes(), 1 << 16).unwrap();
+    let objects = page(&projection, list.as_bytes(), 1 << 16).unwrap();
     let records: Vec<CrRecord> = objects
         .iter()
         .map(|object| CrRecord::read(object, &[]).unwrap())
@@ -204,7 +204,7 @@ fn an_object_that_is_too_large_is_named_from_its_beginning() {
     assert_eq!(&*records[0].id.key.name, "large");
     assert_eq!(records[1].unread, None);
     let watch = format!("{{\"type\":\"MODIFIED\",\"object\":{large}}}\n");
-    let found = events(&sieve, watch.as_bytes(), 1 << 16);
+    let found = events(&projection, watch.as_bytes(), 1 << 16);
     let [Event::Put(found)] = &found[..] else {
         panic!()
     };
@@ -240,8 +240,8 @@ fn objects_as_large_as_the_api_server_lets_in_are_read() {
 
 #[test]
 fn an_error_is_told_apart_from_what_is_no_event() {
-    let sieve = CrRecord::looks_at(&[]);
-    let line = |text: &str| events(&sieve, format!("{text}\n").as_bytes(), 5);
+    let projection = CrRecord::looks_at(&[]);
+    let line = |text: &str| events(&projection, format!("{text}\n").as_bytes(), 5);
     let status = r#"{"kind":"Status","code":410,"reason":"Expired"}"#;
     assert!(matches!(&line(status)[..], [Event::Refused(_)]));
     let typed = format!(r#"{{"type":"ERROR","object":{status}}}"#);
@@ -269,7 +269,7 @@ fn an_answer_is_read_but_for_what_cannot_be() {
             deep(500)
         ),
     );
-    let answer = Sieve::whole().decode(text.as_bytes());
+    let answer = Projection::whole().decode(text.as_bytes());
     assert_eq!(
         answer.at(&Path::parse("spec.a").unwrap()),
         Some(&Node::Int(1))
@@ -295,10 +295,10 @@ fn an_answer_is_read_but_for_what_cannot_be() {
 proptest! {
     #[test]
     fn any_bytes_give_a_result(text in prop::collection::vec(any::<u8>(), 0..200), size in 1..50_usize) {
-        let sieve = CrRecord::looks_at(&paths(&["spec", "status.phase"]));
-        let _ = page(&sieve, &text, size);
-        let _ = events(&sieve, &text, size);
-        let _ = sieve.decode(&text);
-        let _ = Sieve::whole().decode(&text);
+        let projection = CrRecord::looks_at(&paths(&["spec", "status.phase"]));
+        let _ = page(&projection, &text, size);
+        let _ = events(&projection, &text, size);
+        let _ = projection.decode(&text);
+        let _ = Projection::whole().decode(&text);
     }
 }

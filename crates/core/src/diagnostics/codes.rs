@@ -48,17 +48,17 @@ codes! {
     /// A file without any document.
     NoDocument = 3, "there is no document";
     /// `apiVersion` is missing, old or not Orkestra's.
-    ApiVersion = 4, "the `apiVersion` is not the present one";
+    ApiVersion = 4, "the `apiVersion` is not supported";
     /// `kind` is missing, unknown or not implemented yet.
-    DocumentKind = 5, "the `kind` is not one that can be read";
+    DocumentKind = 5, "the `kind` is not supported";
     /// Fields have too little indentation.
     LostIndentation = 6, "the indentation is lost";
     /// A file that a document names is missing or not text.
     Unreadable = 7, "the file cannot be read";
     /// Two documents with the same name.
-    SameNameTwice = 8, "two documents have one name";
+    SameNameTwice = 8, "two documents have the same name";
     /// A field that the language does not have.
-    UnknownField = 10, "the field is not known";
+    UnknownField = 10, "unknown field";
     /// A field or a word of the language that is not implemented yet.
     NotSupportedYet = 11, "this is not supported yet";
     /// A declaration without effect.
@@ -70,17 +70,17 @@ codes! {
     /// A number outside its range.
     OutOfRange = 15, "the number is out of range";
     /// A word that is not one of the possible values.
-    UnknownWord = 16, "the word is not known";
+    UnknownWord = 16, "unknown value";
     /// Text that is not a duration.
-    BadDuration = 17, "this is no duration";
+    BadDuration = 17, "invalid duration";
     /// An earlier or alternative spelling.
-    OtherSpelling = 18, "there is a present spelling for this";
+    OtherSpelling = 18, "this is an earlier spelling";
     /// The same setting in two spellings.
-    TwoSpellings = 19, "one thing is declared in two spellings";
+    TwoSpellings = 19, "the field is set under two names";
     /// A name that Kubernetes rejects.
-    BadName = 20, "the name is not legal";
+    BadName = 20, "invalid name";
     /// A key of data or an environment variable that Kubernetes rejects.
-    BadKey = 21, "the key is not legal";
+    BadKey = 21, "invalid key";
     /// An empty value where one is required.
     Empty = 22, "this is empty";
     /// The same setting in two places.
@@ -94,41 +94,41 @@ codes! {
     /// A template that cannot be parsed.
     TemplateSyntax = 100, "the template cannot be read";
     /// A function that does not exist.
-    UnknownNote = 101, "the note is not known";
+    UnknownNote = 101, "unknown function";
     /// Too few or too many arguments.
-    ArgumentCount = 102, "the note takes another number of arguments";
+    ArgumentCount = 102, "wrong number of arguments";
     /// An argument of a wrong type.
-    ArgumentType = 103, "the note takes another type";
+    ArgumentType = 103, "wrong type of argument";
     /// A variable before its declaration.
     UnknownVariable = 104, "the variable is not declared";
     /// A path without its leading dot.
     MissingDot = 105, "the path lacks its leading dot";
     /// Data that templates cannot read in this position.
-    UnknownData = 106, "there is no such data";
+    UnknownData = 106, "unknown data";
     /// A template in a field that does not accept one.
     NotATemplate = 107, "a template is not possible here";
     /// A template whose result is not valid for the field.
     WrongValue = 108, "the value does not fit the field";
     /// A function of another engine that templates here cannot call.
-    RefusedNote = 109, "the note is refused";
+    RefusedNote = 109, "the function is refused";
     /// A random note whose value is not stored.
     RandomValue = 110, "a random value is not kept here";
     /// A user's note that no template can call.
-    NoteName = 111, "the note has no legal name";
+    NoteName = 111, "invalid function name";
     /// A user's note with the name of a built-in one.
-    HiddenNote = 112, "a built-in note is hidden";
+    HiddenNote = 112, "a built-in function is hidden";
     /// User's notes that depend on their own results.
-    NoteCircle = 113, "notes call each other in a circle";
+    NoteCircle = 113, "functions call each other in a cycle";
     /// A `default` with its value before its fallback.
     FallbackFirst = 114, "the fallback comes first";
     /// Two Motifs with a note of the same name.
-    NoteTwice = 115, "two Motifs declare one note";
+    NoteTwice = 115, "two Motifs declare the same function";
     /// A child that the operatorBox does not declare.
-    UnknownChild = 116, "there is no such child";
+    UnknownChild = 116, "unknown child";
     /// An entry of `cross` that the operatorBox does not declare.
-    UnknownCross = 117, "there is no such entry of `cross`";
+    UnknownCross = 117, "unknown entry of `cross`";
     /// Arguments in the order of another template language.
-    ArgumentOrder = 118, "the arguments are in another order";
+    ArgumentOrder = 118, "the arguments are in the wrong order";
     /// An expression of another template language, which is treated as text.
     OtherLanguage = 119, "this is an expression of another language";
 
@@ -140,7 +140,7 @@ codes! {
     /// A kind that must not be operated or created.
     ReservedKind = 202, "the kind cannot be used for this";
     /// Two operators for the same kind and version.
-    SameKindTwice = 203, "two operators have one kind";
+    SameKindTwice = 203, "two operators have the same kind";
     /// `default: false`.
     CustomReconciler = 205, "reconcilers of your own are not supported";
     /// Finalizers other than Orkestra's.
@@ -148,17 +148,17 @@ codes! {
     /// A `crdFile` that is not a CRD.
     CrdFile = 207, "the definition cannot be used";
     /// `dependsOn` names an operator that the Katalog does not have.
-    UnknownOperator = 208, "there is no such operator";
+    UnknownOperator = 208, "unknown operator";
     /// Operators that wait for each other.
-    DependencyCircle = 209, "operators wait for each other in a circle";
+    DependencyCircle = 209, "operators depend on each other in a cycle";
     /// A condition of an autoscaler on a metric that no operator has.
-    UnknownMetric = 210, "there is no such metric";
+    UnknownMetric = 210, "unknown metric";
     /// A share of the queue's depth, without a declared depth.
     NoDepth = 211, "the queue has no depth";
 
     // Children.
     /// Text that is not an API version.
-    BadApiVersion = 300, "this is no API version";
+    BadApiVersion = 300, "invalid API version";
     /// A kind that Kubernetes does not have.
     UnknownKind = 301, "Kubernetes has no such kind";
     /// A kind that is not known, so that its plural is a guess.
@@ -166,34 +166,34 @@ codes! {
     /// Two children of the same kind and name.
     SameChildTwice = 303, "two children are the same object";
     /// A custom resource that creates another of its own kind.
-    EndlessChildren = 304, "the children would make children without end";
+    EndlessChildren = 304, "children would create children without end";
     /// A child that is never removed.
     LeftBehind = 305, "the child outlives its custom resource";
     /// A label or annotation under Orkestra's prefix.
     ReservedLabel = 306, "the key is Orkestra's own";
     /// A Service, or another object that selects Pods, without a workload, or with several.
-    ServiceSelector = 307, "there is nothing to select";
+    ServiceSelector = 307, "no workload to select";
     /// A Service or a probe without a port.
-    NoPort = 308, "there is no port";
+    NoPort = 308, "no port";
     /// Text that is not a capability.
-    Capability = 309, "this is no capability";
+    Capability = 309, "invalid capability";
     /// A text in place of a list of words.
     Words = 310, "a list of words is needed";
     /// A copy of an object in another namespace that the custom resource names, or a custom resource that is read there.
     OpenSource = 311, "anything could be read from another namespace";
     /// A binding whose role the custom resource chooses.
-    UnknownRole = 312, "the right to give the role cannot be derived";
+    UnknownRole = 312, "the permission to bind the role cannot be derived";
     /// A child in a namespace that a custom resource chooses.
     OpenTarget = 313, "the custom resource chooses the namespace of a child";
 
     /// A patch of fields that identify an object, or that are not stored.
-    PatchRefused = 320, "the patch touches what is not patched";
+    PatchRefused = 320, "the patch changes a protected field";
     /// Text that is not a cron expression.
-    BadSchedule = 321, "this is no schedule";
+    BadSchedule = 321, "invalid schedule";
     /// `onImmutable: recreate` on an object that holds data.
     LosesData = 322, "data would be lost";
     /// A reference to a child that the operator does not declare, with a similar name to one that it does.
-    NotDeclared = 323, "no child is called this";
+    NotDeclared = 323, "no child has this name";
     /// A reference to a key that a declared Secret or `ConfigMap` does not have.
     NoSuchKey = 324, "the child has no such key";
     /// A mount of a volume that the Pod does not have.
@@ -213,23 +213,23 @@ codes! {
     /// A condition without a field.
     ConditionWithoutField = 400, "the condition has no field";
     /// Text that is not a path.
-    BadPath = 401, "this is no path";
+    BadPath = 401, "invalid path";
     /// `operator` without `value`.
     OperatorWithoutValue = 402, "the operator needs a value";
     /// `value` without `operator`.
     ValueWithoutOperator = 403, "the value needs an operator";
     /// A condition without a test.
-    AsksNothing = 404, "the condition asks nothing";
+    AsksNothing = 404, "the condition has no test";
     /// Text that is not a regular expression.
-    BadRegex = 405, "this is no regular expression";
+    BadRegex = 405, "invalid regular expression";
     /// Bounds that are not two numbers in ascending order.
-    BadBounds = 406, "these are no bounds";
+    BadBounds = 406, "invalid bounds";
     /// An invalid time, day or schedule, or one that never occurs.
-    TimeCondition = 407, "the time of the condition is wrong";
+    TimeCondition = 407, "invalid time condition";
     /// `unique` on something other than a path of the custom resource.
     UniqueOperand = 408, "`unique` takes a path of the custom resource";
     /// Two status fields, one of which is below the other.
-    StatusOverlap = 410, "one status field lies below another";
+    StatusOverlap = 410, "one status field is nested in another";
     /// A status field that Orkestra writes.
     StatusReserved = 411, "Orkestra writes this itself";
     /// A status field that the CRD lacks.
@@ -257,17 +257,17 @@ codes! {
     /// A comparison of types that are never equal.
     ComparedTypes = 501, "values of two types are compared";
     /// A word that is not in the schema's enum.
-    NotInEnum = 502, "the word is none that the schema lists";
+    NotInEnum = 502, "the schema does not list the value";
     /// Text that may be invalid for the field.
     MayNotFit = 503, "the text may not fit the field";
 
     // Imports and includes.
     /// A Motif or an included file that does not exist.
-    NotFound = 600, "what is referred to is not there";
+    NotFound = 600, "the reference does not exist";
     /// Motifs that import each other.
-    ImportCycle = 601, "the imports go in a circle";
+    ImportCycle = 601, "the imports form a cycle";
     /// A required input of an import.
-    MissingInput = 602, "a required input is not given";
+    MissingInput = 602, "a required input is missing";
     /// An input that the Motif does not have.
     UnknownInput = 603, "the Motif has no such input";
     /// An input of the wrong type.
@@ -275,19 +275,21 @@ codes! {
     /// `.inputs` outside of Motifs.
     InputsOutside = 605, "inputs can only be read inside of Motifs";
     /// A profile that is not declared.
-    UnknownProfile = 606, "there is no such profile";
+    UnknownProfile = 606, "unknown profile";
     /// A profile that two documents declare.
-    ProfileTwice = 607, "two profiles have one name";
+    ProfileTwice = 607, "two profiles have the same name";
     /// A profile that hides a built-in one.
     ProfileShadows = 608, "a built-in profile is hidden";
     /// A child that replaces one of a Motif.
-    Override = 609, "a child takes the place of a Motif's";
+    Override = 609, "a child replaces that of a Motif";
     /// Parts of Motifs that are not used.
     UnusedParts = 610, "the import takes only a part of the Motif";
+    /// A source that is a path, in an object of the cluster.
+    PathInCluster = 611, "the source is a path, and a cluster has no files";
 
     // Rendered custom resources.
     /// A custom resource of a kind or version that no Katalog operates.
-    NotOperated = 900, "nobody operates the custom resource";
+    NotOperated = 900, "no Katalog operates the custom resource";
     /// A template that fails for a custom resource, or whose result is not valid for the field.
     CannotRender = 901, "it cannot be rendered";
 }

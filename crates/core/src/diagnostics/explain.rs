@@ -43,8 +43,8 @@ impl Code {
 pub fn markdown() -> String {
     let mut out = "<!-- Generated from crates/core/src/diagnostics: UPDATE=1 cargo test -p orkestra-core --lib diagnostics -->\n\
          # Diagnostics\n\n\
-         Every problem that `ork` tells of has a code. A code is never given to another kind of problem. \
-         `ork explain CODE` prints what stands here; a test executes every sample.\n"
+         Every problem that `ork` reports has a code. A code is never used for another kind of problem. \
+         `ork explain CODE` prints the same text; a test executes every sample.\n"
         .to_owned();
     let [open, close] = FENCES;
     for code in Code::ALL {

@@ -147,7 +147,7 @@ impl Diagnostic {
         Diagnostic {
             code: Code::TooLarge,
             message: format!("more than {MOST_PROBLEMS} problems are too many to tell"),
-            hint: Some("mend those that are told, and look again".to_owned()),
+            hint: Some("fix the reported problems and validate again".to_owned()),
             ..self
         }
     }

@@ -3,12 +3,12 @@
 //! The parser stops where it cannot continue, which is often a line after the mistake. The most frequent mistakes are
 //! searched for in the text and reported at their position.
 
-mod said;
+mod parser_messages;
 
 use super::yaml::{self, Chunk, SyntaxError};
 use crate::diagnostics::Code;
 use crate::tree::Span;
-use said::{TABS, say};
+use parser_messages::{TABS, say};
 
 /// Rewrites an error and finds its position in the file.
 ///
@@ -46,7 +46,7 @@ pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> Syn
 }
 
 /// A mistake found in the text.
-struct Found {
+struct Mistake {
     code: Code,
     /// The line, from 0.
     line: usize,
@@ -57,7 +57,7 @@ struct Found {
 }
 
 /// Finds a text without indentation although keys in it have nested content.
-fn flat(lines: &[&str]) -> Option<Found> {
+fn flat(lines: &[&str]) -> Option<Mistake> {
     let written = || {
         let lines = lines.iter().enumerate();
         lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with(['#', '%']))
@@ -69,7 +69,7 @@ fn flat(lines: &[&str]) -> Option<Found> {
     let parents = written().filter(|(_, line)| is_parent(line)).count();
     let (first, _) = written().find(|(_, line)| is_parent(line))?;
     let (line, _) = written().find(|(at, _)| *at > first)?;
-    (parents > 1).then(|| Found {
+    (parents > 1).then(|| Mistake {
         code: Code::LostIndentation,
         line,
         byte: 0,
@@ -79,7 +79,7 @@ fn flat(lines: &[&str]) -> Option<Found> {
 }
 
 /// Finds an obvious mistake on the line where the parser stopped, or shortly before it.
-fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Option<Found> {
+fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Option<Mistake> {
     let last = stopped.min(lines.len().checked_sub(1)?);
     let near = || (last.saturating_sub(1)..=last).rev();
     if message.contains("quote") {
@@ -98,7 +98,7 @@ fn plain(lines: &[&str], (stopped, column): (usize, usize), message: &str) -> Op
         let last = last + after.unwrap_or_default();
         let byte = lines[last].find('\t')?;
         let (_, code, message, hint) = TABS;
-        return Some(Found {
+        return Some(Mistake {
             code,
             line: last,
             byte,
@@ -132,7 +132,7 @@ fn value_at(line: &str) -> usize {
 }
 
 /// Finds a value that begins with a quote and does not end with one.
-fn open_quote(line: &str, number: usize) -> Option<Found> {
+fn open_quote(line: &str, number: usize) -> Option<Mistake> {
     let byte = value_at(line);
     let quote = line[byte..]
         .chars()
@@ -147,7 +147,7 @@ fn open_quote(line: &str, number: usize) -> Option<Found> {
     if line[byte + 1..].chars().any(closes) {
         return None;
     }
-    Some(Found {
+    Some(Mistake {
         code: Code::Syntax,
         line: number,
         byte,
@@ -157,7 +157,7 @@ fn open_quote(line: &str, number: usize) -> Option<Found> {
 }
 
 /// Finds an unquoted value that begins with a template. YAML parses the braces as maps.
-fn bare_template(line: &str, number: usize) -> Option<Found> {
+fn bare_template(line: &str, number: usize) -> Option<Mistake> {
     let byte = value_at(line);
     let value = line[byte..].trim_end();
     if !value.starts_with("{{") {
@@ -172,7 +172,7 @@ fn bare_template(line: &str, number: usize) -> Option<Found> {
         (true, false) => (NEEDS_QUOTES, format!("write '{value}'")),
         (true, true) => (NEEDS_QUOTES, "put it in quotes".to_owned()),
     };
-    Some(Found {
+    Some(Mistake {
         code: Code::Syntax,
         line: number,
         byte,
@@ -185,13 +185,13 @@ fn bare_template(line: &str, number: usize) -> Option<Found> {
 const NEEDS_QUOTES: &str = "a template that begins a value needs quotes around the value";
 
 /// Finds a template inside a map in braces. The parser stops at its second brace, the character `column` (from 0).
-fn braces_at(line: &str, number: usize, column: usize) -> Option<Found> {
+fn braces_at(line: &str, number: usize, column: usize) -> Option<Mistake> {
     let (byte, _) = line.char_indices().nth(column.checked_sub(1)?)?;
     let value = line[byte..].strip_prefix("{{")?;
     let end = value
         .find("}}")
         .filter(|end| !value[*end..].starts_with("}}:"))?;
-    (byte != value_at(line)).then(|| Found {
+    (byte != value_at(line)).then(|| Mistake {
         code: Code::Syntax,
         line: number,
         byte,
@@ -201,14 +201,14 @@ fn braces_at(line: &str, number: usize, column: usize) -> Option<Found> {
 }
 
 /// Finds a `:` or a `-` without the space after it.
-fn no_space(line: &str, number: usize) -> Option<Found> {
+fn no_space(line: &str, number: usize) -> Option<Mistake> {
     let indent = line.len() - line.trim_start().len();
     let is_key = |key: &str| {
         let mut chars = key.chars();
         let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.all(legal)
     };
-    let found = |byte, message, hint| Found {
+    let found = |byte, message, hint| Mistake {
         code: Code::Syntax,
         line: number,
         byte,

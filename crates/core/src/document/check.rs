@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::hints::{self, Around};
+use super::hints::{self, EnclosingMap};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape, Support};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, did_you_mean};
@@ -22,7 +22,7 @@ pub(crate) fn check<'a>(
     path: &FieldPath,
     found: &'a mut Diagnostics,
 ) -> Value {
-    let place = Place {
+    let place = CheckPosition {
         path: path.clone(),
         key: tree.span,
     };
@@ -35,7 +35,7 @@ pub(crate) fn check<'a>(
 }
 
 /// The position of the walk.
-struct Place {
+struct CheckPosition {
     path: FieldPath,
     /// The key of this value, or the list item itself.
     key: Option<Span>,
@@ -46,14 +46,14 @@ struct Checker<'a> {
     /// True if the walk is inside a field that is not implemented yet.
     is_later: bool,
     /// The maps around the current value, outermost first.
-    around: Vec<Around<'a>>,
+    around: Vec<EnclosingMap<'a>>,
 }
 
 impl<'a> Checker<'a> {
     fn error(
         &mut self,
         code: Code,
-        place: &Place,
+        place: &CheckPosition,
         span: Option<Span>,
         message: String,
     ) -> &mut Diagnostic {
@@ -64,7 +64,7 @@ impl<'a> Checker<'a> {
         &mut self.found.0[last]
     }
 
-    fn wrong(&mut self, tree: &Tree, shape: &Shape, place: &Place) -> Value {
+    fn wrong(&mut self, tree: &Tree, shape: &Shape, place: &CheckPosition) -> Value {
         let span = match tree.value {
             TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null => place.key,
             _ => tree.span,
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
         Value::Null
     }
 
-    fn value(&mut self, tree: &Tree, shape: &'a Shape, place: &Place) -> Value {
+    fn value(&mut self, tree: &Tree, shape: &'a Shape, place: &CheckPosition) -> Value {
         match shape {
             Shape::Free => tree.to_json(),
             Shape::Scalar | Shape::Text => match tree.value {
@@ -128,7 +128,7 @@ impl<'a> Checker<'a> {
         tree: &Tree,
         shape: &Shape,
         bounds: (Option<i64>, Option<i64>),
-        place: &Place,
+        place: &CheckPosition,
     ) -> Value {
         let number = match &tree.value {
             TreeValue::Int(number) => Some(*number),
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
         Value::from(number)
     }
 
-    fn duration(&mut self, tree: &Tree, shape: &Shape, place: &Place) -> Value {
+    fn duration(&mut self, tree: &Tree, shape: &Shape, place: &CheckPosition) -> Value {
         let text = match &tree.value {
             TreeValue::Str(text) => text.clone(),
             TreeValue::Int(number) => number.to_string(),
@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
         tree: &Tree,
         shape: &Shape,
         words: (&[String], &[String]),
-        place: &Place,
+        place: &CheckPosition,
     ) -> Value {
         let Some(text) = tree.as_str() else {
             return self.wrong(tree, shape, place);
@@ -201,7 +201,13 @@ impl<'a> Checker<'a> {
         Value::Null
     }
 
-    fn list(&mut self, tree: &Tree, shape: &Shape, item: &'a Shape, place: &Place) -> Value {
+    fn list(
+        &mut self,
+        tree: &Tree,
+        shape: &Shape,
+        item: &'a Shape,
+        place: &CheckPosition,
+    ) -> Value {
         let TreeValue::List(items) = &tree.value else {
             self.wrong(tree, shape, place);
             if let (TreeValue::Map(_), Shape::Object(_)) = (&tree.value, item)
@@ -212,7 +218,7 @@ impl<'a> Checker<'a> {
             return Value::Null;
         };
         let checked = items.iter().enumerate().map(|(index, value)| {
-            let place = Place {
+            let place = CheckPosition {
                 path: place.path.index(index),
                 key: value.span.or(place.key),
             };
@@ -221,15 +227,20 @@ impl<'a> Checker<'a> {
         Value::Array(checked.collect())
     }
 
-    fn object(&mut self, entries: &[(Key, Tree)], object: &'a ObjectShape, place: &Place) -> Value {
-        self.around.push(Around {
+    fn object(
+        &mut self,
+        entries: &[(Key, Tree)],
+        object: &'a ObjectShape,
+        place: &CheckPosition,
+    ) -> Value {
+        self.around.push(EnclosingMap {
             path: place.path.clone(),
             object,
         });
         let mut checked = Map::new();
         let mut is_partial = false;
         for (key, value) in entries {
-            let inner = Place {
+            let inner = CheckPosition {
                 path: place.path.field(&key.name),
                 key: key.span.or(value.span).or(place.key),
             };
@@ -274,7 +285,13 @@ impl<'a> Checker<'a> {
 
     /// Reports a field that has no effect here. Returns false if the field is an error. Of fields that are not implemented
     /// yet, only the outermost is reported.
-    fn is_supported(&mut self, key: &Key, value: &Tree, field: &Field, place: &Place) -> bool {
+    fn is_supported(
+        &mut self,
+        key: &Key,
+        value: &Tree,
+        field: &Field,
+        place: &CheckPosition,
+    ) -> bool {
         let name = &key.name;
         match &field.support {
             Support::Works => true,
@@ -301,7 +318,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Reads a key of the user's own. An empty value is an empty map where a map is expected, else empty text.
-    fn rest(&mut self, value: &Tree, shape: &'a Shape, place: &Place) -> Value {
+    fn rest(&mut self, value: &Tree, shape: &'a Shape, place: &CheckPosition) -> Value {
         match (value.is_null(), shape) {
             (true, Shape::Object(_)) => Value::Object(Map::new()),
             (true, Shape::Free) => Value::Null,
@@ -317,7 +334,7 @@ impl<'a> Checker<'a> {
         checked: &Map<String, Value>,
         entries: &[(Key, Tree)],
         object: &ObjectShape,
-        place: &Place,
+        place: &CheckPosition,
     ) {
         let missing = object
             .fields

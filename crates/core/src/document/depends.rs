@@ -22,7 +22,7 @@ pub(crate) fn check(root: &Tree, found: &mut Diagnostics) {
         .and_then(Tree::as_map)
         .unwrap_or_default();
     let at = FieldPath::root().field("spec").field("crds");
-    let declared: Declared<'_> = crds
+    let declared: DependencyTable<'_> = crds
         .iter()
         .map(|(key, entry)| {
             let path = at.field(&key.name).field("dependsOn");
@@ -55,11 +55,11 @@ pub(crate) fn check(root: &Tree, found: &mut Diagnostics) {
 }
 
 /// The dependencies of every operator.
-type Declared<'a> = BTreeMap<&'a str, Vec<Dependency<'a>>>;
+type DependencyTable<'a> = BTreeMap<&'a str, Vec<Dependency<'a>>>;
 
 /// Finds the circles, each once: the operators in it, and the dependency that closes it. One depth-first walk over all
 /// operators.
-fn circles<'a, 'd>(declared: &'d Declared<'a>) -> Vec<(Vec<&'a str>, &'d Dependency<'a>)> {
+fn circles<'a, 'd>(declared: &'d DependencyTable<'a>) -> Vec<(Vec<&'a str>, &'d Dependency<'a>)> {
     let mut circles = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for start in declared.keys() {

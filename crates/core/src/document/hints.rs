@@ -11,7 +11,7 @@ use crate::tree::{Tree, TreeValue};
 const FIELDS_NAMED: usize = 10;
 
 /// A map around the current value.
-pub(super) struct Around<'a> {
+pub(super) struct EnclosingMap<'a> {
     /// Its path.
     pub(super) path: FieldPath,
     /// Its fields.
@@ -19,7 +19,7 @@ pub(super) struct Around<'a> {
 }
 
 /// Returns a hint for the field `name`, which the last map of `around` does not have.
-pub(super) fn unknown(name: &str, around: &[Around<'_>]) -> Option<String> {
+pub(super) fn unknown(name: &str, around: &[EnclosingMap<'_>]) -> Option<String> {
     let (here, outer) = around.split_last()?;
     let fields = &here.object.fields;
     if let Some(hint) = elsewhere::instead(name, here.object) {
@@ -46,7 +46,7 @@ fn below(name: &str, object: &ObjectShape) -> Option<String> {
 }
 
 /// The field belongs further out, next to one of the enclosing maps.
-fn beside(name: &str, outer: &[Around<'_>], here: &FieldPath) -> Option<String> {
+fn beside(name: &str, outer: &[EnclosingMap<'_>], here: &FieldPath) -> Option<String> {
     let owner = outer
         .iter()
         .rev()

@@ -1,12 +1,14 @@
 //! Rules for Komposers and `sources` that a schema cannot express.
 
 use crate::api::sources::{
-    ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSource, RegistrySource,
-    SourceCredentials, Sources, UrlSource, Verify,
+    AnySource, ConfigMapSource, FileSource, GitSource, HelmSource, KatalogSource, RegistrySource,
+    SourceCredentials, Sources, UrlSource,
 };
 use crate::api::{KomposerSpec, names, oci};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, Segment};
 use crate::tree::Tree;
+
+mod verify;
 
 /// The maximum number of sources of one document.
 pub(crate) const MOST_SOURCES: usize = 1000;
@@ -69,43 +71,18 @@ pub(crate) fn check_sources(sources: Option<&Sources>, path: &FieldPath, found: 
         return;
     }
     let mut check = Check { found };
-    let Sources {
-        registry,
-        files,
-        helm,
-        git,
-        config_maps,
-        katalogs,
-    } = sources;
-    let at = |list: &str, index: usize| path.field(list).index(index);
-    for (index, source) in registry.iter().enumerate() {
-        check.registry(&at("registry", index), source);
-    }
-    for (index, source) in files.iter().enumerate() {
-        check.file(&at("files", index), source);
-    }
-    for (index, source) in helm.iter().enumerate() {
-        check.helm(&at("helm", index), source);
-    }
-    for (index, source) in git.iter().enumerate() {
-        let GitSource {
-            url,
-            ref_: _,
-            path,
-            auth,
-            interval: _,
-        } = source;
-        let at = at("git", index);
-        check.url(&at.field("url"), url);
-        check.inside(&at.field("path"), path.as_deref());
-        check.auth(&at, auth.as_ref());
-    }
-    for (index, source) in config_maps.iter().enumerate() {
-        let ConfigMapSource { name, key: _ } = source;
-        check.name(&at("configMaps", index).field("name"), name);
-    }
-    for (index, source) in katalogs.iter().enumerate() {
-        check.katalog(&at("katalogs", index), source);
+    for (list, index, source) in sources.each() {
+        let at = path.field(list).index(index);
+        match source {
+            AnySource::Registry(source) => check.registry(&at, source),
+            AnySource::File(source) => check.file(&at, source),
+            AnySource::Helm(source) => check.helm(&at, source),
+            AnySource::Git(source) => check.git(&at, source),
+            AnySource::ConfigMap(ConfigMapSource { name, key: _ }) => {
+                check.name(&at.field("name"), name);
+            }
+            AnySource::Katalogs(source) => check.katalog(&at, source),
+        }
     }
 }
 
@@ -234,6 +211,19 @@ impl Check<'_> {
         }
     }
 
+    fn git(&mut self, path: &FieldPath, source: &GitSource) {
+        let GitSource {
+            url,
+            ref_: _,
+            path: inside,
+            auth,
+            interval: _,
+        } = source;
+        self.url(&path.field("url"), url);
+        self.inside(&path.field("path"), inside.as_deref());
+        self.auth(path, auth.as_ref());
+    }
+
     fn katalog(&mut self, path: &FieldPath, source: &KatalogSource) {
         let KatalogSource {
             name,
@@ -336,39 +326,6 @@ impl Check<'_> {
             ),
             (None, Some(secret)) => self.name(&path.field("secretRef").field("name"), &secret.name),
             (Some(_), None) => {}
-        }
-    }
-
-    fn verify(&mut self, path: &FieldPath, verify: Option<&Verify>) {
-        let Some(Verify {
-            keys,
-            secret_ref,
-            keyless,
-        }) = verify
-        else {
-            return;
-        };
-        let path = path.field("verify");
-        if keys.is_empty() && secret_ref.is_none() && keyless.is_none() {
-            self.error(
-                Code::Missing,
-                &path,
-                "there is no key and no identity",
-                "write `keys`, `secretRef` or `keyless`",
-            );
-        }
-        for (index, key) in keys.iter().enumerate() {
-            if !key.contains("BEGIN PUBLIC KEY") {
-                self.error(
-                    Code::WrongShape,
-                    &path.field("keys").index(index),
-                    "this is not a public key in PEM",
-                    "write the content of `cosign.pub`",
-                );
-            }
-        }
-        if let Some(secret) = secret_ref {
-            self.name(&path.field("secretRef").field("name"), &secret.name);
         }
     }
 

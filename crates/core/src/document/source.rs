@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::fix;
 use super::kinds::DocumentKind;
-use super::mend;
 use super::read::{
     KatalogDocument, KomposerDocument, MotifDocument, read_katalog, read_komposer, read_motif,
     read_partly, read_simulate,
@@ -230,7 +230,7 @@ fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
         Ok(tree) => return (tree, Vec::new()),
         Err(error) => error,
     };
-    let broken = mend::broken_quotes(chunk);
+    let broken = fix::broken_quotes(chunk);
     if broken.is_empty() {
         let mut diagnostic =
             Diagnostic::error(error.code, FieldPath::root(), error.message).at(error.span);
@@ -245,7 +245,7 @@ fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
             .at(Some(one.span))
     });
     let problems = problems.collect();
-    let mended = mend::mend(chunk.text, &broken);
+    let mended = fix::fix_chunk(chunk.text, &broken);
     let tree = mended.and_then(|text| {
         yaml::parse(Chunk {
             text: &text,

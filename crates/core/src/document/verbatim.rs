@@ -13,7 +13,7 @@ const MOST_PARTS: usize = 1000;
 pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim> {
     let source = usize::try_from(span.offset).ok();
     let source = source.and_then(|at| document.get(at..)).unwrap_or_default();
-    let mut walk = Walk {
+    let mut walk = VerbatimWalk {
         source,
         place: span,
         value,
@@ -27,7 +27,7 @@ pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim>
 }
 
 /// A walk over a document and a text side by side.
-struct Walk<'a> {
+struct VerbatimWalk<'a> {
     /// The rest of the document.
     source: &'a str,
     /// Its position.
@@ -40,7 +40,7 @@ struct Walk<'a> {
     parts: Vec<Verbatim>,
 }
 
-impl Walk<'_> {
+impl VerbatimWalk<'_> {
     fn lines(&mut self) -> Option<()> {
         if self.source.starts_with(['"', '\'']) {
             self.skip(1)?;

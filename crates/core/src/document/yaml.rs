@@ -120,7 +120,7 @@ pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
     let parsed = serde_saphyr::from_str_with_options::<Option<Raw>>(chunk.text, options());
     match parsed {
         Ok(raw) => Ok(raw.map(|Raw(mut tree)| {
-            settle(&mut tree, chunk);
+            resolve_positions(&mut tree, chunk);
             tree
         })),
         Err(error) => {
@@ -174,7 +174,7 @@ fn moved(span: Span, chunk: Chunk<'_>) -> Span {
 }
 
 /// Moves positions from the document to the file, and finds the texts that appear unchanged in it.
-fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
+fn resolve_positions(tree: &mut Tree, chunk: Chunk<'_>) {
     if let (Some(span), TreeValue::Str(value)) = (tree.span, &tree.value) {
         let parts = verbatim(chunk.text, span, value).into_iter();
         let in_file = parts.map(|part| Verbatim {
@@ -187,13 +187,13 @@ fn settle(tree: &mut Tree, chunk: Chunk<'_>) {
     match &mut tree.value {
         TreeValue::List(items) => {
             for item in items {
-                settle(item, chunk);
+                resolve_positions(item, chunk);
             }
         }
         TreeValue::Map(entries) => {
             for (key, value) in entries {
                 key.span = key.span.map(|span| moved(span, chunk));
-                settle(value, chunk);
+                resolve_positions(value, chunk);
             }
         }
         _ => {}

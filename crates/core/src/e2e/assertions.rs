@@ -61,11 +61,11 @@ pub(super) fn check(
         return;
     }
     diff.extend(failed.into_iter().map(|what| format!("- {what}")));
-    diff.extend(shown(output, is_hidden));
+    diff.extend(diff_form(output, is_hidden));
 }
 
 /// Returns an output in the form that a diff shows.
-pub(super) fn shown(output: &str, is_hidden: bool) -> Vec<String> {
+pub(super) fn diff_form(output: &str, is_hidden: bool) -> Vec<String> {
     if output.is_empty() {
         return vec!["+ no output".to_owned()];
     }

@@ -36,7 +36,7 @@ pub struct Call<'a> {
     pub assertions: &'a Assertions,
     /// True if the output is not shown.
     pub is_secret: bool,
-    /// The Pod that [`Word::Pod`] refers to.
+    /// The Pod that [`Argument::Pod`] refers to.
     pub pod: Option<Cow<'a, PodChoice>>,
     /// The namespace of the call.
     pub namespace: Option<&'a str>,
@@ -48,16 +48,16 @@ pub enum Action {
     /// A shell command.
     Shell(String),
     /// `kubectl`, with its arguments and its standard input.
-    Kubectl(Vec<Word>, Option<String>),
+    Kubectl(Vec<Argument>, Option<String>),
     /// `kubectl cp`; the output is the file that it writes.
-    Copy(Vec<Word>),
+    Copy(Vec<Argument>),
     /// `kubectl port-forward`, and an HTTP request.
     Forward(Forward),
 }
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum Argument {
     /// The argument itself.
     Text(String),
     /// A file relative to the document.
@@ -72,7 +72,7 @@ pub enum Word {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
     /// Arguments that name the target: namespace, then `svc/NAME` or `pod/NAME`.
-    pub target: Vec<Word>,
+    pub target: Vec<Argument>,
     /// The port of the target.
     pub port: u16,
     /// Path and query.

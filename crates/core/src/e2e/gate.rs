@@ -4,21 +4,25 @@ use jiff::Timestamp;
 
 use crate::api::E2eSpec;
 use crate::diagnostics::Diagnostics;
-use crate::plan::{Gate, GroupKind, Lexicon, Library, ObjectKey, conditions};
-use crate::reconcile::gate::Turns;
+use crate::reconcile::gate::GateEffects;
 use crate::reconcile::render::{Frame, Renderer};
 use crate::reconcile::sources::Sources;
-use crate::resources::scope::{At, Problems};
+use crate::scope::{At, Problems};
 use crate::template::{Budget, Data};
 use crate::value::Node;
+use crate::{
+    compile::conditions,
+    plan::{Gate, GroupKind, ObjectKey},
+    scope::{Library, Symbols},
+};
 
 /// Returns the compiled conditions of each expectation, in order, and their problems.
 pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
     let problems = Problems::default();
     let library = Library::default();
     let at = At::root(&problems).field("spec");
-    let lexicon = Lexicon::new(&at, (None, spec.notes.as_ref()), [], &library);
-    let at = at.with(&lexicon).field("expect");
+    let symbols = Symbols::new(&at, (None, spec.notes.as_ref()), [], &library);
+    let at = at.with(&symbols).field("expect");
     let gates = spec.expect.iter().enumerate();
     let gates = gates.map(|(index, expected)| {
         let gates = &expected.gates;
@@ -34,7 +38,7 @@ pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
 /// # Errors
 /// The reason why an operand cannot be rendered or compared.
 pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, String> {
-    let (sources, turns) = (Sources::default(), Turns::default());
+    let (sources, turns) = (Sources::default(), GateEffects::default());
     let data = Data::of(resource).at(now);
     let nobody = ObjectKey {
         namespace: None,

@@ -27,7 +27,7 @@ pub fn judge(call: &Call<'_>, answer: &Answer) -> Vec<String> {
         diff.push(format!("+ exit code {}", answer.exit_code));
         let said = [answer.error.trim(), answer.output.trim()];
         let said: Vec<&str> = said.into_iter().filter(|text| !text.is_empty()).collect();
-        diff.extend(assertions::shown(&said.join("\n"), call.is_secret));
+        diff.extend(assertions::diff_form(&said.join("\n"), call.is_secret));
         return diff;
     }
     if let Some(seen) = answer.status {
@@ -38,7 +38,7 @@ pub fn judge(call: &Call<'_>, answer: &Answer) -> Vec<String> {
                 .map_or("below 400".to_owned(), |status| status.to_string());
             diff.push(format!("- HTTP status {wanted}"));
             diff.push(format!("+ HTTP status {seen}"));
-            diff.extend(assertions::shown(answer.output.trim(), call.is_secret));
+            diff.extend(assertions::diff_form(answer.output.trim(), call.is_secret));
             return diff;
         }
     }

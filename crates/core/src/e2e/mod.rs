@@ -16,7 +16,7 @@ mod resources;
 mod tests;
 
 pub use assertions::wrong_assertions;
-pub use calls::{Action, Call, Filter, Forward, Word, calls, commands};
+pub use calls::{Action, Argument, Call, Filter, Forward, calls, commands};
 pub use check::{Expected, read_e2e, read_expectations};
 pub use gate::{gates, is_open};
 pub use judge::{Answer, judge};

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 
 use super::{
-    Action, Answer, Call, Filter, Word, calls, check_resource, commands, gates, is_open, judge,
+    Action, Answer, Argument, Call, Filter, calls, check_resource, commands, gates, is_open, judge,
     read_e2e,
 };
 use crate::api::E2eSpec;
@@ -39,17 +39,19 @@ fn lines(block: &str) -> Vec<String> {
     let line = |call: &Call<'_>| {
         let words = match &call.action {
             Action::Kubectl(words, input) => {
-                let input = input.as_ref().map(|text| Word::Text(format!("< {text}")));
+                let input = input
+                    .as_ref()
+                    .map(|text| Argument::Text(format!("< {text}")));
                 words.iter().cloned().chain(input).collect()
             }
             Action::Copy(words) => words.clone(),
             other => panic!("{other:?}"),
         };
         let words = words.iter().map(|word| match word {
-            Word::Text(text) => text.clone(),
-            Word::File(file) => format!("FILE({file})"),
-            Word::Pod(before, after) => format!("{before}POD{after}"),
-            Word::Scratch => "SCRATCH".to_owned(),
+            Argument::Text(text) => text.clone(),
+            Argument::File(file) => format!("FILE({file})"),
+            Argument::Pod(before, after) => format!("{before}POD{after}"),
+            Argument::Scratch => "SCRATCH".to_owned(),
         });
         let once = if call.is_once { "once: " } else { "" };
         format!("{once}{}", words.collect::<Vec<_>>().join(" "))

@@ -11,7 +11,7 @@ const MAX_PORT: i64 = 65_535;
 
 /// The reason why a value does not fit a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum TypeMismatch {
     /// The field takes another type.
     #[error("{found} is not {expected}")]
     Type {
@@ -29,20 +29,19 @@ impl Coerce {
     /// Converts `value` to the type of the field; `None` leaves the field out.
     ///
     /// # Errors
-    /// [`Misfit`] if it cannot be converted.
-    pub fn apply(self, value: Node) -> Result<Option<Node>, Misfit> {
+    /// [`TypeMismatch`] if it cannot be converted.
+    pub fn apply(self, value: Node) -> Result<Option<Node>, TypeMismatch> {
         match self {
             Self::Native => Ok(Some(value).filter(|node| *node != Node::Null)),
             Self::Text => Ok(Some(into_text(value))),
             Self::AsText => Ok((value != Node::Null).then(|| into_text(value))),
             Self::OptionalText => Ok(trimmed(&value).map(Node::from)),
-            Self::Int => number(&value, "an integer", whole),
+            Self::Int => number(&value, "an integer", parse_integer),
             Self::Port => port(&value),
             Self::Float => number(&value, "a number", any_number),
             Self::Bool => number(&value, "true or false", boolean),
-            Self::IntOrText => {
-                Ok(trimmed(&value).map(|text| whole(&text).unwrap_or_else(|| Node::from(text))))
-            }
+            Self::IntOrText => Ok(trimmed(&value)
+                .map(|text| parse_integer(&text).unwrap_or_else(|| Node::from(text)))),
             Self::Base64 => Ok(Some(Node::from(BASE64.encode(&*value.to_text())))),
             Self::Auto => Ok(Some(looks_like(value)).filter(|node| *node != Node::Null)),
             Self::Word(words) => Ok(trimmed(&value).map(|text| {
@@ -72,30 +71,30 @@ fn number(
     value: &Node,
     expected: &'static str,
     read: fn(&str) -> Option<Node>,
-) -> Result<Option<Node>, Misfit> {
+) -> Result<Option<Node>, TypeMismatch> {
     let Some(text) = trimmed(value) else {
         return Ok(None);
     };
     match read(&text) {
         Some(node) => Ok(Some(node)),
-        None => Err(Misfit::Type {
+        None => Err(TypeMismatch::Type {
             expected,
             found: quoted(&text),
         }),
     }
 }
 
-fn port(value: &Node) -> Result<Option<Node>, Misfit> {
-    match number(value, "a port's number", whole)? {
+fn port(value: &Node) -> Result<Option<Node>, TypeMismatch> {
+    match number(value, "a port's number", parse_integer)? {
         Some(Node::Int(0)) => Ok(None),
-        Some(Node::Int(port)) if !(0..=MAX_PORT).contains(&port) => Err(Misfit::Port(port)),
-        Some(Node::UInt(_)) => Err(Misfit::Port(i64::MAX)),
+        Some(Node::Int(port)) if !(0..=MAX_PORT).contains(&port) => Err(TypeMismatch::Port(port)),
+        Some(Node::UInt(_)) => Err(TypeMismatch::Port(i64::MAX)),
         other => Ok(other),
     }
 }
 
 /// Parses an integer, also one written as `3.0`: JSON has one type of number.
-fn whole(text: &str) -> Option<Node> {
+fn parse_integer(text: &str) -> Option<Node> {
     let digits = match text.split_once('.') {
         Some((digits, zeros)) if !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0') => {
             digits
@@ -115,7 +114,7 @@ fn whole(text: &str) -> Option<Node> {
 
 fn any_number(text: &str) -> Option<Node> {
     let is_numeric = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
-    whole(text).or_else(|| {
+    parse_integer(text).or_else(|| {
         text.parse::<f64>()
             .ok()
             .filter(|n| is_numeric && n.is_finite())
@@ -152,7 +151,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn text(coerce: Coerce, text: &str) -> Result<Option<Node>, Misfit> {
+    fn text(coerce: Coerce, text: &str) -> Result<Option<Node>, TypeMismatch> {
         coerce.apply(Node::from(text))
     }
 
@@ -204,7 +203,7 @@ mod tests {
     fn port_zero_is_no_port() {
         assert_eq!(text(Coerce::Port, "0"), Ok(None));
         assert_eq!(text(Coerce::Port, "8080"), Ok(Some(Node::Int(8080))));
-        assert_eq!(text(Coerce::Port, "65536"), Err(Misfit::Port(65_536)));
+        assert_eq!(text(Coerce::Port, "65536"), Err(TypeMismatch::Port(65_536)));
         assert_eq!(
             text(Coerce::Port, "-1").unwrap_err().to_string(),
             "-1 is not a port: ports are 1 to 65535"

@@ -1,4 +1,6 @@
 //! Describes a plan as a tree of plain values, for its hash and for tests.
+//!
+//! One file: it destructures every type of a plan, so that the compiler reports a field that is left out.
 
 mod calls;
 mod gate;
@@ -11,9 +13,9 @@ mod upkeep;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildAlias, ChildPlan, EndPlan, EndStep,
-    ForEach, ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnFalse, OperatorPlan, Reads,
-    ResourceType, StatusField, Watched,
+    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildAlias, ChildPlan, ForEach,
+    ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnDeletePlan, OnDeleteStep, OnFalse,
+    OperatorPlan, Reads, ResourceType, StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -29,6 +31,7 @@ pub(crate) fn hash(plan: &OperatorPlan) -> String {
 }
 
 /// Describes a plan without its name, schedule and capacity.
+// Over 60 lines: a table, a line for each field of a plan.
 pub fn operator(plan: &OperatorPlan) -> Node {
     let OperatorPlan {
         katalog,
@@ -122,12 +125,12 @@ pub fn operator(plan: &OperatorPlan) -> Node {
     let parts = parts.into_iter().filter_map(declared);
     let gates = gate::parts(hold, requeue, status);
     let gates = gates.into_iter().chain(stores(admission));
-    let rest = kept(labels, other_finalizers).chain(gate::reports(emits, cleanup.as_deref()));
+    let rest = metadata(labels, other_finalizers).chain(gate::reports(emits, cleanup.as_deref()));
     map(operator.into_iter().chain(parts).chain(gates).chain(rest))
 }
 
 /// Describes the metadata that custom resources get, if declared.
-fn kept(
+fn metadata(
     labels: &[(MetadataKey, Leaf)],
     finalizers: &[Box<str>],
 ) -> impl Iterator<Item = (&'static str, Node)> {
@@ -195,15 +198,15 @@ fn watched(plan: &Watched) -> Node {
     ])
 }
 
-fn ending(plan: &EndPlan) -> Node {
-    let EndPlan {
+fn ending(plan: &OnDeletePlan) -> Node {
+    let OnDeletePlan {
         block: whole,
         ordered,
         timeout,
         steps,
     } = plan;
-    let step = |step: &EndStep| {
-        let EndStep {
+    let step = |step: &OnDeleteStep| {
+        let OnDeleteStep {
             name,
             gate,
             made,
@@ -343,6 +346,7 @@ fn block(plan: &BlockPlan) -> Node {
     map(block.into_iter().chain(place("import", *import)))
 }
 
+// Over 60 lines: a table, a line for each field of a child.
 fn child(plan: &ChildPlan) -> Node {
     let ChildPlan {
         path,
@@ -361,7 +365,7 @@ fn child(plan: &ChildPlan) -> Node {
         force_conflict,
         adopt,
         recreates: _,
-        lasting: _,
+        generated: _,
         copy: _,
         scale: _,
         bound_roles: _,
@@ -456,6 +460,7 @@ fn read(reads: &Reads) -> Node {
         cr,
         children,
         unique,
+        introspection,
     } = reads;
     let paths = |paths: &[Path]| list(paths.iter().map(|path| Node::from(path.to_string())));
     let children = children
@@ -466,7 +471,9 @@ fn read(reads: &Reads) -> Node {
         ("cr", paths(cr)),
         ("children", Node::Map(children.collect())),
     ];
-    map(read.into_iter().chain(unique))
+    let roots = introspection.iter().map(|read| Node::from(read.root()));
+    let introspection = (!introspection.is_empty()).then(|| ("introspection", list(roots)));
+    map(read.into_iter().chain(unique).chain(introspection))
 }
 
 fn list(items: impl Iterator<Item = Node>) -> Node {

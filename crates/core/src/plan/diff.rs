@@ -68,15 +68,59 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
 
 /// True if replacing one plan by the other changes nothing for an operator.
 fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
-    let hash = |plan: &OperatorPlan| plan.autoscale.as_ref().map(|scale| scale.hash.clone());
     before.hash == after.hash
-        && (before.workers, before.most_workers) == (after.workers, after.most_workers)
-        && before.resync == after.resync
-        && before.queue == after.queue
-        && before.depends_on == after.depends_on
-        && hash(before) == hash(after)
-        && before.resource == after.resource
+        && beside_hash(before) == beside_hash(after)
         && admit_alike(before, after)
+}
+
+/// Returns what an operator uses of its plan beside what the hash covers.
+fn beside_hash(plan: &OperatorPlan) -> impl PartialEq {
+    let OperatorPlan {
+        workers,
+        most_workers,
+        resync,
+        queue,
+        autoscale,
+        depends_on,
+        resource,
+        cross_access,
+        pages,
+        // The same in both: operators are compared by name.
+        name: _,
+        // The kind determines them.
+        roots: _,
+        // Compared by `admit_alike`, as the moments of rules and calls are.
+        admission: _,
+        // The hash, and what it covers.
+        hash: _,
+        katalog: _,
+        source: _,
+        watched: _,
+        targets: _,
+        labels: _,
+        finalizer: _,
+        rules: _,
+        other_finalizers: _,
+        imports: _,
+        hold: _,
+        requeue: _,
+        calls: _,
+        cross: _,
+        observe: _,
+        enrich: _,
+        blocks: _,
+        children: _,
+        ending: _,
+        status: _,
+        emits: _,
+        cleanup: _,
+        reads: _,
+        children_names: _,
+    } = plan;
+    let capacity = (*workers, *most_workers, *resync, queue.clone());
+    let scale = autoscale.as_ref().map(|scale| scale.hash.clone());
+    let others = (*cross_access, *pages, depends_on.clone(), resource.clone());
+    (capacity, scale, others)
 }
 
 /// True if both plans have one verdict at admission, beside what their hashes cover.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use super::Leaf;
 use crate::{
@@ -39,7 +39,7 @@ impl Gate {
 #[derive(Debug)]
 pub struct Condition {
     /// The question.
-    pub asks: Asks,
+    pub asks: Question,
     /// True if the result is negated.
     pub negate: bool,
     /// Its path in the Katalog, for messages.
@@ -48,7 +48,7 @@ pub struct Condition {
 
 /// The question of a condition.
 #[derive(Debug)]
-pub enum Asks {
+pub enum Question {
     /// A value; all tests must hold.
     Value(Operand, Box<[Test]>),
     /// The time; it must lie in all windows.
@@ -190,24 +190,24 @@ impl Condition {
     /// Returns the left side, if it asks for a value.
     pub fn operand(&self) -> Option<&Operand> {
         match &self.asks {
-            Asks::Value(operand, _) => Some(operand),
-            Asks::Time(_) => None,
+            Question::Value(operand, _) => Some(operand),
+            Question::Time(_) => None,
         }
     }
 
     /// Returns the tests of the left side; empty if it asks for the time.
     pub fn tests(&self) -> &[Test] {
         match &self.asks {
-            Asks::Value(_, tests) => tests,
-            Asks::Time(_) => &[],
+            Question::Value(_, tests) => tests,
+            Question::Time(_) => &[],
         }
     }
 
     /// Returns the leaves to render, without its left side.
     pub fn leaves(&self) -> Vec<&Leaf> {
         match &self.asks {
-            Asks::Value(_, tests) => tests.iter().flat_map(Test::leaves).collect(),
-            Asks::Time(windows) => windows.iter().flat_map(Window::leaves).collect(),
+            Question::Value(_, tests) => tests.iter().flat_map(Test::leaves).collect(),
+            Question::Time(windows) => windows.iter().flat_map(Window::leaves).collect(),
         }
     }
 
@@ -215,7 +215,7 @@ impl Condition {
     /// custom resources.
     pub(crate) fn asks_elsewhere(&self) -> bool {
         let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
-        matches!(self.asks, Asks::Time(_)) || self.tests().iter().any(is_unique)
+        matches!(self.asks, Question::Time(_)) || self.tests().iter().any(is_unique)
     }
 
     /// True if it compares with the custom resource before an update.
@@ -228,7 +228,9 @@ impl Condition {
     pub fn unique(&self) -> Option<&Path> {
         let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
         match &self.asks {
-            Asks::Value(Operand::Path(path), tests) if tests.iter().any(is_unique) => Some(path),
+            Question::Value(Operand::Path(path), tests) if tests.iter().any(is_unique) => {
+                Some(path)
+            }
             _ => None,
         }
     }
@@ -274,4 +276,23 @@ impl Window {
         };
         first.into_iter().chain(second)
     }
+}
+
+/// Maximum memory of a compiled expression, in bytes.
+const MOST_REGEX_BYTES: usize = 256 * 1024;
+
+/// Compiles a regular expression.
+///
+/// # Errors
+/// The message of the parser.
+pub(crate) fn regex(text: &str) -> Result<Regex, String> {
+    let built = RegexBuilder::new(text).size_limit(MOST_REGEX_BYTES).build();
+    built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "the expression is too large".to_owned(),
+        other => {
+            let text = other.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            last.trim_start_matches("error: ").to_owned()
+        }
+    })
 }

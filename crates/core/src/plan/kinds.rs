@@ -103,10 +103,10 @@ pub(crate) fn rank(kind: &GroupKind) -> u8 {
 
 /// The order in which children are written: those of one wave concurrently, after all those of earlier waves.
 ///
-/// Only kinds that Kubernetes itself needs in order have their own wave: within [`Wave::Base`] it accepts an object that
+/// Only kinds that Kubernetes itself needs in order have their own wave: within [`WriteWave::Base`] it accepts an object that
 /// names another one before that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wave {
+pub enum WriteWave {
     /// Namespaces and definitions: others cannot be created without them.
     Ground,
     /// Objects that admission checks others against: accounts, the roles of bindings, limits, classes.
@@ -119,7 +119,7 @@ pub enum Wave {
     Last,
 }
 
-impl Wave {
+impl WriteWave {
     /// Returns the wave in which a child of that kind is created or changed.
     pub fn of(kind: &GroupKind) -> Self {
         match (rank(kind), &*kind.kind) {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_wave_holds_what_kubernetes_takes_in_any_order() {
-        let wave = |kind: &str| Wave::of(&GroupKind::parse(kind));
+        let wave = |kind: &str| WriteWave::of(&GroupKind::parse(kind));
         let in_order = [
             ("Namespace", "ServiceAccount"),
             ("ServiceAccount", "Pod"),
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(wave("Secret"), wave(other));
         }
         assert_eq!(wave("Deployment.apps"), wave("Pond.water.example"));
-        assert!(wave("Pond.water.example") < Wave::Last);
+        assert!(wave("Pond.water.example") < WriteWave::Last);
     }
 
     #[test]

@@ -226,8 +226,7 @@ fn has(node: &Node, path: &[&str]) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        document::read_stream,
-        plan::{KatalogRef, Library, Schemas, compile},
+        compile, definitions::Schemas, document::read_stream, plan::KatalogRef, scope::Library,
     };
 
     fn plan(children: &str) -> Plan {
@@ -238,7 +237,7 @@ mod tests {
         let (documents, _) = read_stream("k.yaml", &text).unwrap();
         let reference = KatalogRef::new("n".to_owned(), "k".to_owned());
         let (schemas, library) = (Schemas::default(), Library::default());
-        compile(&reference, &documents.katalogs[0].spec, &schemas, &library)
+        compile::katalog(&reference, &documents.katalogs[0].spec, &schemas, &library)
             .unwrap()
             .0
     }

@@ -17,17 +17,17 @@ mod granted;
 mod manifests;
 mod rights;
 
-pub(super) use granted::chosen_role;
-pub use manifests::{manifests, role_name, roles_for_people, source_manifests};
+pub(crate) use granted::chosen_role;
+pub use manifests::{katalog_manifests, manifests, role_name, roles_for_people, source_manifests};
 pub use rights::{Permissions, PolicyRule};
 
 use std::collections::BTreeSet;
 
-use rights::Rights;
+use rights::CollectedPermissions;
 
 use super::{
-    ChildPlan, Declaring, GroupKind, Mode, OperatorPlan, Places, Plan, ResourceType, Token,
-    cross::CrossTarget, kinds, places::may_be_scaled, references,
+    ChildPlan, Declaring, GroupKind, Mode, ObjectNamespaces, OperatorPlan, Plan, ResourceType,
+    Token, cross::CrossTarget, kinds, namespaces::may_be_scaled, references,
 };
 use crate::api::{DeletionPolicy, names};
 
@@ -52,7 +52,7 @@ pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
 /// A kind with unknown plural gets the English plural; `compile` warns about it. Children of unknown scope count as
 /// cluster-scoped, which covers both.
 pub fn permissions(plan: &Plan) -> Permissions {
-    let mut rights = Rights::default();
+    let mut rights = CollectedPermissions::default();
     guarded(&mut rights, plan);
     for operator in &plan.operators {
         custom_resource(&mut rights, operator);
@@ -77,7 +77,7 @@ pub fn permissions(plan: &Plan) -> Permissions {
                 let places = if namespaced {
                     operator.related_places(relation)
                 } else {
-                    Places::All
+                    ObjectNamespaces::All
                 };
                 rights.add_in(&places, &kind.group, plural, &["list", "watch"]);
             }
@@ -110,7 +110,7 @@ pub fn permissions(plan: &Plan) -> Permissions {
 
 /// Adds permissions on children of a kind, in all their namespaces.
 fn add_kind(
-    rights: &mut Rights,
+    rights: &mut CollectedPermissions,
     operator: &OperatorPlan,
     kind: &ResourceType,
     verbs: &[&'static str],
@@ -120,14 +120,14 @@ fn add_kind(
 }
 
 /// Adds permissions to find objects of a kind by a watch, and to read them one by one.
-fn read_by_name(rights: &mut Rights, operator: &OperatorPlan, kind: &GroupKind) {
+fn read_by_name(rights: &mut CollectedPermissions, operator: &OperatorPlan, kind: &GroupKind) {
     if let Some((plural, _)) = kinds::built_in(kind) {
         let places = operator.read_places(kind);
         rights.add_in(&places, &kind.group, plural, &["get", "list", "watch"]);
     }
 }
 
-fn custom_resource(rights: &mut Rights, operator: &OperatorPlan) {
+fn custom_resource(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
     let group = &operator.resource.group;
     let plural = plural(&operator.resource);
     let places = operator.own_places();
@@ -142,11 +142,11 @@ fn custom_resource(rights: &mut Rights, operator: &OperatorPlan) {
 
 /// Adds permissions to list and watch triggers of passes, limited to one object if it is named: the API server authorizes a
 /// field selector for the name as that name.
-fn observed(rights: &mut Rights, operator: &OperatorPlan) {
+fn observed(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
     for watch in &operator.observe.watches {
         let name: Vec<String> = watch.name.iter().map(ToString::to_string).collect();
         let plural = plural(&watch.kind);
-        let places = Places::All;
+        let places = ObjectNamespaces::All;
         rights.add_named(
             &places,
             &watch.kind.group,
@@ -160,7 +160,7 @@ fn observed(rights: &mut Rights, operator: &OperatorPlan) {
     }
 }
 
-fn add_child(rights: &mut Rights, operator: &OperatorPlan, child: &ChildPlan) {
+fn add_child(rights: &mut CollectedPermissions, operator: &OperatorPlan, child: &ChildPlan) {
     let verbs = ["get", "list", "watch", "create", "delete"];
     add_kind(rights, operator, &child.kind, &verbs);
     // Children created once are posted and never patched, except for the label that replaces an owner reference where that
@@ -168,7 +168,7 @@ fn add_child(rights: &mut Rights, operator: &OperatorPlan, child: &ChildPlan) {
     if child.mode == Mode::Reconciled
         || child.may_be_elsewhere()
         || child.adopt
-        || child.lasting.is_some()
+        || child.generated.is_some()
     {
         add_kind(rights, operator, &child.kind, &["patch"]);
     }
@@ -196,11 +196,11 @@ fn plural(kind: &ResourceType) -> String {
 /// Returns the rules that the runtime needs without any Katalog. If it runs only the Katalogs of `namespaces`, the rules
 /// for Katalogs are limited to those; if empty, they apply everywhere.
 pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
-    let mut rights = Rights::default();
+    let mut rights = CollectedPermissions::default();
     let places = if namespaces.is_empty() {
-        Places::All
+        ObjectNamespaces::All
     } else {
-        Places::Only(namespaces.clone())
+        ObjectNamespaces::Only(namespaces.clone())
     };
     let group = names::GROUP;
     for kind in [Declaring::Katalog, Declaring::Komposer] {
@@ -229,7 +229,7 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
 /// Returns the rules for the objects that the sources of a Komposer name, in its namespace: its `ConfigMaps` are watched, and its
 /// Secrets are read.
 pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Vec<PolicyRule> {
-    let mut rights = Rights::default();
+    let mut rights = CollectedPermissions::default();
     for (resource, names, verbs) in [
         ("configmaps", config_maps, &["list", "watch"][..]),
         ("secrets", secrets, &["get"][..]),
@@ -237,7 +237,7 @@ pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Ve
         for name in names {
             let verbs = verbs.iter().copied();
             rights.add_named(
-                &Places::All,
+                &ObjectNamespaces::All,
                 "",
                 resource,
                 std::slice::from_ref(name),
@@ -277,7 +277,7 @@ pub const WEBHOOKS_SECRET: &str = "orkestra-tls";
 /// their certificate. Lists are by label, which a rule cannot name.
 pub fn webhooks() -> Permissions {
     const GROUP: &str = "admissionregistration.k8s.io";
-    let mut rights = Rights::default();
+    let mut rights = CollectedPermissions::default();
     let configurations = [
         "validatingwebhookconfigurations",
         "mutatingwebhookconfigurations",
@@ -286,12 +286,12 @@ pub fn webhooks() -> Permissions {
         rights.add(GROUP, resource, &["list", "watch"]);
         let names = [WEBHOOKS.to_owned()];
         let verbs = ["create", "delete", "patch"];
-        rights.add_named(&Places::All, GROUP, resource, &names, verbs);
+        rights.add_named(&ObjectNamespaces::All, GROUP, resource, &names, verbs);
     }
     for resource in POLICIES {
         rights.add(GROUP, resource, &["list", "watch"]);
     }
-    let own = Places::Only([NAMESPACE.into()].into());
+    let own = ObjectNamespaces::Only([NAMESPACE.into()].into());
     rights.add_in(&own, "", "secrets", &["create"]);
     let names = [WEBHOOKS_SECRET.to_owned()];
     let verbs = ["get", "list", "watch", "patch"];
@@ -306,7 +306,7 @@ const POLICIES: [&str; 2] = [
 ];
 
 /// Adds the permissions that admission, protection and conversion of a Katalog need.
-fn guarded(rights: &mut Rights, plan: &Plan) {
+fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
     const GROUP: &str = "admissionregistration.k8s.io";
     let security = &plan.security;
     let asks = security.admission != Some(false)
@@ -329,14 +329,14 @@ fn guarded(rights: &mut Rights, plan: &Plan) {
     let names: Vec<String> = written.map(|one| one.definition()).collect();
     if !names.is_empty() {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-        rights.add_named(&Places::All, group, plural, &names, ["patch"]);
+        rights.add_named(&ObjectNamespaces::All, group, plural, &names, ["patch"]);
     }
 }
 
 /// Returns the rules for claims on kinds, in [`CLAIMS_NAMESPACE`]. The Leases are named after kinds, which are unknown when
 /// the role is created; the namespace holds nothing else.
 pub fn claims() -> Vec<PolicyRule> {
-    let mut rights = Rights::default();
+    let mut rights = CollectedPermissions::default();
     rights.add(
         "coordination.k8s.io",
         "leases",

@@ -21,28 +21,32 @@ const CONFIG_MAPS: [&str; 3] = ["configMapKeyRef", "configMapRef", "configMap"];
 /// both.
 pub(crate) fn kinds(body: &Tree) -> BTreeSet<GroupKind> {
     let mut found = BTreeSet::new();
-    look(body, "", &mut found);
+    check_reference(body, "", &mut found);
     found
 }
 
-fn look(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
+fn check_reference(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
     match tree {
         Tree::Fixed(node) => look_in(node, found),
         Tree::Map(entries) | Tree::Part(entries) => {
             for (key, below) in entries {
                 name(key, found);
-                look(below, key, found);
+                check_reference(below, key, found);
             }
         }
-        Tree::List(items) => items.iter().for_each(|item| look(item, below, found)),
+        Tree::List(items) => items
+            .iter()
+            .for_each(|item| check_reference(item, below, found)),
         Tree::Leaf(_) if WHOLES.contains(&below) => {
             found.extend([GroupKind::parse("Secret"), GroupKind::parse("ConfigMap")]);
         }
         Tree::Patched(parts) => {
-            look(&parts.0, below, found);
-            look(&parts.1, below, found);
+            check_reference(&parts.0, below, found);
+            check_reference(&parts.1, below, found);
         }
-        Tree::Chosen(chosen) => chosen.trees().for_each(|tree| look(tree, below, found)),
+        Tree::Chosen(chosen) => chosen
+            .trees()
+            .for_each(|tree| check_reference(tree, below, found)),
         Tree::Leaf(_)
         | Tree::ContainerName(_)
         | Tree::Image(_)

@@ -1,7 +1,7 @@
 //! Builds and queries trees.
 
 use super::{Chosen, Leaf, Tree};
-use crate::value::{Key, Map, Node};
+use crate::value::Node;
 
 impl Tree {
     /// True if the tree has this path; paths below a leaf are unknown.
@@ -76,7 +76,7 @@ impl Tree {
         Self::List(items.into())
     }
 
-    fn into_fixed(self) -> Option<Node> {
+    pub(crate) fn into_fixed(self) -> Option<Node> {
         if let Self::Fixed(node) = self {
             Some(node)
         } else {
@@ -89,86 +89,5 @@ impl Chosen {
     /// Returns the trees of the profiles.
     pub fn trees(&self) -> impl Iterator<Item = &Tree> {
         self.options.iter().filter_map(|(_, tree)| tree.as_ref())
-    }
-}
-
-/// A map under construction.
-#[derive(Clone, Default)]
-pub(crate) struct Fields(Vec<(Key, Tree)>);
-
-impl Fields {
-    /// Sets `key`, unless the value is `None`.
-    pub(crate) fn put(&mut self, key: &str, value: impl Into<Option<Tree>>) {
-        if let Some(value) = value.into() {
-            self.0.push((Key::from(key), value));
-        }
-    }
-
-    /// Sets `key` to fixed text.
-    pub(crate) fn put_text(&mut self, key: &str, text: &str) {
-        self.put(key, Tree::Fixed(Node::from(text)));
-    }
-
-    /// Adds the keys of `others`.
-    pub(crate) fn extend(&mut self, others: Self) {
-        self.0.extend(others.0);
-    }
-
-    /// True if `key` is set.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|(name, _)| &**name == key)
-    }
-
-    /// Returns the keys, in order.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.0.iter().map(|(key, _)| key)
-    }
-
-    /// Returns the value of `key`.
-    pub(crate) fn get(&self, key: &Key) -> Option<&Tree> {
-        let found = self.0.iter().find(|(known, _)| known == key);
-        found.map(|(_, tree)| tree)
-    }
-
-    /// True if no key is set.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns a map with only this one, under `key`.
-    pub(crate) fn into_root(self, key: &str) -> Self {
-        let mut root = Self::default();
-        root.put(key, self.into_tree());
-        root
-    }
-
-    /// Returns the map with sorted keys; fixed if all values are.
-    pub(crate) fn into_tree(mut self) -> Tree {
-        self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
-        if self
-            .0
-            .iter()
-            .all(|(_, value)| matches!(value, Tree::Fixed(_)))
-        {
-            let fixed = self
-                .0
-                .into_iter()
-                .filter_map(|(key, value)| Some((key, value.into_fixed()?)));
-            return Tree::Fixed(Node::Map(fixed.collect::<Map>()));
-        }
-        Tree::Map(self.0.into())
-    }
-
-    /// Returns the map, or `None` if it is empty.
-    pub(crate) fn into_optional(self) -> Option<Tree> {
-        (!self.is_empty()).then(|| self.into_tree())
-    }
-
-    /// Returns the map as a part, which is left out if the value that was set first is.
-    pub(crate) fn into_part(self) -> Tree {
-        if matches!(self.0.first(), Some((_, Tree::Fixed(_)))) {
-            return self.into_tree();
-        }
-        Tree::Part(self.0.into())
     }
 }

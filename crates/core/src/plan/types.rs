@@ -1,13 +1,19 @@
 //! The types of a plan, which `compile` creates and `step` reads.
+//!
+//! One file: types without logic.
 
 mod child;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
-    AdmissionPlan, CallPlan, CleanupPlan, ConversionPlan, EmitPlan, EndPlan, EnrichPlan, Gate,
-    GroupKind, HoldPlan, KatalogRef, MetadataKey, ObservePlan, RequeuePlan, ResourceType,
-    RulesPlan, SecurityPlan, TargetsPlan, Watched, cross::CrossPlan,
+    AdmissionPlan, CallPlan, CleanupPlan, ConversionPlan, EmitPlan, EnrichPlan, Gate, GroupKind,
+    HoldPlan, KatalogRef, MetadataKey, ObservePlan, OnDeletePlan, RequeuePlan, ResourceType,
+    RulesPlan, SecurityPlan, TargetsPlan, Watched, cross::CrossPlan, introspection::Introspection,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, apply_set, names},
@@ -130,7 +136,7 @@ pub struct OperatorPlan {
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
     /// The steps before a custom resource is deleted.
-    pub ending: Option<Box<EndPlan>>,
+    pub ending: Option<Box<OnDeletePlan>>,
     /// The status that is written to the custom resource.
     pub status: StatusPlan,
     /// The declared Events about the custom resource, by name.
@@ -317,6 +323,8 @@ pub struct Reads {
     pub children: BTreeMap<GroupKind, Vec<Path>>,
     /// Paths of the custom resource whose text must be unique among all others of the kind.
     pub unique: Vec<Path>,
+    /// The data about the operator itself that templates and conditions read.
+    pub introspection: BTreeSet<Introspection>,
 }
 
 /// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,

@@ -1,8 +1,19 @@
-//! Visits every expression of a plan, with its purpose, so that checks and read-sets cover all of them.
+//! Visits every expression of a plan, with its purpose: typing, read-sets and checks use this one walk.
+//!
+//! It destructures every type of a plan without `..`, so that the compiler reports a field that it leaves out.
+
+mod parts;
 
 use super::{
-    ChildPlan, Condition, ForEach, Gate, InputPlan, Leaf, OperatorPlan, RequeuePlan, Stage,
-    cross::CrossPlan, observe::KeyPlan,
+    ChildPlan, CleanupPlan, Condition, EnrichPlan, ForEach, Gate, HoldPlan, Leaf, Normalized,
+    OperatorPlan, RequeuePlan, RulesPlan, Stage, StatusField, cross::CrossPlan,
+};
+use crate::value::Path;
+
+pub(crate) use parts::{visit_call, visit_completion};
+
+use parts::{
+    visit_block, visit_emit, visit_ending, visit_inputs, visit_keys, visit_status, visit_validation,
 };
 
 /// An expression of a plan.
@@ -12,6 +23,8 @@ pub(crate) enum Expression<'a> {
     Condition(&'a Condition),
     /// The list that an entry is expanded for.
     ForEach(&'a ForEach),
+    /// The body of an entry as a whole; its leaves follow.
+    Body(&'a ChildPlan),
 }
 
 /// The purpose of an expression.
@@ -43,7 +56,7 @@ pub(crate) enum Purpose {
 
 /// The context of an expression.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ExprContext<'a> {
     /// Its purpose.
     pub(crate) purpose: Purpose,
     /// The import whose inputs it reads, as an index into [`OperatorPlan::imports`].
@@ -54,9 +67,23 @@ pub(crate) struct Place<'a> {
     pub(crate) made: usize,
     /// True in rules and calls that admission evaluates: they read `.old` and `.operation`.
     pub(crate) in_rules: bool,
+    /// The field of the custom resource that its result is written to.
+    pub(crate) destination: Option<Destination<'a>>,
 }
 
-impl<'a> Place<'a> {
+/// A field of the custom resource that an expression sets.
+#[derive(Clone, Copy)]
+pub(crate) enum Destination<'a> {
+    /// A field that a rule sets, from the root.
+    Resource(&'a Path),
+    /// A declared field of the status.
+    Status(&'a StatusField),
+}
+
+/// Receives the expressions of a plan.
+pub(crate) type Visitor<'v, 'a> = &'v mut dyn FnMut(Expression<'a>, ExprContext<'a>);
+
+impl<'a> ExprContext<'a> {
     /// Returns a place in the Katalog itself, evaluated after all calls.
     pub(crate) fn of(purpose: Purpose) -> Self {
         Self {
@@ -65,12 +92,21 @@ impl<'a> Place<'a> {
             each: None,
             made: usize::MAX,
             in_rules: false,
+            destination: None,
         }
     }
 
     /// Returns the same place inside of an import.
     pub(crate) fn inside(self, import: Option<usize>) -> Self {
         Self { import, ..self }
+    }
+
+    /// Returns the same place with a destination.
+    fn into_field(self, destination: Option<Destination<'a>>) -> Self {
+        Self {
+            destination,
+            ..self
+        }
     }
 
     /// Returns the same place for an element.
@@ -82,177 +118,226 @@ impl<'a> Place<'a> {
 /// Wraps `visit` for expressions evaluated after `made` calls.
 fn when_made<'a>(
     made: usize,
-    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
-) -> impl FnMut(Expression<'a>, Place<'a>) {
-    move |expression, place| visit(expression, Place { made, ..place })
+    visit: Visitor<'_, 'a>,
+) -> impl FnMut(Expression<'a>, ExprContext<'a>) {
+    move |expression, place| visit(expression, ExprContext { made, ..place })
 }
 
 /// Wraps `visit` for expressions of rules.
-fn in_rules<'a>(
-    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
-) -> impl FnMut(Expression<'a>, Place<'a>) {
+fn in_rules<'a>(visit: Visitor<'_, 'a>) -> impl FnMut(Expression<'a>, ExprContext<'a>) {
     move |expression, place| {
         let in_rules = true;
-        visit(expression, Place { in_rules, ..place });
+        visit(expression, ExprContext { in_rules, ..place });
     }
 }
 
 impl OperatorPlan {
-    /// Calls `visit` with every expression of the plan.
-    pub(crate) fn visit<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
-        self.visit_inputs(visit);
-        for leaf in self.cross.iter().flat_map(CrossPlan::leaves) {
-            visit(Expression::Leaf(leaf), Place::of(Purpose::Cross));
+    /// Calls `visit` with every expression of the plan, in the order in which a pass evaluates them.
+    // Over 60 lines: a table, a line for each field of a plan.
+    pub(crate) fn visit<'a>(&'a self, visit: Visitor<'_, 'a>) {
+        let Self {
+            imports,
+            cross,
+            observe,
+            enrich,
+            hold,
+            requeue,
+            rules,
+            calls,
+            blocks,
+            labels,
+            children,
+            ending,
+            status,
+            emits,
+            cleanup,
+            // It reads only metrics, outside of passes.
+            autoscale: _,
+            // Values without expressions.
+            katalog: _,
+            source: _,
+            name: _,
+            resource: _,
+            workers: _,
+            most_workers: _,
+            resync: _,
+            watched: _,
+            targets: _,
+            roots: _,
+            cross_access: _,
+            pages: _,
+            queue: _,
+            depends_on: _,
+            finalizer: _,
+            admission: _,
+            other_finalizers: _,
+            reads: _,
+            children_names: _,
+            hash: _,
+        } = self;
+        imports
+            .iter()
+            .for_each(|import| visit_inputs(import, visit));
+        let leaves = cross.iter().flat_map(CrossPlan::leaves);
+        visit_leaves(leaves, ExprContext::of(Purpose::Cross), visit);
+        visit_keys(observe, visit);
+        for EnrichPlan { target: _, gate } in enrich {
+            visit_own_gate(gate, &mut when_made(0, visit));
         }
-        for leaf in self.observe.keys().flat_map(KeyPlan::leaves) {
-            visit(Expression::Leaf(leaf), Place::of(Purpose::Key));
+        self.visit_hold(hold, visit);
+        for RequeuePlan { after, gate } in requeue {
+            visit(Expression::Leaf(after), ExprContext::of(Purpose::Gate));
+            visit_own_gate(gate, visit);
         }
-        for entry in &self.enrich {
-            visit_gate(&entry.gate, (None, None), &mut when_made(0, visit));
+        self.visit_rules(rules, visit);
+        for (made, call) in calls.iter().enumerate() {
+            visit_call(call, made, visit);
         }
-        let before = [
-            (&self.hold.enqueue, Stage::EnqueueGate),
-            (&self.hold.reconcile, Stage::ReconcileGate),
-        ];
-        for (gate, stage) in before {
-            let made = self.calls_until(stage);
-            visit_gate(gate, (None, None), &mut when_made(made, visit));
+        for block in blocks {
+            visit_block(block, visit);
         }
-        visit_gate(&self.hold.children, (None, None), visit);
-        for RequeuePlan { after, gate } in &self.requeue {
-            visit(Expression::Leaf(after), Place::of(Purpose::Gate));
-            visit_gate(gate, (None, None), visit);
-        }
-        self.rules.visit_normalize(&mut when_made(0, visit));
-        let made = self.calls_until(Stage::Mutation);
-        self.rules
-            .visit_mutation(&mut in_rules(&mut when_made(made, visit)));
-        let made = self.calls_until(Stage::Validation);
-        self.rules
-            .visit_validation(&mut in_rules(&mut when_made(made, visit)));
-        for (made, call) in self.calls.iter().enumerate() {
-            call.visit(&mut |expression| {
-                let purpose = match expression {
-                    Expression::Condition(_) => Purpose::Gate,
-                    _ => Purpose::Call,
-                };
-                let place = Place {
-                    made,
-                    in_rules: [Stage::Mutation, Stage::Validation].contains(&call.stage),
-                    ..Place::of(purpose).inside(call.import)
-                };
-                visit(expression, place);
-            });
-        }
-        for block in &self.blocks {
-            visit_gate(&block.gate, (block.import, None), visit);
-        }
-        for (_, label) in &self.labels {
-            visit(Expression::Leaf(label), Place::of(Purpose::Label));
-        }
-        for child in &self.children {
+        let leaves = labels.iter().map(|(_, label)| label);
+        visit_leaves(leaves, ExprContext::of(Purpose::Label), visit);
+        for child in children {
             visit_child(child, true, visit);
         }
-        if let Some(ending) = &self.ending {
+        if let Some(ending) = ending {
             // `onDelete` makes no calls.
-            let visit = &mut when_made(0, visit);
-            visit_gate(&ending.block.gate, (None, None), visit);
-            for step in &ending.steps {
-                visit_gate(&step.gate, (None, None), visit);
-                step.made
-                    .iter()
-                    .for_each(|child| visit_child(child, true, visit));
-                step.deleted
-                    .iter()
-                    .for_each(|child| visit_child(child, false, visit));
-            }
+            visit_ending(ending, &mut when_made(0, visit));
         }
-        for field in &self.status.fields {
-            let place = Place::of(Purpose::Status).inside(field.import);
-            visit(Expression::Leaf(&field.value), place);
-            visit_gate(&field.gate, (field.import, None), visit);
-        }
-        self.visit_own_conditions(visit);
-        for emit in &self.emits {
-            for leaf in [&emit.reason, &emit.message] {
-                visit(Expression::Leaf(leaf), Place::of(Purpose::Status));
-            }
-            visit_gate(&emit.gate, (None, None), visit);
-        }
-        if let Some(cleanup) = &self.cleanup {
-            visit_gate(&cleanup.gate, (None, None), visit);
+        visit_status(status, visit);
+        emits.iter().for_each(|emit| visit_emit(emit, visit));
+        if let Some(cleanup) = cleanup {
+            let CleanupPlan {
+                gate,
+                after: _,
+                path: _,
+            } = &**cleanup;
+            visit_own_gate(gate, visit);
         }
     }
 
-    fn visit_own_conditions<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
-        for own in &self.status.own {
-            for leaf in [&own.status, &own.reason, &own.message]
-                .into_iter()
-                .flatten()
-            {
-                visit(Expression::Leaf(leaf), Place::of(Purpose::Status));
-            }
-            visit_gate(&own.gate, (None, None), visit);
+    fn visit_hold<'a>(&'a self, hold: &'a HoldPlan, visit: Visitor<'_, 'a>) {
+        let HoldPlan {
+            enqueue,
+            reconcile,
+            children,
+            on_false: _,
+        } = hold;
+        for (gate, stage) in [
+            (enqueue, Stage::EnqueueGate),
+            (reconcile, Stage::ReconcileGate),
+        ] {
+            visit_own_gate(gate, &mut when_made(self.calls_until(stage), visit));
         }
-        visit_gate(&self.status.ready_when, (None, None), visit);
+        visit_own_gate(children, visit);
     }
 
-    fn visit_inputs<'a>(&'a self, visit: &mut dyn FnMut(Expression<'a>, Place<'a>)) {
-        for import in &self.imports {
-            for InputPlan { given, default, .. } in &import.inputs {
-                for (tree, import) in [(given, import.outer), (default, None)] {
-                    let place = Place::of(Purpose::Input).inside(import);
-                    if let Some(tree) = tree {
-                        tree.visit(&mut |leaf| visit(Expression::Leaf(leaf), place));
-                    }
-                }
-            }
+    fn visit_rules<'a>(&'a self, rules: &'a RulesPlan, visit: Visitor<'_, 'a>) {
+        let RulesPlan {
+            normalize,
+            mutation,
+            validation,
+            persist: _,
+            audit: _,
+            late: _,
+        } = rules;
+        for one in normalize {
+            let Normalized {
+                path,
+                value,
+                is_known: _,
+                moments: _,
+            } = one;
+            let place = ExprContext::of(Purpose::Prepared);
+            let place = place.into_field(Some(Destination::Resource(path)));
+            when_made(0, visit)(Expression::Leaf(value), place);
+        }
+        let made = self.calls_until(Stage::Mutation);
+        for one in mutation {
+            visit_completion(one, &mut in_rules(&mut when_made(made, visit)));
+        }
+        let made = self.calls_until(Stage::Validation);
+        for one in validation {
+            visit_validation(one, &mut in_rules(&mut when_made(made, visit)));
         }
     }
 }
 
-pub(crate) fn visit_gate<'a>(
+fn visit_leaves<'a>(
+    leaves: impl IntoIterator<Item = &'a Leaf>,
+    place: ExprContext<'a>,
+    visit: Visitor<'_, 'a>,
+) {
+    for leaf in leaves {
+        visit(Expression::Leaf(leaf), place);
+    }
+}
+
+/// Visits the conditions of a gate that the Katalog itself declares.
+fn visit_own_gate<'a>(gate: &'a Gate, visit: Visitor<'_, 'a>) {
+    visit_gate(gate, (None, None), visit);
+}
+
+fn visit_gate<'a>(
     gate: &'a Gate,
     (import, each): (Option<usize>, Option<&'a ForEach>),
-    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
+    visit: Visitor<'_, 'a>,
 ) {
     for condition in gate.iter() {
-        let place = Place::of(Purpose::Gate).inside(import).each(each);
+        let place = ExprContext::of(Purpose::Gate).inside(import).each(each);
         visit(Expression::Condition(condition), place);
     }
 }
 
 /// Visits the expressions of one entry; those of the body only if `with_body`.
-pub(crate) fn visit_child<'a>(
-    child: &'a ChildPlan,
-    with_body: bool,
-    visit: &mut dyn FnMut(Expression<'a>, Place<'a>),
-) {
-    let (import, each) = (child.import, child.for_each.as_deref());
+pub(crate) fn visit_child<'a>(child: &'a ChildPlan, with_body: bool, visit: Visitor<'_, 'a>) {
+    let ChildPlan {
+        import,
+        for_each,
+        gate,
+        name,
+        namespace,
+        body,
+        scale,
+        // `upkeep` destructures them, and the leaves of `scale`.
+        generated: _,
+        copy: _,
+        path: _,
+        block: _,
+        kind: _,
+        mode: _,
+        on_false: _,
+        name_rule: _,
+        reach: _,
+        whole_lists: _,
+        force_conflict: _,
+        adopt: _,
+        recreates: _,
+        bound_roles: _,
+        rolls: _,
+        spread: _,
+    } = child;
+    let (import, each) = (*import, for_each.as_deref());
     if let Some(each) = each {
-        let place = Place::of(Purpose::Gate).inside(import);
+        let place = ExprContext::of(Purpose::Gate).inside(import);
         visit(Expression::ForEach(each), place);
     }
-    let mut leaf = |purpose, leaf| {
-        let place = Place::of(purpose).inside(import).each(each);
-        visit(Expression::Leaf(leaf), place);
-    };
-    leaf(Purpose::Name, &child.name);
-    if let Some(namespace) = &child.namespace {
-        leaf(Purpose::Name, namespace);
-    }
+    let place = |purpose| ExprContext::of(purpose).inside(import).each(each);
     // The source of a copy, and the names of a certificate, must be the same in each pass.
-    child.upkeep().for_each(|part| leaf(Purpose::Name, part));
-    let purpose = if child.draws_once() {
-        Purpose::Once
-    } else {
-        Purpose::Reconciled
-    };
+    let names = std::iter::once(name).chain(namespace).chain(child.upkeep());
+    visit_leaves(names, place(Purpose::Name), visit);
     if with_body {
-        child.body.visit(&mut |part| leaf(purpose, part));
+        let purpose = if child.draws_once() {
+            Purpose::Once
+        } else {
+            Purpose::Reconciled
+        };
+        visit(Expression::Body(child), place(purpose));
+        body.visit(&mut |leaf| visit(Expression::Leaf(leaf), place(purpose)));
     }
-    visit_gate(&child.gate, (import, each), visit);
-    for gate in child.scale.iter().flat_map(|plan| plan.gates()) {
+    visit_gate(gate, (import, each), visit);
+    for gate in scale.iter().flat_map(|plan| plan.gates()) {
         visit_gate(gate, (import, each), visit);
     }
 }

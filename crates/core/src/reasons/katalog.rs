@@ -19,7 +19,7 @@ super::reasons! {
             "An operator waits for something outside, such as its CRD.",
             "Check what the message names.";
         Predecessor, Waiting, OnChange,
-            "The operator that had the kind has not stopped.",
+            "The operator that previously reconciled the kind has not stopped yet.",
             "";
         Releasing, Waiting, OnChange,
             "Kinds that are no longer declared are released.",
@@ -46,16 +46,16 @@ super::reasons! {
             "The operator is degraded: too many of its passes fail.",
             "Check what the message and the conditions of the custom resources name.";
         OperatorFailed, Transient, Backoff,
-            "A fault in Orkestra ended the operator; it is restarted with backoff, and the other operators go on.",
-            "Report the fault with the message and the log; nothing needs to be done if the operator runs again.";
+            "A fault in Orkestra ended the operator; it is restarted with backoff, and the other operators continue.",
+            "Report the fault with the message and the log; no action is needed once the operator runs again.";
         Forbidden, Transient, Slowly,
             "A permission is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all.";
         Unavailable, Transient, Backoff,
             "The API server does not answer, or not for this kind.",
-            "Nothing, if the API server comes back; otherwise check the API server.";
+            "None if the API server recovers; otherwise check the API server.";
         RevisionNotStored, Transient, Backoff,
-            "The API server refused or did not answer when a revision was to be stored.",
+            "The API server refused to store a revision, or did not respond.",
             "Check what the message names.";
         ReleaseFailed, Transient, Backoff,
             "Finalizers or labels of Orkestra could not be removed.",
@@ -70,23 +70,26 @@ super::reasons! {
             "The new revision of a source needs additional permissions; its earlier revision runs.",
             "Review the permissions, grant them, and add the digest that the message names to `spec.approve`.";
         SourceFailed, Transient, Backoff,
-            "A source cannot be fetched; what ran before runs on.",
+            "A source cannot be fetched; the previous revision keeps running.",
             "Check what the message names.";
         NotLocked, Permanent, OnChange,
             "A source has another digest than `spec.locked`, or none is locked and `spec.lock` is `required`.",
             "Add the digest that the message names to `spec.locked`, if it is the expected one.";
         InvalidRevision, Permanent, OnChange,
-            "The new revision has errors; the last good one stays in charge.",
+            "The new revision has errors; the last good revision keeps running.",
             "Correct the Katalog as the message says.";
+        RevisionTooLarge, Permanent, OnChange,
+            "The new revision, with the documents of its sources, is too large to be stored; the last good revision keeps running.",
+            "Divide the operators among several Katalogs or Komposers.";
         ChildNotPermitted, Permanent, OnChange,
-            "The new revision declares a child that gives power over the cluster, and the flag `--sensitive-children` does not permit it; the last good one stays in charge.",
-            "Remove the child, or ask who runs the controller to permit it.";
+            "The new revision declares a child that grants control over the cluster, and the flag `--sensitive-children` does not permit it; the last good revision keeps running.",
+            "Remove the child, or ask the administrator of the controller to permit it.";
         BuiltInKind, Permanent, OnChange,
             "An entry for a built-in kind has no `labelSelector`: it stays stopped, and the other entries run.",
             "Add a `labelSelector` for the objects that it operates, or remove the entry.";
         NoApiTypes, Permanent, OnChange,
-            "An entry names no API types, and none can be read.",
-            "Write `apiTypes`.";
+            "An entry has no `apiTypes`, and no definition provides them.",
+            "Set `apiTypes`.";
         MotifNotFound, Permanent, OnChange,
             "A Motif that the Katalog imports does not exist; the Katalog runs as before until it does.",
             "Apply the Motif.";

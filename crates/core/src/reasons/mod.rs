@@ -41,7 +41,7 @@ impl Class {
 
 /// When a failure is retried automatically; a change of the data that a pass reads, and a resync, always cause a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Again {
+pub enum RetryWhen {
     /// When something changes: the missing object is watched, or nothing else helps.
     OnChange,
     /// About every 30 s as well: another party must fix it, and no watch reports the fix.
@@ -50,7 +50,7 @@ pub enum Again {
     Backoff,
 }
 
-impl Again {
+impl RetryWhen {
     /// Returns the text for it.
     pub fn words(self) -> &'static str {
         match self {
@@ -63,22 +63,22 @@ impl Again {
 
 /// The description of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct ReasonInfo {
     /// Its name in CamelCase.
     pub name: &'static str,
     /// Its class.
     pub class: Class,
     /// When it is retried.
-    pub again: Again,
+    pub again: RetryWhen,
     /// Its meaning, in one sentence.
     pub meaning: &'static str,
     /// The remedy, in one sentence; empty if there is nothing to fix.
-    pub mend: &'static str,
+    pub remedy: &'static str,
 }
 
 /// Defines a family of reasons, each once: name, class, retry, meaning, remedy.
 macro_rules! reasons {
-    ($(#[$doc:meta])* $family:ident { $($name:ident, $class:ident, $again:ident, $meaning:literal, $mend:literal;)* }) => {
+    ($(#[$doc:meta])* $family:ident { $($name:ident, $class:ident, $again:ident, $meaning:literal, $remedy:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $family {
@@ -90,14 +90,14 @@ macro_rules! reasons {
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
             /// Returns its description.
-            pub fn about(self) -> &'static $crate::reasons::About {
+            pub fn about(self) -> &'static $crate::reasons::ReasonInfo {
                 match self {
-                    $(Self::$name => &$crate::reasons::About {
+                    $(Self::$name => &$crate::reasons::ReasonInfo {
                         name: stringify!($name),
                         class: $crate::reasons::Class::$class,
-                        again: $crate::reasons::Again::$again,
+                        again: $crate::reasons::RetryWhen::$again,
                         meaning: $meaning,
-                        mend: $mend,
+                        remedy: $remedy,
                     }),*
                 }
             }
@@ -114,7 +114,7 @@ macro_rules! reasons {
             }
 
             /// Returns when it is retried automatically.
-            pub fn again(self) -> $crate::reasons::Again {
+            pub fn again(self) -> $crate::reasons::RetryWhen {
                 self.about().again
             }
         }
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    fn all() -> Vec<&'static About> {
+    fn all() -> Vec<&'static ReasonInfo> {
         let resource = Reason::ALL.iter().map(|reason| reason.about());
         let katalog = KatalogReason::ALL.iter().map(|reason| reason.about());
         let remarks = Remark::ALL.iter().map(|reason| reason.about());
@@ -150,19 +150,19 @@ mod tests {
                 && about.name.chars().all(|one| one.is_ascii_alphanumeric())
                 && about.name.len() <= 128;
             assert!(legal, "{about:?}");
-            for text in [about.meaning, about.mend] {
+            for text in [about.meaning, about.remedy] {
                 let sentence = text.is_empty() || text.ends_with('.');
                 assert!(sentence && !text.contains('|'), "{about:?}");
             }
             let failed = matches!(about.class, Class::Transient | Class::Permanent);
-            assert!(!failed || !about.mend.is_empty(), "{about:?}");
+            assert!(!failed || !about.remedy.is_empty(), "{about:?}");
         }
     }
 
     #[test]
     fn what_only_another_input_mends_is_never_tried_again_with_backoff() {
         for about in all() {
-            let hot = about.again == Again::Backoff;
+            let hot = about.again == RetryWhen::Backoff;
             assert_eq!(hot, hot && about.class == Class::Transient, "{about:?}");
         }
     }

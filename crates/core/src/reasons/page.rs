@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{About, KatalogReason, Reason, Remark};
+use super::{KatalogReason, Reason, ReasonInfo, Remark};
 use crate::api::conditions::{EVENT_BYTES, MESSAGE_BYTES};
 
 const INTRODUCTION: &str = "\
@@ -64,22 +64,22 @@ pub fn page() -> String {
     text
 }
 
-fn table(text: &mut String, title: &str, of: &str, reasons: &[&About]) {
+fn table(text: &mut String, title: &str, of: &str, reasons: &[&ReasonInfo]) {
     let _ = write!(
         text,
         "\n## {title}\n\n{of}\n\n| reason | class | retried | meaning | remedy |\n| --- | --- | --- | --- | --- |\n"
     );
     for about in reasons {
-        let About {
+        let ReasonInfo {
             name,
             class,
             again,
             meaning,
-            mend,
+            remedy,
         } = about;
         let _ = writeln!(
             text,
-            "| `{name}` | {} | {} | {meaning} | {mend} |",
+            "| `{name}` | {} | {} | {meaning} | {remedy} |",
             class.word(),
             again.words()
         );

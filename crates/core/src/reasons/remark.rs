@@ -7,13 +7,13 @@ super::reasons! {
             "A pass changed children; the Event names them.",
             "";
         Normalized, Fine, OnChange,
-            "Fields of the spec were brought to one form, and that was stored.",
+            "Fields of the spec were normalized and stored.",
             "";
         Persisted, Fine, OnChange,
             "The resource itself is as described.",
             "";
         InMemory, Fine, OnChange,
-            "What differs from the resource is known to the operator alone.",
+            "The normalized values are known to the operator only; the custom resource keeps its values.",
             "";
         ValidationWarning, Fine, OnChange,
             "The resource violates a rule that only warns.",
@@ -28,7 +28,7 @@ super::reasons! {
             "The conditions of `runtime.cleanup` held for long enough: the operator deletes the custom resource.",
             "";
         InventoryIgnored, Fine, OnChange,
-            "The annotation `orkestra.orkspace.io/inventory` names what no accepted revision of the Katalog declares. It is ignored.",
+            "The annotation `orkestra.orkspace.io/inventory` lists kinds that no accepted revision of the Katalog declares; they are ignored.",
             "";
         ValidationFailed, Fine, OnChange,
             "The condition `ValidationWarning` is set: the resource violates a rule that only warns.",

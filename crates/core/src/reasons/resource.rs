@@ -4,11 +4,11 @@ super::reasons! {
     /// Why a custom resource, or one of its children, is not as declared.
     Reason {
         TemplateFailed, Permanent, OnChange,
-            "A template failed over the values of this custom resource.",
+            "A template failed with the values of this custom resource.",
             "Correct the template, or the value that it reads.";
         BudgetExhausted, Permanent, OnChange,
-            "A template used up the time or memory that a pass may use.",
-            "Make the template smaller, or what it goes through.";
+            "A template exceeded the time or memory limit of a pass.",
+            "Simplify the template, or reduce the data that it iterates over.";
         WrongType, Permanent, OnChange,
             "A rendered value does not fit its field.",
             "Correct the template, or the value that it reads.";
@@ -16,7 +16,7 @@ super::reasons! {
             "A rendered name is illegal for its kind.",
             "Correct the template of the name, or the value that it reads.";
         RestrictedNamespace, Permanent, OnChange,
-            "The Katalog allows no child in that namespace.",
+            "The Katalog does not permit children in that namespace.",
             "Choose another namespace, or allow this one in the Katalog.";
         DuplicateChild, Permanent, OnChange,
             "Two children of one custom resource have the same kind and name.",
@@ -28,7 +28,7 @@ super::reasons! {
             "The API server refused the object as invalid.",
             "Correct what the message names, in the Katalog or in the custom resource.";
         ImmutableField, Permanent, OnChange,
-            "A field of an object that exists is declared anew, and the API server refuses to change it.",
+            "The declared value of an immutable field changed, and the API server refuses to change the object.",
             "Change it back, delete the object, or declare `onImmutable: recreate`.";
         NameTaken, Permanent, Slowly,
             "An object of that name exists, and it is not ours.",
@@ -50,27 +50,27 @@ super::reasons! {
             "Correct the field that the message names; the object is read again when it changes.";
         Unavailable, Transient, Backoff,
             "The API server could not be reached, did not answer in time, or asked for fewer requests.",
-            "Nothing, if the API server comes back; otherwise check the API server.";
+            "None if the API server recovers; otherwise check the API server.";
         ExternalCallFailed, Transient, Backoff,
-            "A call to the outside failed.",
+            "An external call failed.",
             "Check the service that is called.";
         ExternalCallRefused, Permanent, OnChange,
-            "A call to the outside is one that may not or cannot be made.",
+            "An external call is not permitted, or cannot be made.",
             "Correct the URL, or allow it with `--external-allow`.";
         WriteConflict, Transient, Backoff,
-            "The object kept changing under the write.",
-            "Nothing; if it lasts, find out who else writes to it.";
+            "The object changed repeatedly during the write.",
+            "None; if it persists, find the other client that writes to the object.";
         SourceMissing, Waiting, OnChange,
-            "What a child is a copy of does not exist yet.",
+            "The object that a child copies does not exist yet.",
             "Create it.";
         SourceRefused, Permanent, OnChange,
-            "What a child is a copy of may not be copied.",
+            "The object that a child copies is not permitted as a source.",
             "Copy another object.";
         TargetRefused, Permanent, OnChange,
             "The custom resource chooses a namespace that `allowedTargets` does not permit for its children.",
             "Choose another namespace, or permit this one in the Katalog.";
         NotCompared, Permanent, OnChange,
-            "A condition compares what cannot be compared.",
+            "A condition compares values that cannot be compared.",
             "Correct the condition, or the value that it reads.";
         Panicked, Transient, Backoff,
             "A pass ended in a panic: a fault of Orkestra.",
@@ -91,13 +91,13 @@ super::reasons! {
             "A step of `onDelete` has taken longer than its timeout. The finalizer stays until the step completes or the annotation is set.",
             "Check what the message names, or set the annotation `orkestra.orkspace.io/skip-on-delete`.";
         ChildrenNotReady, Waiting, OnChange,
-            "A child is on its way.",
+            "A child is not ready yet.",
             "";
         GateClosed, Waiting, OnChange,
             "A gate of `preReconcile` is closed, so no pass runs. `Ready` has this reason only where no pass has seen the present spec.",
             "Nothing, if the gate opens by itself; otherwise change what the condition of the gate reads.";
         ConditionsNotMet, Waiting, OnChange,
-            "What the Katalog asks of a ready custom resource does not hold yet.",
+            "The conditions that the Katalog requires for readiness are not met yet.",
             "";
         ChildFailed, Permanent, OnChange,
             "A child will not get ready without a change.",

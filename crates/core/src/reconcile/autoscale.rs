@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    gate::Turns,
+    gate::GateEffects,
     reason::Reason,
     render::{Frame, RenderError, Renderer},
     sources::Sources,
@@ -20,12 +20,12 @@ use super::{
 use crate::{
     plan::{AutoscalePlan, GroupKind, Metric, ObjectKey},
     template::{Budget, Data},
-    value::{Key, Map, Node, Path, Step},
+    value::{Key, Map, Node, Path, PathStep},
 };
 
 /// The metrics of an operator, as templates read them below `.metrics`; percentages are whole numbers up to 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct AutoscaleMetrics {
     /// Keys that wait for a worker.
     pub queue_depth: u64,
     /// Workers that take keys.
@@ -40,7 +40,7 @@ pub struct Figures {
     pub error_rate_percent: u64,
 }
 
-impl Figures {
+impl AutoscaleMetrics {
     /// Returns the value of that metric.
     pub fn get(&self, metric: Metric) -> Node {
         let number = |number: u64| Node::from(i64::try_from(number).unwrap_or(i64::MAX));
@@ -64,7 +64,7 @@ impl Figures {
 
 /// The result of an autoscaler's conditions at one moment.
 #[derive(Debug)]
-pub struct Look {
+pub struct AutoscaleDecision {
     /// Whether they hold. A condition that reads an operator that does not run, or that cannot be rendered, does not hold.
     pub holds: bool,
     /// When the result of a time condition changes.
@@ -74,12 +74,12 @@ pub struct Look {
 }
 
 /// Evaluates the conditions. `cross` holds the metrics of the running operators, by the name below `.cross`.
-pub fn look(
+pub fn evaluate(
     plan: &AutoscalePlan,
-    own: &Figures,
-    cross: &BTreeMap<Key, Figures>,
+    own: &AutoscaleMetrics,
+    cross: &BTreeMap<Key, AutoscaleMetrics>,
     now: Timestamp,
-) -> Look {
+) -> AutoscaleDecision {
     let metrics = own.to_node();
     let entries = cross.iter().map(|(name, figures)| {
         let entry = Map::from_iter([(Key::from("metrics"), figures.to_node())]);
@@ -94,13 +94,13 @@ pub fn look(
         unavailable: absent
             .map(|(name, entry)| {
                 let why = format!("no operator `{entry}` runs");
-                let path = [Key::from("cross"), name.clone()].map(Step::Field);
+                let path = [Key::from("cross"), name.clone()].map(PathStep::Field);
                 (Path::from_iter(path), why.into())
             })
             .collect(),
         ..Sources::default()
     };
-    let turns = Turns::default();
+    let turns = GateEffects::default();
     // No custom resource is involved: a condition renders nothing with a name of its own.
     let nobody = ObjectKey {
         namespace: None,
@@ -128,7 +128,7 @@ pub fn look(
             (error.reason != Reason::Unavailable).then_some(error),
         ),
     };
-    Look {
+    AutoscaleDecision {
         holds,
         turns: turns.first(),
         failure,
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn every_metric_is_found_by_its_name_and_stands_under_it() {
-        let figures = Figures {
+        let figures = AutoscaleMetrics {
             queue_depth: 41,
             workers: 6,
             autoscale_active: true,

@@ -7,14 +7,14 @@
 //! ```
 
 mod make;
-mod seen;
+mod view;
 
 use std::{fmt, time::Duration};
 
 use crate::plan::{Piece, Retry};
 
 pub(super) use make::make;
-pub use seen::{answered, assumed};
+pub use view::{answered, assumed};
 
 /// A call that a pass requests, with everything rendered. Two equal requests are one call.
 ///
@@ -75,7 +75,7 @@ pub struct Answer {
     /// The body as text, at most 256 KiB.
     pub body: Box<str>,
     /// Why the call counts as failed; none if it succeeded.
-    pub error: Option<Trouble>,
+    pub error: Option<CallFailure>,
 }
 
 impl fmt::Debug for Answer {
@@ -89,7 +89,7 @@ impl fmt::Debug for Answer {
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct CallFailure {
     /// The problem and the fix, without any data that was sent or received.
     pub message: Box<str>,
     /// Whether only a change of the input or of the runtime's flags fixes it: a retry is pointless.

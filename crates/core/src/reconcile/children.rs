@@ -43,7 +43,7 @@ pub(super) fn children_data(
             children.sort_by_key(|child| position(child).unwrap_or(usize::MAX));
         }
     }
-    let seen = |child: &ObservedChild| seen(child, frame);
+    let seen = |child: &ObservedChild| view(child, frame);
     let aliases = plan.children_names.iter().filter_map(|alias| {
         if let Some(watched) = frame.sources.watched.get(&alias.kind) {
             return Some((alias.name.clone(), of_watched(watched, alias.number)?));
@@ -77,7 +77,7 @@ fn of_watched(watched: &Node, number: Number) -> Option<Node> {
 }
 
 /// Returns a child as templates read it, with its additions.
-fn seen(child: &ObservedChild, frame: Frame<'_>) -> Node {
+fn view(child: &ObservedChild, frame: Frame<'_>) -> Node {
     let mut node = child.record.view.clone();
     let added = &frame.sources.added;
     let mine = added.iter().filter(|((key, _), _)| *key == child.key);

@@ -56,7 +56,7 @@ impl Cleanup {
 
 /// Evaluates the conditions of the cleanup over the prepared custom resource; none if they do not hold. A condition that cannot
 /// be evaluated is reported, and deletes nothing.
-pub(super) fn look(
+pub(super) fn evaluate(
     plan: &OperatorPlan,
     observed: &Observed,
     sources: &mut Sources,

@@ -5,12 +5,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::facts::{CrdFacts, StatusShape};
+use super::crd_status::{CrdStatus, StatusShape};
 use super::record::{Identity, Malformed, in_metadata};
 use crate::{
     plan::{GroupKind, ObjectKey, ResourceType, built_in},
     schema::{EMBEDDED, INT_OR_STRING, PRESERVE, Schema},
-    value::{Key, Map, Node, Path, Sieve},
+    value::{Key, Map, Node, Path, Projection},
 };
 
 /// The record of a CRD.
@@ -137,7 +137,7 @@ impl CrdRecord {
     }
 
     /// What [`CrdRecord::read`] looks at: of each version's schema no more than its part under `status`.
-    pub fn looks_at() -> Sieve {
+    pub fn looks_at() -> Projection {
         let path = |fields: &[&str]| Path::of_fields(fields.iter().copied());
         let identity = Identity::FIELDS.map(|field| in_metadata(&[field]));
         let own: [&[&str]; 7] = [
@@ -159,7 +159,7 @@ impl CrdRecord {
             &[root[0], root[1], PRESERVE],
         ];
         let own = own.map(path);
-        Sieve::new(identity.iter().chain(&own))
+        Projection::new(identity.iter().chain(&own))
             .with_each(&path(&["spec", "versions"]), &of_each.map(path))
     }
 
@@ -188,9 +188,9 @@ impl CrdRecord {
     }
 
     /// Returns the facts for a pass over objects of version `name`; none if the CRD has no such version.
-    pub fn facts(&self, name: &str) -> Option<CrdFacts> {
+    pub fn facts(&self, name: &str) -> Option<CrdStatus> {
         let version = self.version(name)?;
-        Some(CrdFacts {
+        Some(CrdStatus {
             namespaced: self.namespaced,
             has_status: version.has_status,
             status: StatusShape::new(version.status_schema.clone()),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
+    data_source::{DataSource, PassInput, all_answered},
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
@@ -12,11 +13,11 @@ use super::{
 };
 use crate::{
     plan::{
-        OperatorPlan,
+        CROSS, OperatorPlan,
         cross::{CrossPlan, CrossSelector, FOUND},
     },
     template::Budget,
-    value::{Key, Map, Node, Path, Step},
+    value::{Key, Map, Node, Path, PathStep},
 };
 
 /// A custom resource of another operator that a pass reads.
@@ -39,34 +40,37 @@ pub enum CrossBy {
     Labels(BTreeMap<Key, Box<str>>),
 }
 
-/// Adds `.cross` to the sources, as far as it is known; resources that cannot be read become unavailable.
-///
-/// # Errors
-/// The reads that are not answered yet.
-pub(super) fn fill(
-    plan: &OperatorPlan,
-    observed: &Observed,
-    now: Timestamp,
-    sources: &mut Sources,
-) -> Result<(), Vec<Read>> {
-    let mut lacking = Vec::new();
-    for entry in &plan.cross {
-        if !lacking.is_empty() && reads_others(entry) {
-            continue;
-        }
-        match read(plan, entry, observed, now, sources) {
-            Ok(Some(read)) => {
-                take(entry, observed, read, sources, &mut lacking);
+/// `.cross`.
+pub(super) struct CrossResources;
+
+impl DataSource for CrossResources {
+    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+        let PassInput {
+            plan,
+            observed,
+            now,
+        } = input;
+        let mut lacking = Vec::new();
+        for entry in &plan.cross {
+            if !lacking.is_empty() && reads_others(entry) {
+                continue;
             }
-            // Without a name there is no resource.
-            Ok(None) => put(sources, entry, absent()),
-            Err(error) => hide(sources, entry, error.message),
+            match read(plan, entry, observed, now, sources) {
+                Ok(Some(read)) => {
+                    take(entry, observed, read, sources, &mut lacking);
+                }
+                // Without a name there is no resource.
+                Ok(None) => put(sources, entry, absent()),
+                Err(error) => hide(sources, entry, error.message),
+            }
         }
+        all_answered(lacking)
     }
-    if lacking.is_empty() {
-        Ok(())
-    } else {
-        Err(lacking)
+
+    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+        for entry in &plan.cross {
+            hide(sources, entry, why.to_owned());
+        }
     }
 }
 
@@ -74,7 +78,7 @@ pub(super) fn fill(
 fn reads_others(entry: &CrossPlan) -> bool {
     let mut paths = entry.leaves().flat_map(|leaf| leaf.template.reads());
     paths.any(|path| match path.steps().first() {
-        Some(Step::Field(root)) => &**root == "cross",
+        Some(PathStep::Field(root)) => &**root == CROSS,
         _ => true,
     })
 }
@@ -186,16 +190,11 @@ fn with_found(mut object: Node, found: bool) -> Node {
 }
 
 fn put(sources: &mut Sources, entry: &CrossPlan, seen: Node) {
-    if !matches!(sources.cross, Node::Map(_)) {
-        sources.cross = Node::Map(Map::default());
-    }
-    if let Node::Map(all) = &mut sources.cross {
-        all.insert(entry.name.clone(), seen);
-    }
+    sources.put(CROSS, &entry.name, seen);
 }
 
-pub(super) fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
-    let steps = [Key::from("cross"), entry.name.clone()];
-    let path: Path = steps.map(Step::Field).into_iter().collect();
+fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
+    let steps = [Key::from(CROSS), entry.name.clone()];
+    let path: Path = steps.map(PathStep::Field).into_iter().collect();
     sources.unavailable.push((path, why.into()));
 }

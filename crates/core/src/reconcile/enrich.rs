@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     children::children_data,
+    data_source::{DataSource, PassInput, all_answered},
     record::{Observed, ObservedChild},
     related::RelatedRead,
     render::{RenderError, Renderer, Setting},
@@ -13,49 +14,46 @@ use crate::{
     enrich::Addition,
     plan::{ChildAlias, EnrichPlan, Number, OperatorPlan, is_read},
     template::Budget,
-    value::{Key, Path, Step},
+    value::{Key, Path, PathStep},
 };
 
-/// Adds the additions to children to the sources, as far as they are known; data that cannot be read becomes unavailable.
-///
-/// # Errors
-/// The reads that are not answered yet.
-pub(super) fn fill(
-    plan: &OperatorPlan,
-    observed: &Observed,
-    now: Timestamp,
-    sources: &mut Sources,
-) -> Result<(), Vec<Read>> {
-    let mut lacking = Vec::new();
-    let setting = Setting::of(plan, observed);
-    for entry in &plan.enrich {
-        let wanted = wanted(plan, entry, observed);
-        if wanted.is_empty() {
-            continue;
-        }
-        match is_open(plan, entry, observed, now, (sources, &setting)) {
-            Ok(true) => {}
-            Ok(false) => continue,
-            Err(error) => {
-                for (addition, child) in wanted {
-                    hide(plan, addition, child, &error.message, sources);
-                }
+/// The additions to children. A custom resource that is being deleted has none.
+pub(super) struct Additions;
+
+impl DataSource for Additions {
+    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+        let PassInput {
+            plan,
+            observed,
+            now,
+        } = input;
+        let mut lacking = Vec::new();
+        let setting = Setting::of(plan, observed);
+        for entry in &plan.enrich {
+            let wanted = wanted(plan, entry, observed);
+            if wanted.is_empty() {
                 continue;
             }
-        }
-        for (addition, child) in wanted {
-            if let Some(read) = add(plan, observed, addition, child, sources)
-                && !lacking.contains(&read)
-            {
-                lacking.push(read);
+            match is_open(plan, entry, observed, now, (sources, &setting)) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => {
+                    for (addition, child) in wanted {
+                        hide(plan, addition, child, &error.message, sources);
+                    }
+                    continue;
+                }
+            }
+            for (addition, child) in wanted {
+                if let Some(read) = add(plan, observed, addition, child, sources)
+                    && !lacking.contains(&read)
+                {
+                    lacking.push(read);
+                }
             }
         }
-    }
-    sources.heard(&setting.turns);
-    if lacking.is_empty() {
-        Ok(())
-    } else {
-        Err(lacking)
+        sources.heard(&setting.turns);
+        all_answered(lacking)
     }
 }
 
@@ -143,8 +141,8 @@ fn hide(
 
 fn place(alias: &ChildAlias, child: &ObservedChild, key: &str) -> Path {
     let mut path = Path::from_iter([
-        Step::Field(Key::from("children")),
-        Step::Field(alias.name.clone()),
+        PathStep::Field(Key::from("children")),
+        PathStep::Field(alias.name.clone()),
     ]);
     if alias.number == Number::Plural {
         path.push_field(&*child.key.object.name);

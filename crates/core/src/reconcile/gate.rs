@@ -17,21 +17,21 @@ use super::{
 };
 use crate::{
     cron::Schedule,
-    plan::{Asks, Coerce, Condition, Gate, Leaf, Operand, Test, Window},
+    plan::{Coerce, Condition, Gate, Leaf, Operand, Question, Test, Window},
     template::Data,
-    value::{Node, Path, Step},
-    window::{self, Daily, Look, time_of_day},
+    value::{Node, Path, PathStep},
+    window::{self, Daily, WindowState, time_of_day},
 };
 
 /// Side results of the gates of a pass: when the first time condition changes its result, and comparisons that could not be
 /// made.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct GateEffects {
     first: Cell<Option<Timestamp>>,
     doubts: RefCell<BTreeSet<(Box<str>, String)>>,
 }
 
-impl Turns {
+impl GateEffects {
     /// Records that a result changes at that moment.
     pub fn at(&self, moment: Timestamp) {
         let first = self.first.get().map_or(moment, |known| known.min(moment));
@@ -97,8 +97,8 @@ impl<'d> Renderer<'_, 'd> {
     /// As [`Renderer::gate`].
     pub fn holds(&mut self, condition: &Condition) -> Result<bool, RenderError> {
         let holds = match &condition.asks {
-            Asks::Value(operand, tests) => self.all_hold(condition, operand, tests)?,
-            Asks::Time(windows) => self.is_time(condition, windows)?,
+            Question::Value(operand, tests) => self.all_hold(condition, operand, tests)?,
+            Question::Time(windows) => self.is_time(condition, windows)?,
         };
         Ok(holds != condition.negate)
     }
@@ -150,7 +150,7 @@ impl<'d> Renderer<'_, 'd> {
     /// window is enough.
     fn is_time(&mut self, condition: &Condition, windows: &[Window]) -> Result<bool, RenderError> {
         for window in windows {
-            let Look { holds, until } = self.look(condition, window)?;
+            let WindowState { holds, until } = self.look(condition, window)?;
             if let Some(moment) = until {
                 self.frame.turns.at(moment);
             }
@@ -161,7 +161,7 @@ impl<'d> Renderer<'_, 'd> {
         Ok(true)
     }
 
-    fn look(&mut self, condition: &Condition, window: &Window) -> Result<Look, RenderError> {
+    fn look(&mut self, condition: &Condition, window: &Window) -> Result<WindowState, RenderError> {
         let now = self.data.now();
         Ok(match window {
             Window::Daily(daily) => daily.look(now),
@@ -206,7 +206,7 @@ impl<'d> Renderer<'_, 'd> {
 
 /// Returns the node at a path that starts with the name of a root.
 pub(super) fn at<'d>(data: &Data<'d>, path: &Path) -> Option<&'d Node> {
-    let (Step::Field(root), rest) = path.steps().split_first()? else {
+    let (PathStep::Field(root), rest) = path.steps().split_first()? else {
         return None;
     };
     data.get(root)?.at(&rest.iter().cloned().collect::<Path>())

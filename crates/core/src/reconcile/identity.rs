@@ -6,7 +6,7 @@ use super::record::{Malformed, in_metadata, meta};
 use crate::{
     decode::Version,
     plan::ObjectKey,
-    value::{Key, Node, Sieve, hex_digits},
+    value::{Key, Node, Projection, hex_digits},
 };
 
 /// The part that every record has: the identity and version of the object.
@@ -48,9 +48,9 @@ impl Identity {
     }
 
     /// Returns the fields that [`Identity::read`] reads.
-    pub fn looks_at() -> Sieve {
+    pub fn looks_at() -> Projection {
         let paths = Self::FIELDS.map(|field| in_metadata(&[field]));
-        Sieve::new(&paths)
+        Projection::new(&paths)
     }
 
     /// Returns the bytes on the heap, without the key, which is shared.

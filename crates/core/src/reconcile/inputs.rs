@@ -45,9 +45,9 @@ impl<'s> Inputs<'s> {
     }
 
     /// Returns the data of templates: `data`, and inside Motifs the inputs in addition.
-    pub(super) fn around<'d>(&'d self, data: Data<'d>) -> Around<'d> {
+    pub(super) fn around<'d>(&'d self, data: Data<'d>) -> TemplateRoots<'d> {
         let imports = (0..self.given.len()).map(|import| self.data(&data, Some(import)));
-        Around {
+        TemplateRoots {
             imports: imports.collect(),
             own: data,
         }
@@ -55,14 +55,14 @@ impl<'s> Inputs<'s> {
 }
 
 /// The data of templates.
-pub(super) struct Around<'d> {
+pub(super) struct TemplateRoots<'d> {
     /// For the Katalog itself.
     own: Data<'d>,
     /// For the Motif of each import.
     imports: Vec<Result<Data<'d>, RenderError>>,
 }
 
-impl<'d> Around<'d> {
+impl<'d> TemplateRoots<'d> {
     /// Returns the data for children and status fields of `import`; none is the Katalog itself.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use std::{
 use super::intern::Interner;
 use crate::{
     api::OperatedKind,
-    plan::{ChildKey, GroupKind, MetadataKey, ObjectKey, OperatorPlan, Places, ResourceType},
+    plan::{
+        ChildKey, GroupKind, MetadataKey, ObjectKey, ObjectNamespaces, OperatorPlan, ResourceType,
+    },
 };
 
 /// The maximum number of kinds, labels or finalizers to read.
@@ -44,7 +46,7 @@ pub struct Inventory {
 
 /// The declarations of an operator's accepted revisions: inventories are checked against them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredKinds {
     /// Kinds of children.
     pub kinds: BTreeSet<GroupKind>,
     /// Labels and annotations of custom resources.
@@ -52,20 +54,20 @@ pub struct Declared {
     /// Finalizers of others on custom resources.
     pub finalizers: BTreeSet<Box<str>>,
     /// The namespaces of the custom resources.
-    pub places: Places,
+    pub places: ObjectNamespaces,
     /// The namespaces of children, by kind; children of other kinds may be in any.
     pub child_places: BTreeMap<GroupKind, BTreeSet<Box<str>>>,
 }
 
-impl Declared {
+impl DeclaredKinds {
     /// Returns the declarations of one revision.
     pub fn of(plan: &OperatorPlan) -> Self {
         let kinds: BTreeSet<GroupKind> = plan.kinds().map(ResourceType::group_kind).collect();
         let fixed = kinds
             .iter()
             .filter_map(|kind| match plan.child_places(kind, true) {
-                Places::All => None,
-                Places::Only(some) => Some((kind.clone(), some)),
+                ObjectNamespaces::All => None,
+                ObjectNamespaces::Only(some) => Some((kind.clone(), some)),
             });
         Self {
             child_places: fixed.collect(),
@@ -77,9 +79,9 @@ impl Declared {
     }
 
     /// Returns the namespaces of the children of a kind.
-    pub fn places_of(&self, kind: &GroupKind) -> Places {
+    pub fn places_of(&self, kind: &GroupKind) -> ObjectNamespaces {
         let some = self.child_places.get(kind).cloned();
-        some.map_or(Places::All, Places::Only)
+        some.map_or(ObjectNamespaces::All, ObjectNamespaces::Only)
     }
 
     /// Reads the declarations that the status of a Katalog has recorded for an operated kind.
@@ -98,8 +100,9 @@ impl Declared {
                 labels.chain(annotations).collect()
             },
             finalizers: texts(&kind.finalizers),
-            places: (kind.namespaces.as_deref())
-                .map_or(Places::All, |some| Places::Only(texts(some))),
+            places: (kind.namespaces.as_deref()).map_or(ObjectNamespaces::All, |some| {
+                ObjectNamespaces::Only(texts(some))
+            }),
             child_places: fixed
                 .map(|(kind, some)| (GroupKind::parse(kind), texts(some)))
                 .collect(),
@@ -118,8 +121,8 @@ impl Declared {
         kind.annotations = worn("annotations");
         kind.finalizers = texts(&self.finalizers);
         kind.namespaces = match &self.places {
-            Places::All => None,
-            Places::Only(some) => Some(texts(some)),
+            ObjectNamespaces::All => None,
+            ObjectNamespaces::Only(some) => Some(texts(some)),
         };
         let fixed = self.child_places.iter();
         kind.child_namespaces = fixed
@@ -137,8 +140,8 @@ impl Declared {
                 places
             };
             match places {
-                Places::All => drop(self.child_places.remove(kind)),
-                Places::Only(some) => drop(self.child_places.insert(kind.clone(), some)),
+                ObjectNamespaces::All => drop(self.child_places.remove(kind)),
+                ObjectNamespaces::Only(some) => drop(self.child_places.insert(kind.clone(), some)),
             }
         }
         self.places = std::mem::take(&mut self.places).and(other.places);
@@ -185,7 +188,7 @@ impl Inventory {
     /// Returns the part of it that some accepted revision declared. Anything else is not ours: every client that may write
     /// the custom resource may write its annotations.
     #[must_use]
-    pub fn checked(self: &Arc<Self>, declared: &Declared) -> Arc<Self> {
+    pub fn checked(self: &Arc<Self>, declared: &DeclaredKinds) -> Arc<Self> {
         let is_ours = |key: &ChildKey| declared.kinds.contains(&key.kind);
         let is_checked = !self.excessive
             && self.kinds.is_subset(&declared.kinds)
@@ -220,7 +223,7 @@ impl Inventory {
         let mut parts: Vec<String> = kinds
             .iter()
             .take(MOST_NAMED)
-            .map(|kind| shown(kind))
+            .map(|kind| format_kind(kind))
             .collect();
         let more = kinds.len().saturating_sub(MOST_NAMED);
         let more_or_all = if self.excessive { "at least " } else { "" };
@@ -276,7 +279,7 @@ fn put<T: Ord>(items: &mut BTreeSet<T>, most: usize, item: Option<T>) -> bool {
 }
 
 /// Formats a kind for a message, cut if it is too long.
-fn shown(kind: &GroupKind) -> String {
+fn format_kind(kind: &GroupKind) -> String {
     let text = kind.to_string();
     let end = text.floor_char_boundary(NAMED_BYTES);
     format!("`{}`", &text[..end])
@@ -316,11 +319,11 @@ mod tests {
         let text = "ConfigMap,Secret,!ConfigMap=shop/a,!Secret=shop/b,~Job.batch=shop/c,@tier,@theirs,+example.org/ours,\
                     +example.org/theirs";
         let written = Arc::new(Inventory::parse(text));
-        let declared = Declared {
+        let declared = DeclaredKinds {
             kinds: [GroupKind::parse("ConfigMap"), GroupKind::parse("Job.batch")].into(),
             labels: [MetadataKey::Label("tier".into())].into(),
             finalizers: ["example.org/ours".into()].into(),
-            ..Declared::default()
+            ..DeclaredKinds::default()
         };
         let checked = written.checked(&declared);
         assert_eq!(
@@ -342,9 +345,9 @@ mod tests {
             .collect();
         let written = Arc::new(Inventory::parse(&kinds.join(",")));
         assert_eq!((written.kinds.len(), written.excessive), (MOST_NAMES, true));
-        let checked = written.checked(&Declared {
+        let checked = written.checked(&DeclaredKinds {
             kinds: written.kinds.clone(),
-            ..Declared::default()
+            ..DeclaredKinds::default()
         });
         assert!(*checked != *written && !checked.excessive);
         let message = written.ignored(&Arc::default()).unwrap();
@@ -360,30 +363,30 @@ mod tests {
     fn namespaces_grow_with_revisions_and_one_that_is_open_opens_them() {
         let kind = GroupKind::parse("ConfigMap");
         let only = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
-        let revision = |names: &[&str]| Declared {
+        let revision = |names: &[&str]| DeclaredKinds {
             kinds: [kind.clone()].into(),
-            places: Places::Only(only(names)),
+            places: ObjectNamespaces::Only(only(names)),
             child_places: [(kind.clone(), only(names))].into(),
-            ..Declared::default()
+            ..DeclaredKinds::default()
         };
-        let mut declared = Declared::default();
+        let mut declared = DeclaredKinds::default();
         declared.extend(revision(&["a"]));
         assert_eq!(declared, revision(&["a"]));
         declared.extend(revision(&["b"]));
         assert_eq!(declared, revision(&["a", "b"]));
         let mut operated = OperatedKind::default();
         declared.record(&mut operated);
-        assert_eq!(Declared::recorded(&operated), declared);
+        assert_eq!(DeclaredKinds::recorded(&operated), declared);
         // A release that did not record namespaces managed all of them.
         operated.namespaces = None;
         operated.child_namespaces.clear();
-        declared.extend(Declared::recorded(&operated));
+        declared.extend(DeclaredKinds::recorded(&operated));
         assert_eq!(
             (&declared.places, declared.places_of(&kind)),
-            (&Places::All, Places::All)
+            (&ObjectNamespaces::All, ObjectNamespaces::All)
         );
         declared.extend(revision(&["a"]));
-        assert_eq!(declared.places_of(&kind), Places::All);
+        assert_eq!(declared.places_of(&kind), ObjectNamespaces::All);
     }
 
     #[test]

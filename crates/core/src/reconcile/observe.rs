@@ -13,12 +13,12 @@ use crate::{
         observe::{Changes, KeyPlan, LABEL_SERVICE},
     },
     template::{Budget, Data},
-    value::{Key, Map, Node, Path, Sieve, hash, project},
+    value::{Key, Map, Node, Path, Projection, hash, project},
 };
 
 /// The record of an object that triggers passes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct ObservedRecord {
     /// Its identity.
     pub id: Identity,
     /// A hash of its content: everything except its resourceVersion and managed fields.
@@ -41,14 +41,14 @@ pub enum Lead {
 /// Why the lead of an object is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
-pub struct Astray {
+pub struct ObserveError {
     /// The field in the Katalog.
     pub path: Box<str>,
     /// The problem.
     pub message: String,
 }
 
-impl Seen {
+impl ObservedRecord {
     /// Records `object`, keeping the parts of it under `paths`.
     ///
     /// # Errors
@@ -65,9 +65,9 @@ impl Seen {
         })
     }
 
-    /// Returns the fields that [`Seen::read`] reads: all, to detect every change of content.
-    pub fn looks_at() -> Sieve {
-        Sieve::whole()
+    /// Returns the fields that [`ObservedRecord::read`] reads: all, to detect every change of content.
+    pub fn looks_at() -> Projection {
+        Projection::whole()
     }
 
     /// Returns the bytes on the heap.
@@ -97,8 +97,9 @@ fn content(object: &Node) -> Node {
 }
 
 /// Returns what happened to an object. Another object of the same name means that the first was deleted.
-pub fn happened(before: Option<&Seen>, after: Option<&Seen>) -> Changes {
-    let is_another = |before: &Seen, after: &Seen| before.id.uid != after.id.uid;
+pub fn happened(before: Option<&ObservedRecord>, after: Option<&ObservedRecord>) -> Changes {
+    let is_another =
+        |before: &ObservedRecord, after: &ObservedRecord| before.id.uid != after.id.uid;
     match (before, after) {
         (None, None) => Changes::default(),
         (None, Some(_)) => Changes {
@@ -125,14 +126,14 @@ pub fn happened(before: Option<&Seen>, after: Option<&Seen>) -> Changes {
 /// resources are namespaced.
 ///
 /// # Errors
-/// [`Astray`] if a template fails.
+/// [`ObserveError`] if a template fails.
 pub fn lead(
     key: &KeyPlan,
     kind: &ResourceType,
-    seen: &Seen,
+    seen: &ObservedRecord,
     namespaced: bool,
     now: Timestamp,
-) -> Result<Option<Lead>, Astray> {
+) -> Result<Option<Lead>, ObserveError> {
     let own = || seen.id.key.namespace.clone();
     let (namespace, name) = match key {
         KeyPlan::About => return Ok(about(&seen.view)),
@@ -165,7 +166,7 @@ pub fn lead(
 }
 
 /// Returns the Service of an `EndpointSlice`: the slice belongs to the owner of the Service.
-fn service(seen: &Seen) -> Option<Lead> {
+fn service(seen: &ObservedRecord) -> Option<Lead> {
     let labels = seen.view.get("metadata")?.get("labels")?;
     let key = ObjectKey {
         namespace: seen.id.key.namespace.clone(),
@@ -209,8 +210,8 @@ fn about(event: &Node) -> Option<Lead> {
     Some(Lead::About(kind, key))
 }
 
-fn text(leaf: &Leaf, data: &Data<'_>) -> Result<String, Astray> {
-    let astray = |message: String| Astray {
+fn text(leaf: &Leaf, data: &Data<'_>) -> Result<String, ObserveError> {
+    let astray = |message: String| ObserveError {
         path: leaf.path.clone(),
         message,
     };

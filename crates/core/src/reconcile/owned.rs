@@ -8,10 +8,10 @@ mod set;
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{intern::Interner, record::in_metadata};
-use crate::value::{Key, Node, Path, Sieve};
+use crate::value::{Key, Node, Path, Projection};
 
 pub(super) use self::set::{Element, Scalar};
-pub use self::set::{Fields, Own, Step};
+pub use self::set::{Fields, OwnValues, PathElement};
 
 /// The prefix of our field managers; the rest names the operator.
 const OURS: &str = "orkestra/";
@@ -32,7 +32,7 @@ pub struct Ownership {
 
 impl Ownership {
     /// Reads `metadata.managedFields` of an object.
-    pub fn read<'n>(managed_fields: Option<&'n Node>, own: Own<'_>) -> Self {
+    pub fn read<'n>(managed_fields: Option<&'n Node>, own: OwnValues<'_>) -> Self {
         let mut applied = BTreeMap::new();
         let mut foreign = BTreeMap::new();
         let mut updated = Vec::new();
@@ -96,8 +96,8 @@ impl Ownership {
     pub fn applied_by_other(
         &self,
         manager: &str,
-        trail: &[Step<'_>],
-        own: Own<'_>,
+        trail: &[PathElement<'_>],
+        own: OwnValues<'_>,
     ) -> Option<&str> {
         self.foreign
             .iter()
@@ -107,7 +107,7 @@ impl Ownership {
     }
 
     /// Returns a manager that owns by apply the path at `trail`, or something below it.
-    pub(super) fn applier(&self, trail: &[Step<'_>], own: Own<'_>) -> Option<&str> {
+    pub(super) fn applier(&self, trail: &[PathElement<'_>], own: OwnValues<'_>) -> Option<&str> {
         let mut all = self.foreign.iter().chain(&self.applied);
         all.find(|(_, fields)| fields.touches(trail, own))
             .map(|(manager, _)| &**manager)
@@ -125,14 +125,19 @@ impl Ownership {
 }
 
 /// Adds the fields that [`Ownership::read`] reads.
-pub(super) fn looks_at(sieve: Sieve) -> Sieve {
+pub(super) fn looks_at(projection: Projection) -> Projection {
     let fields = ["manager", "operation", "subresource", "fieldsV1"];
     let fields = fields.map(|field| Path::of_fields([field]));
-    sieve.with_each(&in_metadata(&["managedFields"]), &fields)
+    projection.with_each(&in_metadata(&["managedFields"]), &fields)
 }
 
 /// Returns the managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
-pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_>) -> Vec<String> {
+pub fn updated_by(
+    managed_fields: &Node,
+    object: &Node,
+    path: &Path,
+    own: OwnValues<'_>,
+) -> Vec<String> {
     let Some(trail) = trail_of(object, path) else {
         return Vec::new();
     };
@@ -151,19 +156,19 @@ pub fn updated_by(managed_fields: &Node, object: &Node, path: &Path, own: Own<'_
 }
 
 /// Returns the steps that lead to `path` in `object`; none if there is no such path.
-fn trail_of<'a>(object: &'a Node, path: &Path) -> Option<Vec<Step<'a>>> {
+fn trail_of<'a>(object: &'a Node, path: &Path) -> Option<Vec<PathElement<'a>>> {
     let mut node = object;
     let mut trail = Vec::new();
     for step in path.steps() {
         match step {
-            crate::value::Step::Field(field) => {
+            crate::value::PathStep::Field(field) => {
                 let (key, child) = node.as_map()?.iter().find(|(key, _)| *key == field)?;
-                trail.push(Step::Field(key));
+                trail.push(PathElement::Field(key));
                 node = child;
             }
-            crate::value::Step::Index(index) => {
+            crate::value::PathStep::Index(index) => {
                 node = node.as_list()?.get(*index)?;
-                trail.push(Step::Item(*index, node));
+                trail.push(PathElement::Item(*index, node));
             }
         }
     }
@@ -171,12 +176,12 @@ fn trail_of<'a>(object: &'a Node, path: &Path) -> Option<Vec<Step<'a>>> {
 }
 
 /// Returns a path for messages and for removing a leaf from an object.
-pub fn trail_path(trail: &[Step<'_>]) -> Path {
+pub fn trail_path(trail: &[PathElement<'_>]) -> Path {
     let mut path = Path::default();
     for step in trail {
         match step {
-            Step::Field(key) => path.push_field((*key).clone()),
-            Step::Item(index, _) => path.push_index(*index),
+            PathElement::Field(key) => path.push_field((*key).clone()),
+            PathElement::Item(index, _) => path.push_index(*index),
         }
     }
     path
@@ -186,7 +191,7 @@ pub fn trail_path(trail: &[Step<'_>]) -> Path {
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::reconcile) const OWN: Own<'_> = Own {
+    pub(in crate::reconcile) const OWN: OwnValues<'_> = OwnValues {
         name: "web",
         owner: None,
     };
@@ -206,7 +211,7 @@ pub(super) mod tests {
                 r#"{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:name":{{}}}}}}}}}}"#
             );
             let managed = format!("[{}]", entry("orkestra/a.b", "Apply", &fields));
-            Ownership::read(Some(&node(&managed)), Own { name, owner: None }).share()
+            Ownership::read(Some(&node(&managed)), OwnValues { name, owner: None }).share()
         };
         assert!(Arc::ptr_eq(&read("web-1"), &read("web-2")));
     }
@@ -220,7 +225,11 @@ pub(super) mod tests {
         let (ports, port) = (Key::from("ports"), Key::from("containerPort"));
         let covered = |item: &Node| {
             fields.covers(
-                &[Step::Field(&ports), Step::Item(0, item), Step::Field(&port)],
+                &[
+                    PathElement::Field(&ports),
+                    PathElement::Item(0, item),
+                    PathElement::Field(&port),
+                ],
                 OWN,
             )
         };
@@ -242,21 +251,24 @@ pub(super) mod tests {
             .collect();
         assert!(fields.covers(
             &[
-                Step::Field(&keys[0]),
-                Step::Field(&keys[1]),
-                Step::Field(&keys[2])
+                PathElement::Field(&keys[0]),
+                PathElement::Field(&keys[1]),
+                PathElement::Field(&keys[2])
             ],
             OWN
         ));
         assert!(!fields.covers(
             &[
-                Step::Field(&keys[0]),
-                Step::Field(&keys[3]),
-                Step::Field(&keys[2])
+                PathElement::Field(&keys[0]),
+                PathElement::Field(&keys[3]),
+                PathElement::Field(&keys[2])
             ],
             OWN
         ));
-        assert!(!fields.covers(&[Step::Field(&keys[0]), Step::Field(&keys[3])], OWN));
+        assert!(!fields.covers(
+            &[PathElement::Field(&keys[0]), PathElement::Field(&keys[3])],
+            OWN
+        ));
     }
 
     #[test]
@@ -265,7 +277,7 @@ pub(super) mod tests {
         let covered = |another: &str, field: &str| {
             let managed = node(&format!("[{theirs},{another}]"));
             let (field, leaf) = (Key::from(field), Key::from("a"));
-            let trail = [Step::Field(&field), Step::Field(&leaf)];
+            let trail = [PathElement::Field(&field), PathElement::Field(&leaf)];
             Ownership::read(Some(&managed), OWN)
                 .applied_by_other("orkestra/a.b", &trail, OWN)
                 .is_some()

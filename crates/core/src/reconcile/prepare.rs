@@ -17,7 +17,7 @@ pub use normalize::Normalization;
 
 use super::{
     children::children_data,
-    gate::Turns,
+    gate::GateEffects,
     inputs::Inputs,
     reason::Reason,
     record::Observed,
@@ -27,10 +27,10 @@ use super::{
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
-    plan::{Completion, Demand, Moment, OperatorPlan, Target, target_of},
+    plan::{CHANGES, Completion, Moment, OperatorPlan, Target, ValidationRulePlan, target_of},
     reasons::Remark,
     template::{Budget, Data},
-    value::{Node, Path, Step, set},
+    value::{Node, Path, PathStep, set},
 };
 
 /// The result of preparing a custom resource.
@@ -86,7 +86,9 @@ pub(super) fn complete(
         },
     );
     sources.heard(&turns);
-    sources.audit = audit;
+    if audit != Node::Null {
+        sources.roots.insert(CHANGES, audit);
+    }
     let turns = evaluate(
         (plan, observed, now),
         sources,
@@ -156,7 +158,7 @@ fn evaluate(
     sources: &Sources,
     prepared: &mut Prepared,
     work: impl FnOnce(Rules<'_>, &mut Prepared),
-) -> Turns {
+) -> GateEffects {
     let setting = Setting::of(plan, observed);
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
@@ -254,7 +256,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns the message if a rule is violated.
-    fn demand(&self, rule: &Demand, cr: &Node) -> Result<Option<String>, RenderError> {
+    fn demand(&self, rule: &ValidationRulePlan, cr: &Node) -> Result<Option<String>, RenderError> {
         self.on(cr, rule.import, |renderer| {
             if !renderer.gate(&rule.gate)?
                 || !renderer.gate(&rule.present)?
@@ -294,10 +296,10 @@ fn leads_somewhere(cr: &Node, path: &Path) -> bool {
 }
 
 /// True if a step refers to an item of a list.
-fn is_item(step: &Step) -> bool {
+fn is_item(step: &PathStep) -> bool {
     match step {
-        Step::Index(_) => true,
-        Step::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
+        PathStep::Index(_) => true,
+        PathStep::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
     }
 }
 

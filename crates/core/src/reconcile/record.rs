@@ -1,15 +1,17 @@
 //! Records: what stores keep of an object instead of the whole object.
+//!
+//! One file: the records of stores, which are read and compared in the same way.
 
 use std::{num::NonZeroI64, sync::Arc};
 
 use jiff::Timestamp;
 
 use super::{
-    holds::{self, Holds},
+    field_holders::{self, Holds},
     identity::from_hex,
     inventory::Inventory,
     kstatus::{self, Readiness},
-    owned::{self, Own, Ownership},
+    owned::{self, OwnValues, Ownership},
     proof::{self, Proof},
     requested::Requested,
     unread::fault_of,
@@ -21,7 +23,7 @@ pub use super::{
 use crate::{
     api::names,
     plan::GroupKind,
-    value::{Fault, Node, Path, Sieve, project},
+    value::{Fault, Node, Path, Projection, project},
 };
 
 /// Why an object from the API server could not be recorded: required metadata is missing.
@@ -103,7 +105,7 @@ pub struct CrRecord {
     pub inventory: Arc<Inventory>,
     /// The annotations that request a pass.
     pub requested: Option<Box<Requested>>,
-    /// The reasons why fields of it must not be written, for requested paths ([`super::holds::asks`]).
+    /// The reasons why fields of it must not be written, for requested paths ([`super::field_holders::request_path`]).
     pub holds: Option<Box<Holds>>,
     /// The fields that the plan reads, and those that a status patch compares with: the part of `status` that the plan
     /// writes.
@@ -151,7 +153,7 @@ impl CrRecord {
     }
 
     /// Returns the fields that [`CrRecord::read`] reads: reduced to these, an object gives the same record.
-    pub fn looks_at(paths: &[Path]) -> Sieve {
+    pub fn looks_at(paths: &[Path]) -> Projection {
         let metadata = ["generation", "deletionTimestamp", "finalizers"];
         let metadata = Identity::FIELDS
             .iter()
@@ -168,13 +170,13 @@ impl CrRecord {
         let own: Vec<Path> = metadata
             .chain(annotations)
             .chain(labels)
-            .chain(holds::looks_at(paths))
+            .chain(field_holders::looks_at(paths))
             .collect();
-        let sieve = Sieve::new(own.iter().chain(paths));
-        if holds::is_asked(paths) {
-            owned::looks_at(sieve)
+        let projection = Projection::new(own.iter().chain(paths));
+        if field_holders::is_asked(paths) {
+            owned::looks_at(projection)
         } else {
-            sieve
+            projection
         }
     }
 
@@ -269,7 +271,7 @@ impl ChildRecord {
         let id = Identity::read(object)?;
         let proof = Proof::read(object);
         let owner = proof::owner(object, proof.as_deref());
-        let own = Own {
+        let own = OwnValues {
             name: &id.key.name,
             owner: owner.as_ref(),
         };
@@ -309,7 +311,7 @@ impl ChildRecord {
     }
 
     /// Returns the fields that [`ChildRecord::read`] reads: reduced to these, an object gives the same record.
-    pub fn looks_at(paths: &[Path]) -> Sieve {
+    pub fn looks_at(paths: &[Path]) -> Projection {
         let metadata = [
             "creationTimestamp",
             "deletionTimestamp",
@@ -331,7 +333,7 @@ impl ChildRecord {
             .chain(Proof::looks_at())
             .chain(kstatus::looks_at())
             .collect();
-        owned::looks_at(Sieve::new(own.iter().chain(paths)))
+        owned::looks_at(Projection::new(own.iter().chain(paths)))
     }
 
     /// True if a pass that read `before` could decide differently now.

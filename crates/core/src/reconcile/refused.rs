@@ -4,21 +4,21 @@
 //! keys, `[="value"]` a set's value, `[0]` an item by position. Names are not escaped, not even their dots: such a path can
 //! be followed along a leaf's trail, but not be parsed on its own.
 
-use super::owned::{Element, Own, Scalar, Step};
+use super::owned::{Element, OwnValues, PathElement, Scalar};
 use crate::value::Node;
 
 /// True if `field` is the path at `trail`, or an atomic list or map above it.
-pub(super) fn names(field: &str, trail: &[Step<'_>], own: Own<'_>) -> bool {
+pub(super) fn names(field: &str, trail: &[PathElement<'_>], own: OwnValues<'_>) -> bool {
     let mut rest = field;
     for step in trail {
         if rest.is_empty() {
             return true;
         }
         let after = match step {
-            Step::Field(key) => rest
+            PathElement::Field(key) => rest
                 .strip_prefix('.')
                 .and_then(|rest| rest.strip_prefix(&***key)),
-            Step::Item(..) => read_item(rest, own)
+            PathElement::Item(..) => read_item(rest, own)
                 .filter(|(element, _)| element.matches(*step, own))
                 .map(|(_, after)| after),
         };
@@ -31,7 +31,7 @@ pub(super) fn names(field: &str, trail: &[Step<'_>], own: Own<'_>) -> bool {
 }
 
 /// Reads the list item or set value at the beginning of `text`; returns it and the rest.
-fn read_item<'a>(text: &'a str, own: Own<'_>) -> Option<(Element, &'a str)> {
+fn read_item<'a>(text: &'a str, own: OwnValues<'_>) -> Option<(Element, &'a str)> {
     let mut rest = text.strip_prefix('[')?;
     let (position, after) = rest.split_once(']')?;
     if let Ok(position) = position.parse() {
@@ -53,7 +53,7 @@ fn read_item<'a>(text: &'a str, own: Own<'_>) -> Option<(Element, &'a str)> {
 }
 
 /// Reads the value at the beginning of `text`: Go's quoted strings are JSON, except for control characters.
-fn read_scalar<'a>(text: &'a str, own: Own<'_>) -> Option<(Scalar, &'a str)> {
+fn read_scalar<'a>(text: &'a str, own: OwnValues<'_>) -> Option<(Scalar, &'a str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Node>();
     let value = values.next()?.ok()?;
     Some((Scalar::read(&value, own), text.get(values.byte_offset()..)?))
@@ -70,10 +70,10 @@ mod tests {
         let (spec, list, leaf) = (Key::from("spec"), Key::from("list"), Key::from(leaf));
         let item = node(item);
         let trail = [
-            Step::Field(&spec),
-            Step::Field(&list),
-            Step::Item(1, &item),
-            Step::Field(&leaf),
+            PathElement::Field(&spec),
+            PathElement::Field(&list),
+            PathElement::Item(1, &item),
+            PathElement::Field(&leaf),
         ];
         names(field, &trail, OWN)
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_set_is_named_by_its_value() {
         let (set, value) = (Key::from("finalizers"), node(r#""a/b""#));
-        let trail = [Step::Field(&set), Step::Item(0, &value)];
+        let trail = [PathElement::Field(&set), PathElement::Item(0, &value)];
         assert!(names(r#".finalizers[="a/b"]"#, &trail, OWN));
         assert!(!names(r#".finalizers[="a/c"]"#, &trail, OWN));
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     enrich::{self, Addition, Relation, Source},
     plan::{GroupKind, ObjectKey},
-    value::{Key, Node, Sieve},
+    value::{Key, Node, Projection},
 };
 
 /// The record of an object from which additions are made.
@@ -97,8 +97,8 @@ impl Related {
     }
 
     /// Returns the fields that [`Related::read`] reads: all, since a separate table says what is kept of each kind.
-    pub fn looks_at() -> Sieve {
-        Sieve::whole()
+    pub fn looks_at() -> Projection {
+        Projection::whole()
     }
 
     /// Returns the bytes on the heap.

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{gate::Turns, reason::Reason, record::Observed, sources::Sources};
+use super::{gate::GateEffects, reason::Reason, record::Observed, sources::Sources};
 use crate::{
     api::names,
-    plan::{Chosen, GroupKind, Leaf, Misfit, ObjectKey, OperatorPlan, OwnerPart, Tree},
-    resources::{container_name, patch::merged, tagged_image},
+    plan::{
+        Chosen, GroupKind, Leaf, ObjectKey, OperatorPlan, OwnerPart, Tree, TypeMismatch,
+        container_name, patch::merged, tagged_image,
+    },
     template::{Budget, Data, Entropy, EvalErrorKind},
     value::{Key, Map, Node, hash_text},
 };
@@ -31,14 +33,14 @@ pub struct Frame<'a> {
     /// The data of the pass beside custom resource and children.
     pub sources: &'a Sources,
     /// When the result of a condition changes.
-    pub turns: &'a Turns,
+    pub turns: &'a GateEffects,
 }
 
 /// The data for the frames of one evaluation of a custom resource.
 pub(super) struct Setting<'a> {
     owner: (GroupKind, &'a ObjectKey),
     /// When the result of an evaluated condition changes.
-    pub(super) turns: Turns,
+    pub(super) turns: GateEffects,
 }
 
 impl<'a> Setting<'a> {
@@ -46,7 +48,7 @@ impl<'a> Setting<'a> {
     pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
         Self {
             owner: (plan.resource.group_kind(), &observed.cr.id.key),
-            turns: Turns::default(),
+            turns: GateEffects::default(),
         }
     }
 
@@ -245,10 +247,10 @@ pub(super) fn patched(object: Node, patch: Option<Node>) -> Node {
 }
 
 /// Returns what a field accepts, from the reason why a value does not fit: without the value, which may be secret.
-pub(super) fn wanted(misfit: &Misfit) -> &'static str {
+pub(super) fn wanted(misfit: &TypeMismatch) -> &'static str {
     match misfit {
-        Misfit::Type { expected, .. } => expected,
-        Misfit::Port(_) => "a port's number, 1 to 65535",
+        TypeMismatch::Type { expected, .. } => expected,
+        TypeMismatch::Port(_) => "a port's number, 1 to 65535",
     }
 }
 

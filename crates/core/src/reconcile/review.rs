@@ -14,7 +14,7 @@ use super::{
     calls, prepare,
     record::{CrRecord, Identity, Observed},
     sources::{Answers, Read, Sources},
-    step::{Failure, Step},
+    step::{Failure, StepResult},
     unique,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 
 /// An object that is being written.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct ReviewedObject {
     /// Its namespace and name; the name is empty while the API server has not generated it.
     pub key: ObjectKey,
     /// The operation.
@@ -38,7 +38,7 @@ pub struct Subject {
 
 /// The result of [`judge`].
 #[derive(Debug)]
-pub enum Judged {
+pub enum Reviewed {
     /// These reads must be answered first.
     Need(Vec<Read>),
     /// The result of the rules, in [`Sources::prepared`]; and failures other than those of rules, such as a failed call.
@@ -48,24 +48,24 @@ pub enum Judged {
 /// Applies the rules of `plan` to an object that is being written, up to those of the stage `until`. `answers` are those to the reads of earlier calls.
 pub fn judge(
     plan: &OperatorPlan,
-    subject: &Subject,
+    subject: &ReviewedObject,
     now: Timestamp,
     (answers, until): (&Answers, Stage),
-) -> Judged {
+) -> Reviewed {
     let observed = observed(subject, answers);
     match sources(plan, subject, &observed, (now, until)) {
-        Ok(sources) => Judged::Done(Box::new(sources), Vec::new()),
-        Err(Step::Need(reads)) => Judged::Need(reads),
-        Err(Step::Done(cycle)) => Judged::Done(Box::new(cycle.sources), cycle.failures),
+        Ok(sources) => Reviewed::Done(Box::new(sources), Vec::new()),
+        Err(StepResult::Need(reads)) => Reviewed::Need(reads),
+        Err(StepResult::Done(cycle)) => Reviewed::Done(Box::new(cycle.sources), cycle.failures),
     }
 }
 
 fn sources(
     plan: &OperatorPlan,
-    subject: &Subject,
+    subject: &ReviewedObject,
     observed: &Observed,
     (now, until): (Timestamp, Stage),
-) -> Result<Sources, Step> {
+) -> Result<Sources, StepResult> {
     let mut sources = Sources {
         moment: Moment::Admission,
         written: (subject.old.clone(), Node::from(subject.operation.as_str())),
@@ -90,7 +90,7 @@ fn sources(
 }
 
 /// Returns what a pass would observe of the object, without children.
-fn observed(subject: &Subject, answers: &Answers) -> Observed {
+fn observed(subject: &ReviewedObject, answers: &Answers) -> Observed {
     let cr = CrRecord {
         id: Identity {
             key: subject.key.clone(),

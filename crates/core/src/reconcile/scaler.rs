@@ -3,7 +3,7 @@
 use super::record::{Identity, Malformed, Uid};
 use crate::{
     plan::{ChildKey, GroupKind, ObjectKey},
-    value::{Key, Node, Path, Sieve},
+    value::{Key, Node, Path, Projection},
 };
 
 /// The field with the workload.
@@ -32,10 +32,10 @@ impl Scaler {
     }
 
     /// Returns the fields that [`Scaler::read`] reads.
-    pub fn looks_at() -> Sieve {
+    pub fn looks_at() -> Projection {
         let own = Identity::FIELDS.map(|field| super::record::in_metadata(&[field]));
         let target = Path::of_fields(TARGET);
-        Sieve::new(own.iter().chain([&target]))
+        Projection::new(own.iter().chain([&target]))
     }
 
     /// Returns the text that identifies a workload, in the form of an owner, by which stores index records.

@@ -7,23 +7,23 @@ use jiff::Timestamp;
 use super::{
     calls::{self, Request},
     cleanup::Cleanup,
-    cross::{self, CrossRead},
-    enrich, events,
-    gate::Turns,
-    held,
+    cross::CrossRead,
+    data_source::{self, FIXED, PassInput, SELECTED, fill_from},
+    gate::GateEffects,
+    hold_reason,
     prepare::{self, Prepared},
     record::Observed,
     related::RelatedRead,
-    step::{Failure, Step as PassStep},
-    unique, watched,
+    step::{Failure, StepResult as PassStep},
+    unique,
 };
 use crate::{
     plan::{
-        CHANGES, ChildKey, EVENTS, EXTERNAL, GroupKind, Moment, Number, OLD, OPERATION,
-        OperatorPlan, Stage,
+        ChildKey, EXTERNAL, GroupKind, Moment, Number, OLD, OPERATION, OperatorPlan, Stage,
+        introspection::Introspection,
     },
     template::Data,
-    value::{Key, Node, Path, Step},
+    value::{Key, Map, Node, Path, PathStep},
 };
 
 /// Data that a pass needs and that its records do not hold. Equal reads have one answer in a pass.
@@ -48,13 +48,19 @@ pub enum Read {
     Event(Key),
     /// The objects of that kind that lead to the custom resource by `observe.watch`: a map by name of their records.
     Watched(GroupKind),
+    /// Data about the operator itself and its process.
+    Introspection(Introspection),
 }
 
 impl Read {
     /// True if its answer may change and its readers must be queued then. Each pass makes its calls again, and an Event
-    /// triggers a pass itself.
+    /// triggers a pass itself. Figures of the operator change with each pass, so that they trigger none; its state triggers
+    /// a pass of all.
     pub fn may_change(&self) -> bool {
-        !matches!(self, Self::Call(_) | Self::Event(_) | Self::Watched(_))
+        !matches!(
+            self,
+            Self::Call(_) | Self::Event(_) | Self::Watched(_) | Self::Introspection(_)
+        )
     }
 }
 
@@ -104,12 +110,8 @@ pub struct Sources {
     pub moment: Moment,
     /// `.old` and `.operation` of rules; null in passes.
     pub written: (Node, Node),
-    /// `._normalizeChanges`: the changes by `normalize`; null if no template may read it.
-    pub audit: Node,
-    /// `.cross`: custom resources of other operators, by name; null if the plan reads none.
-    pub cross: Node,
-    /// `.events`: the latest Events, by name; null if the plan reads none.
-    pub events: Node,
+    /// Further roots that the plan reads: `.cross`, `.events`, `.health`, `.metrics`, `.ork` and `._normalizeChanges`.
+    pub roots: BTreeMap<&'static str, Node>,
     /// The additions to children, by child and key.
     pub added: BTreeMap<(ChildKey, &'static str), Node>,
     /// The data that cannot be read at the moment: the path from the root, such as `cross.db`, and the reason. A condition
@@ -147,19 +149,24 @@ impl Sources {
         now: Timestamp,
     ) -> Result<Self, PassStep> {
         let rules = &plan.rules;
-        let mut sources = Self::begin(plan, observed)?;
+        let input = PassInput {
+            plan,
+            observed,
+            now,
+        };
+        let mut sources = Self::begin(input)?;
         let early = if rules.late { &[] } else { &*rules.mutation };
         prepare::complete(plan, observed, now, early, &mut sources);
         if !rules.late || plan.holds_back() {
-            sources.see(plan, observed, now)?;
-            held::look(plan, observed, &mut sources, now)?;
+            fill_from(&SELECTED, input, &mut sources)?;
+            hold_reason::evaluate_gates(plan, observed, &mut sources, now)?;
         }
         // Nothing more is read for a custom resource that is refused.
         if rules.late && !sources.is_refused() {
-            sources = sources.anew(plan, observed)?;
+            sources = sources.anew(input)?;
             calls::make(plan, observed, &mut sources, Stage::Mutation, now)?;
             prepare::complete(plan, observed, now, &rules.mutation, &mut sources);
-            sources.see(plan, observed, now)?;
+            fill_from(&SELECTED, input, &mut sources)?;
         }
         for stage in [Stage::Validation, Stage::Box] {
             if sources.is_refused() {
@@ -174,38 +181,38 @@ impl Sources {
     }
 
     /// Collects the data that need no template.
-    fn begin(plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+    fn begin(input: PassInput<'_>) -> Result<Self, Vec<Read>> {
+        let PassInput { plan, observed, .. } = input;
         let mut sources = Self {
             same: unique::of(plan, observed)?,
             unavailable: unseen_children(plan, observed),
             ..Self::default()
         };
-        events::fill(plan, observed, &mut sources)?;
-        watched::fill(plan, observed, &mut sources)?;
+        fill_from(&FIXED, input, &mut sources)?;
         Ok(sources)
     }
 
     /// Drops the data read for the gates, which were selected by the custom resource before its completion.
-    fn anew(self, plan: &OperatorPlan, observed: &Observed) -> Result<Self, Vec<Read>> {
+    fn anew(self, input: PassInput<'_>) -> Result<Self, Vec<Read>> {
         Ok(Self {
             cr: self.cr,
             prepared: self.prepared,
             external: self.external,
             wake: self.wake,
             doubts: self.doubts,
-            ..Self::begin(plan, observed)?
+            ..Self::begin(input)?
         })
     }
 
-    /// Adds the data selected by the custom resource in its current form.
-    fn see(
-        &mut self,
-        plan: &OperatorPlan,
-        observed: &Observed,
-        now: Timestamp,
-    ) -> Result<(), Vec<Read>> {
-        cross::fill(plan, observed, now, self)?;
-        enrich::fill(plan, observed, now, self)
+    /// Adds an entry to the root `root`, a map by name.
+    pub(super) fn put(&mut self, root: &'static str, name: &Key, value: Node) {
+        let map = self.roots.entry(root).or_default();
+        if !matches!(map, Node::Map(_)) {
+            *map = Node::Map(Map::default());
+        }
+        if let Node::Map(map) = map {
+            map.insert(name.clone(), value);
+        }
     }
 
     /// True if no child is created for the custom resource in its current form.
@@ -214,7 +221,7 @@ impl Sources {
     }
 
     /// Records the side results of conditions.
-    pub(super) fn heard(&mut self, turns: &Turns) {
+    pub(super) fn heard(&mut self, turns: &GateEffects) {
         self.wake = self.wake.into_iter().chain(turns.first()).min();
         for doubt in turns.doubts() {
             if !self.doubts.contains(&doubt) {
@@ -231,19 +238,13 @@ impl Sources {
             ..Self::default()
         };
         if !plan.calls.is_empty() {
-            let external = std::iter::once(Step::Field(Key::from(EXTERNAL))).collect();
+            let external = std::iter::once(PathStep::Field(Key::from(EXTERNAL))).collect();
             let why = "no call is made at the end";
             sources.unavailable.push((external, why.into()));
         }
         prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
-        for entry in &plan.cross {
-            let why = "nothing of others is read at the end".to_owned();
-            cross::hide(&mut sources, entry, why);
-        }
-        for entry in &plan.observe.events {
-            events::hide(&mut sources, entry, "nothing of others is read at the end");
-        }
-        watched::hide_all(plan, &mut sources, "nothing of others is read at the end");
+        let why = "nothing beside the custom resource is read at the end";
+        data_source::hide_all(plan, &mut sources, why);
         sources
     }
 
@@ -254,18 +255,8 @@ impl Sources {
 
     /// Returns the same with `cr` as the custom resource.
     pub(super) fn data_of<'a>(&'a self, cr: &'a Node) -> Data<'a> {
-        let data = match &self.cross {
-            Node::Null => Data::of(cr),
-            cross => Data::of(cr).with("cross", cross),
-        };
-        let data = match &self.audit {
-            Node::Null => data,
-            audit => data.with(CHANGES, audit),
-        };
-        let data = match &self.events {
-            Node::Null => data,
-            events => data.with(EVENTS, events),
-        };
+        let roots = self.roots.iter();
+        let data = roots.fold(Data::of(cr), |data, (root, value)| data.with(root, value));
         let data = match &self.written {
             (_, Node::Null) => data,
             (old, operation) => data.with(OLD, old).with(OPERATION, operation),
@@ -307,8 +298,8 @@ fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<s
         .filter(|alias| observed.unseen.contains(&alias.kind) || is_unread(&alias.kind));
     let path = |name: &Key| {
         Path::from_iter([
-            Step::Field(Key::from("children")),
-            Step::Field(name.clone()),
+            PathStep::Field(Key::from("children")),
+            PathStep::Field(name.clone()),
         ])
     };
     unseen

@@ -1,4 +1,6 @@
 //! Reports a pass on the custom resource: the completed actions, not the wanted ones.
+//!
+//! One file: each condition depends on the others, so they are computed together.
 
 mod gated;
 mod own;
@@ -8,8 +10,8 @@ pub(super) use self::own::unmet;
 use super::{
     children::children_data,
     cleanup::Cleanup,
-    facts::{CONDITIONS, CrdFacts, GENERATION},
-    holds,
+    crd_status::{CONDITIONS, CrdStatus, GENERATION},
+    field_holders,
     inputs::Inputs,
     patch::merge_patch,
     reason::Reason,
@@ -23,7 +25,7 @@ use crate::{
     api::conditions::{self, Condition, ConditionStatus},
     plan::{CleanupPlan, Coerce, OperatorPlan, StatusField},
     template::Budget,
-    value::{Key, Map, Node, Path, Step, set},
+    value::{Key, Map, Node, Path, PathStep, set},
 };
 
 /// A patch of the status.
@@ -38,9 +40,9 @@ pub struct StatusPatch {
 /// Returns the paths of the status and the spec that a plan writes, from the object's root: a record must keep these and
 /// their other holders for comparison. A list with a written item is kept whole, since a merge patch replaces it whole.
 pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
-    let is_item = |step: &Step| match step {
-        Step::Index(_) => true,
-        Step::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
+    let is_item = |step: &PathStep| match step {
+        PathStep::Index(_) => true,
+        PathStep::Field(key) => key.bytes().all(|byte| byte.is_ascii_digit()),
     };
     let up_to_list = |path: Path| {
         path.steps()
@@ -51,11 +53,11 @@ pub fn written_paths(plan: &OperatorPlan) -> Vec<Path> {
     };
     let persisted = plan
         .persisted()
-        .flat_map(|path| [path.clone(), holds::asks(path)]);
+        .flat_map(|path| [path.clone(), field_holders::request_path(path)]);
     let cleanup = plan
         .cleanup
         .iter()
-        .map(|_| holds::asks(&CleanupPlan::protection()));
+        .map(|_| field_holders::request_path(&CleanupPlan::protection()));
     let handled = plan.status.conditions.then(|| field(LAST_HANDLED));
     let declared = declared_paths(plan).chain(handled);
     let declared = declared.map(|path| up_to_list(below_status(&path)));
@@ -74,13 +76,13 @@ fn declared_paths(plan: &OperatorPlan) -> impl Iterator<Item = Path> {
 }
 
 fn below_status(path: &Path) -> Path {
-    let status = std::iter::once(Step::Field(Key::from("status")));
+    let status = std::iter::once(PathStep::Field(Key::from("status")));
     status.chain(path.steps().iter().cloned()).collect()
 }
 
 /// Returns the parts of a plan's status that the CRD does not have: the API server would drop them silently, and every pass
 /// would write them again.
-pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
+pub fn unwritable(plan: &OperatorPlan, facts: &CrdStatus) -> Vec<Path> {
     let [conditions, generation] = [CONDITIONS, GENERATION].map(field);
     let lost = declared_paths(plan).filter(|path| {
         !facts.status.holds(path)
@@ -92,7 +94,7 @@ pub fn unwritable(plan: &OperatorPlan, facts: &CrdFacts) -> Vec<Path> {
 }
 
 /// True if the status reports a pass; none if it never can. See [`Observed::reported`].
-pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<bool> {
+pub fn reported(plan: &OperatorPlan, facts: &CrdStatus, cr: &CrRecord) -> Option<bool> {
     if !plan.status.conditions || !facts.status.holds_conditions() {
         return None;
     }
@@ -111,7 +113,7 @@ pub fn reported(plan: &OperatorPlan, facts: &CrdFacts, cr: &CrRecord) -> Option<
 /// and for transitions of conditions.
 pub fn status(
     plan: &OperatorPlan,
-    facts: &CrdFacts,
+    facts: &CrdStatus,
     observed: &Observed,
     sources: &Sources,
     executed: &mut Executed,
@@ -135,7 +137,12 @@ pub fn status(
 }
 
 /// Returns the patch that makes the status `wanted`, over the observed state; none if they are equal.
-fn patch(facts: &CrdFacts, observed: &Observed, live: &Node, wanted: &Node) -> Option<StatusPatch> {
+fn patch(
+    facts: &CrdStatus,
+    observed: &Observed,
+    live: &Node,
+    wanted: &Node,
+) -> Option<StatusPatch> {
     let patch = merge_patch(live, wanted)?;
     let metadata = Node::object([(
         "resourceVersion",
@@ -148,7 +155,7 @@ fn patch(facts: &CrdFacts, observed: &Observed, live: &Node, wanted: &Node) -> O
 }
 
 /// Records the request that this pass has handled, if the CRD keeps that and the Katalog does not write it.
-fn write_handled(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, wanted: &mut Node) {
+fn write_handled(plan: &OperatorPlan, facts: &CrdStatus, observed: &Observed, wanted: &mut Node) {
     let path = field(LAST_HANDLED);
     let is_declared = plan.status.fields.iter().any(|field| field.path == path);
     if !plan.status.conditions || is_declared || !facts.status.holds_handled() {
@@ -161,7 +168,7 @@ fn write_handled(plan: &OperatorPlan, facts: &CrdFacts, observed: &Observed, wan
 
 fn declared_fields(
     plan: &OperatorPlan,
-    facts: &CrdFacts,
+    facts: &CrdStatus,
     (observed, sources): (&Observed, &Sources),
     executed: &mut Executed,
     wanted: &mut Node,
@@ -189,8 +196,8 @@ fn declared_fields(
             field_value(&mut renderer, field, facts)
         });
         match said {
-            Ok(Said::New(value)) => set(wanted, &field.path, value),
-            Ok(Said::Nothing) => {}
+            Ok(FieldResult::New(value)) => set(wanted, &field.path, value),
+            Ok(FieldResult::Nothing) => {}
             Err(error) => fail(executed, error),
         }
     }
@@ -237,7 +244,7 @@ fn own_conditions(
 }
 
 /// The result of a declared field.
-enum Said {
+enum FieldResult {
     /// Its gate is closed: the old value stays.
     Nothing,
     /// The new value; null removes the field.
@@ -247,11 +254,11 @@ enum Said {
 fn field_value(
     renderer: &mut Renderer<'_, '_>,
     field: &StatusField,
-    facts: &CrdFacts,
-) -> Result<Said, RenderError> {
+    facts: &CrdStatus,
+) -> Result<FieldResult, RenderError> {
     let open = renderer.gate(&field.gate)?;
     if !open && !field.clear {
-        return Ok(Said::Nothing);
+        return Ok(FieldResult::Nothing);
     }
     let kind = field
         .kind
@@ -263,21 +270,21 @@ fn field_value(
             _ => Coerce::Native,
         });
     if !open {
-        return Ok(Said::New(emptied(kind, field, facts)));
+        return Ok(FieldResult::New(emptied(kind, field, facts)));
     }
     let Some(value) = renderer.leaf(&field.value)? else {
-        return Ok(Said::New(Node::Null));
+        return Ok(FieldResult::New(Node::Null));
     };
     let value = kind.apply(value).map_err(|misfit| RenderError {
         path: field.value.path.clone(),
         message: format!("status.{} takes {}", field.path, wanted(&misfit)),
         reason: Reason::WrongType,
     })?;
-    Ok(Said::New(value.unwrap_or_default()))
+    Ok(FieldResult::New(value.unwrap_or_default()))
 }
 
 /// Returns the value of a cleared field: the empty string if it is valid, else null.
-fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
+fn emptied(kind: Coerce, field: &StatusField, facts: &CrdStatus) -> Node {
     match kind {
         Coerce::Text | Coerce::Native | Coerce::Auto
             if facts.status.takes_empty_text(&field.path) =>
@@ -290,7 +297,7 @@ fn emptied(kind: Coerce, field: &StatusField, facts: &CrdFacts) -> Node {
 
 fn write_conditions(
     plan: &OperatorPlan,
-    facts: &CrdFacts,
+    facts: &CrdStatus,
     (observed, told, own): (&Observed, Vec<Condition>, Vec<Condition>),
     wanted: &mut Node,
     now: jiff::Timestamp,
@@ -377,7 +384,7 @@ fn own_condition(plan: &OperatorPlan, item: &Node) -> Option<Condition> {
 }
 
 /// Returns the fields of a condition that the CRD's schema has.
-fn written(facts: &CrdFacts, condition: &Condition) -> Node {
+fn written(facts: &CrdStatus, condition: &Condition) -> Node {
     let fields = condition.fields();
     let held = fields.filter(|(name, _)| facts.status.holds_of_condition(name));
     Node::Map(held.collect())

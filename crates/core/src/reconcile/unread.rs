@@ -1,21 +1,21 @@
 //! Finds the unreadable part of an object that matters to a record.
 
 use super::record::in_metadata;
-use crate::value::{Fault, Node, Path, Sieve, Step};
+use crate::value::{Fault, Node, Path, PathStep, Projection};
 
 /// Returns the first unreadable part of `object` that a record reads.
-pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Sieve) -> Option<Box<Fault>> {
+pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Projection) -> Option<Box<Fault>> {
     let faults = Fault::all_of(object);
     if faults.is_empty() {
         return None;
     }
-    let sieve = looks_at();
+    let projection = looks_at();
     let matters =
-        |fault: &Fault| sieve.touches(&fault.path) && !is_of_an_update(object, &fault.path);
+        |fault: &Fault| projection.touches(&fault.path) && !is_of_an_update(object, &fault.path);
     // A fault that hides the status comes first: it decides whether the others can be reported there.
     let is_beside_the_status = |fault: &Fault| {
         let first = fault.path.steps().first();
-        first.is_some_and(|step| !matches!(step, Step::Field(key) if &**key == "status"))
+        first.is_some_and(|step| !matches!(step, PathStep::Field(key) if &**key == "status"))
     };
     let faults = faults.into_iter().filter(matters);
     faults.min_by_key(is_beside_the_status).map(Box::new)
@@ -27,7 +27,8 @@ fn is_of_an_update(object: &Node, path: &Path) -> bool {
     let (Some(fields), Some(entry)) = (steps.get(3), steps.get(..3)) else {
         return false;
     };
-    let is_field = |step: &Step, name: &str| matches!(step, Step::Field(key) if &**key == name);
+    let is_field =
+        |step: &PathStep, name: &str| matches!(step, PathStep::Field(key) if &**key == name);
     let entry: Path = entry.iter().cloned().collect();
     let operation = object
         .at(&entry)

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::{differ::Held, kstatus::Readiness, reason::Reason, record::Observed, step::Failure};
+use super::{
+    differ::HeldField, kstatus::Readiness, reason::Reason, record::Observed, step::Failure,
+};
 use crate::{
     api::conditions::{MESSAGE_BYTES, fit},
     plan::ChildKey,
@@ -16,7 +18,7 @@ pub struct Executed {
     /// The failures of decisions and actions.
     pub failures: Vec<Failure>,
     /// Fields that other managers hold: child, field and manager.
-    pub held: Vec<(ChildKey, Held)>,
+    pub held: Vec<(ChildKey, HeldField)>,
     /// Children whose `spec.replicas` an autoscaler sets, and its name.
     pub autoscaled: Vec<(ChildKey, String)>,
     /// Why a custom resource that is being deleted waits: reason and message.
@@ -87,7 +89,7 @@ pub struct Verdict {
 }
 
 /// Formats failures in at most so many bytes: each is named.
-pub fn told(failures: &[Failure], bytes: usize) -> String {
+pub fn format_failures(failures: &[Failure], bytes: usize) -> String {
     let lines: Vec<String> = failures
         .iter()
         .map(|failure| format!("{}: {}", failure.at, failure.message))
@@ -97,46 +99,70 @@ pub fn told(failures: &[Failure], bytes: usize) -> String {
 
 /// Judges a pass. `observed` is the state after its writes.
 pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
-    if let Some(worst) = executed.failures.iter().min_by_key(|failure| {
+    verdict_of_writes(executed)
+        .or_else(|| verdict_of_children(observed, executed))
+        .or_else(|| {
+            let unmet = executed.unmet.as_ref()?;
+            let message = format!("waiting for {unmet}");
+            Some(Verdict::not_ready(Reason::ConditionsNotMet, message))
+        })
+        .unwrap_or_else(|| Verdict {
+            ready: true,
+            reason: Reason::ReconcileSucceeded,
+            message: "everything is as declared".to_owned(),
+            stalled: false,
+        })
+}
+
+impl Verdict {
+    /// Returns the verdict about something that may still complete.
+    fn not_ready(reason: Reason, message: String) -> Self {
+        Self {
+            ready: false,
+            reason,
+            message,
+            stalled: false,
+        }
+    }
+
+    /// Returns the same verdict about something that only a change completes, if `stalled` is true.
+    fn stalled_if(self, stalled: bool) -> Self {
+        Self { stalled, ..self }
+    }
+}
+
+/// Judges what the pass did: its failures, its deletion, and children that it does not create again.
+fn verdict_of_writes(executed: &Executed) -> Option<Verdict> {
+    let failures = &executed.failures;
+    if let Some(worst) = failures.iter().min_by_key(|failure| {
         (
             failure.reason == Reason::WriteConflict,
             failure.reason.is_permanent(),
         )
     }) {
-        let permanent = executed
-            .failures
-            .iter()
-            .all(|failure| failure.reason.is_permanent());
-        return Verdict {
-            ready: false,
-            reason: worst.reason,
-            message: told(&executed.failures, MESSAGE_BYTES),
-            stalled: permanent,
-        };
+        let permanent = failures.iter().all(|failure| failure.reason.is_permanent());
+        let message = format_failures(failures, MESSAGE_BYTES);
+        return Some(Verdict::not_ready(worst.reason, message).stalled_if(permanent));
     }
     if let Some((reason, message)) = &executed.ending {
-        return Verdict {
-            ready: false,
-            reason: *reason,
-            message: message.clone(),
-            // A late step may still complete, and the annotation ends the wait: the spec needs no change.
-            stalled: false,
-        };
+        // A late step may still complete, and the annotation ends the wait: the spec needs no change.
+        return Some(Verdict::not_ready(*reason, message.clone()));
     }
-    if !executed.missing.is_empty() {
-        let line = |key: &ChildKey| {
-            format!(
-                "{key} is gone, and `onCreate` does not create it again: create it, or declare `reconcile: true`"
-            )
-        };
-        let lines: Vec<String> = executed.missing.iter().map(line).collect();
-        return Verdict {
-            ready: false,
-            reason: Reason::ChildMissing,
-            message: fit(&lines, MESSAGE_BYTES),
-            stalled: true,
-        };
+    if executed.missing.is_empty() {
+        return None;
     }
+    let line = |key: &ChildKey| {
+        format!(
+            "{key} is gone, and `onCreate` does not create it again: create it, or declare `reconcile: true`"
+        )
+    };
+    let lines: Vec<String> = executed.missing.iter().map(line).collect();
+    let message = fit(&lines, MESSAGE_BYTES);
+    Some(Verdict::not_ready(Reason::ChildMissing, message).stalled_if(true))
+}
+
+/// Judges the readiness of the children that the pass wrote or kept.
+fn verdict_of_children(observed: &Observed, executed: &Executed) -> Option<Verdict> {
     let (mut failed, mut awaited) = (Vec::new(), Vec::new());
     for done in executed
         .done
@@ -151,35 +177,12 @@ pub fn verdict(observed: &Observed, executed: &Executed) -> Verdict {
         }
     }
     if !failed.is_empty() {
-        return Verdict {
-            ready: false,
-            reason: Reason::ChildFailed,
-            message: fit(&failed, MESSAGE_BYTES),
-            stalled: true,
-        };
+        let message = fit(&failed, MESSAGE_BYTES);
+        return Some(Verdict::not_ready(Reason::ChildFailed, message).stalled_if(true));
     }
-    if !awaited.is_empty() {
-        // Without counts: otherwise every change of a replica count would cause a write.
+    // Without counts: otherwise every change of a replica count would cause a write.
+    (!awaited.is_empty()).then(|| {
         let message = format!("waiting for {}", awaited.join(", "));
-        return Verdict {
-            ready: false,
-            reason: Reason::ChildrenNotReady,
-            message,
-            stalled: false,
-        };
-    }
-    if let Some(unmet) = &executed.unmet {
-        return Verdict {
-            ready: false,
-            reason: Reason::ConditionsNotMet,
-            message: format!("waiting for {unmet}"),
-            stalled: false,
-        };
-    }
-    Verdict {
-        ready: true,
-        reason: Reason::ReconcileSucceeded,
-        message: "everything is as declared".to_owned(),
-        stalled: false,
-    }
+        Verdict::not_ready(Reason::ChildrenNotReady, message)
+    })
 }

@@ -3,49 +3,41 @@
 use std::collections::BTreeSet;
 
 use super::{
+    data_source::{DataSource, PassInput, all_answered},
     observe::with_kind,
-    record::Observed,
     sources::{Answer, Read, Sources},
 };
 use crate::{
     plan::{GroupKind, OperatorPlan, observe::WatchPlan},
-    value::{Key, Map, Node, Path, Step, project},
+    value::{Key, Map, Node, Path, PathStep, project},
 };
 
-/// Adds the objects to the sources, as far as they are known; objects that cannot be read become unavailable. Objects that no
-/// template reads are not requested.
-///
-/// # Errors
-/// The reads that are not answered yet.
-pub(super) fn fill(
-    plan: &OperatorPlan,
-    observed: &Observed,
-    sources: &mut Sources,
-) -> Result<(), Vec<Read>> {
-    let mut lacking = Vec::new();
-    for watch in read(plan) {
-        let kind = watch.kind.group_kind();
-        let read = Read::Watched(kind.clone());
-        match observed.answers.get(&read) {
-            None => lacking.push(read),
-            Some(Answer::Ready(objects)) => {
-                sources.watched.insert(kind, seen(watch, objects));
-            }
-            Some(Answer::Absent) => {}
-            Some(Answer::Unavailable(why)) => hide(plan, &kind, sources, why),
-        }
-    }
-    if lacking.is_empty() {
-        Ok(())
-    } else {
-        Err(lacking)
-    }
-}
+/// The objects of `observe.watch`. Objects that no template reads are not requested.
+pub(super) struct WatchedObjects;
 
-/// Makes the objects of all kinds unavailable, for the reason `why`.
-pub(super) fn hide_all(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
-    for watch in read(plan) {
-        hide(plan, &watch.kind.group_kind(), sources, why);
+impl DataSource for WatchedObjects {
+    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+        let PassInput { plan, observed, .. } = input;
+        let mut lacking = Vec::new();
+        for watch in read(plan) {
+            let kind = watch.kind.group_kind();
+            let read = Read::Watched(kind.clone());
+            match observed.answers.get(&read) {
+                None => lacking.push(read),
+                Some(Answer::Ready(objects)) => {
+                    sources.watched.insert(kind, view(watch, objects));
+                }
+                Some(Answer::Absent) => {}
+                Some(Answer::Unavailable(why)) => hide(plan, &kind, sources, why),
+            }
+        }
+        all_answered(lacking)
+    }
+
+    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+        for watch in read(plan) {
+            hide(plan, &watch.kind.group_kind(), sources, why);
+        }
     }
 }
 
@@ -58,7 +50,7 @@ fn read(plan: &OperatorPlan) -> impl Iterator<Item = &WatchPlan> {
 }
 
 /// Returns the objects as templates see them: only the fields that they read, so that equal reads compare equal.
-fn seen(watch: &WatchPlan, objects: &Node) -> Node {
+fn view(watch: &WatchPlan, objects: &Node) -> Node {
     let objects = objects.as_map().into_iter().flat_map(Map::iter);
     let seen = objects.map(|(name, object)| {
         let object = project(&with_kind(object, &watch.kind), &watch.reads);
@@ -71,7 +63,7 @@ fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut Sources, why: &str)
     let aliases = plan.children_names.iter();
     for alias in aliases.filter(|alias| alias.kind == *kind) {
         let steps = [Key::from("children"), alias.name.clone()];
-        let path: Path = steps.map(Step::Field).into_iter().collect();
+        let path: Path = steps.map(PathStep::Field).into_iter().collect();
         sources.unavailable.push((path, why.into()));
     }
 }

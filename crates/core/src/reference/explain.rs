@@ -22,7 +22,7 @@ pub struct NoSuchField {
 }
 
 /// The target of a path.
-pub(super) struct Place<'a> {
+pub(super) struct PathTarget<'a> {
     kind: DocumentKind,
     /// The path in its written form: `spec.crds.<name>.workers`.
     pub(super) path: Vec<String>,
@@ -56,7 +56,7 @@ pub fn explain(path: &str, recursive: bool) -> Result<String, NoSuchField> {
 static ANYTHING: Shape = Shape::Free;
 
 /// Finds the target of a path; see [`explain`].
-pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
+pub(super) fn find(path: &str) -> Result<PathTarget<'static>, NoSuchField> {
     let words = path.split('.').filter_map(|word| {
         let word = word.split('[').next().unwrap_or(word).trim();
         // The number of a list item. No field has such a name.
@@ -73,7 +73,7 @@ pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
         words.pop_front();
     }
     let kind = kind.unwrap_or(DocumentKind::Katalog);
-    let mut place = Place {
+    let mut place = PathTarget {
         kind,
         path: Vec::new(),
         shape: kind.shape().unwrap_or(&ANYTHING),
@@ -87,7 +87,7 @@ pub(super) fn find(path: &str) -> Result<Place<'static>, NoSuchField> {
 }
 
 /// Advances by one word: a field here, a key of the user's own, or a field below such a key.
-fn step(place: &mut Place<'static>, word: &str) -> Result<(), NoSuchField> {
+fn step(place: &mut PathTarget<'static>, word: &str) -> Result<(), NoSuchField> {
     if let Some((name, field)) = field_of(place.shape, word) {
         place.path.push(name.clone());
         place.is_later |= field.support == Support::Later;
@@ -125,7 +125,7 @@ fn names_of(shape: &Shape) -> Vec<&str> {
     fields.map(String::as_str).collect()
 }
 
-fn unknown(place: &Place<'_>, word: &str) -> NoSuchField {
+fn unknown(place: &PathTarget<'_>, word: &str) -> NoSuchField {
     let here = names_of(place.shape);
     let hint = match did_you_mean(word, here.iter().copied()) {
         Some(hint) => hint,
@@ -168,7 +168,7 @@ fn elsewhere(kind: DocumentKind, word: &str) -> Option<String> {
     None
 }
 
-fn head(place: &Place<'_>) -> String {
+fn head(place: &PathTarget<'_>) -> String {
     let mut text = format!("KIND:     {} ({})\n", place.kind.name(), names::API_VERSION);
     if let Some(field) = place.field {
         let _ = writeln!(
@@ -214,7 +214,7 @@ fn facts(field: &Field, text: &mut String) {
     }
 }
 
-fn fields(place: &Place<'_>, text: &mut String) {
+fn fields(place: &PathTarget<'_>, text: &mut String) {
     for map in named_maps(place.shape) {
         let _ = writeln!(text, "\nFIELDS of {}:", map.name);
         for (name, field) in in_order(&map.fields) {

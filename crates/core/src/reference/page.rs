@@ -1,4 +1,6 @@
 //! The reference pages: every block with its fields and a sample that a test runs.
+//!
+//! One file: the table of all blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -37,79 +39,79 @@ macro_rules! blocks {
 
 /// The blocks of a Katalog, a Motif and a Komposer, in the order of the pages.
 pub const BLOCKS: &[Block] = blocks! {
-    "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it needs no cluster; as an object it is what `ork controller` runs. The blocks that stand beside `spec` may stand inside it just as well.";
-    "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. Its key is the operator's name.";
-    "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "What the operator does for each custom resource.";
-    "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "How many resources are reconciled at a time, how often, and when again.";
-    "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "What the reconciler takes its work from. Each resource is in it at most once, and none is ever dropped.";
-    "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are made for a custom resource, by kind. Under `onCreate` they are created once: one that is deleted later is not created again, and `Ready` says so, unless the entry has `reconcile: true`; under `onReconcile` they are kept as declared, and removed when their conditions no longer hold. The case of kinds does not count.";
-    "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "What must hold for a child to be wanted, or a status field to be written. All operators of one condition must hold.";
-    "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment. Under `custom` one can be written out in full.";
-    "katalog/containers", "Several containers", "katalog.spec.crds.operatorBox.onCreate.deployments.containers", "Beside the container of `image` there may be others, written as in a Pod, and others that come first.";
-    "katalog/patch", "Patches", "katalog.spec.crds.operatorBox.onCreate.deployments.patch", "What the short form has no field for is merged into the object. The container of `image` is called as its workload is.";
-    "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the pods of a workload of the same box.";
-    "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; what is no text becomes text.";
-    "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written plain, and encoded on the way to the cluster.";
-    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values stay as they were made, so that they may be random. Such a Secret is made again when somebody deletes it, and its values are replaced in place when they are older than `rotateAfter`.";
-    "katalog/certificates", "Certificates", "katalog.spec.crds.operatorBox.onCreate.secrets.tls", "A Secret with a certificate for its hosts, signed by an authority of its own, whose key nobody keeps. It is renewed after two thirds of its life.";
-    "katalog/copies", "Copies", "katalog.spec.crds.operatorBox.onCreate.secrets.fromSecret", "An object that follows another one, in its namespace or in several. While its source is missing it waits, or stays as it is.";
-    "katalog/rolling", "Pods that roll with their configuration", "katalog.spec.crds.operatorBox.onCreate.deployments.rollOnChange", "Pods read variables once, when they start. A hash of the Secrets and ConfigMaps that they use stands on their template.";
-    "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "They have what every child has, and no more.";
-    "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "An object written out in full. Every text in it may be a template.";
-    "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration, and an object for each element of a list or map. Elements are expanded first; conditions are asked for each. Of names that are equal the first has its object, the others are an error. What becomes of an element's object when the element is gone, `onFalse` says.";
-    "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with names and volumes of their own. Kubernetes refuses a change of `serviceName` and of `volumeClaimTemplates`; a condition then names the field.";
-    "katalog/daemon-sets", "DaemonSets", "katalog.spec.crds.operatorBox.onCreate.daemonSets", "A pod on every node.";
+    "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it can be run without being stored in a cluster; as an object it is run by `ork controller`. Blocks beside `spec` may also be written inside `spec`.";
+    "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. The key is the name of the operator.";
+    "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "Declares what the operator does for each custom resource.";
+    "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "The number of workers, the resync period, and when custom resources are reconciled again.";
+    "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "The work queue of the reconciler. It contains each custom resource at most once and never drops one.";
+    "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are created for a custom resource, by kind. Objects under `onCreate` are created once: one that is deleted later is not created again, and `Ready` reports it, unless the entry has `reconcile: true`. Objects under `onReconcile` are kept as declared, and removed when their conditions no longer hold. Keys are not case-sensitive.";
+    "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "The conditions under which a child is created or a status field is written. All operators of one condition must hold.";
+    "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment. To write out a whole object, use `custom`.";
+    "katalog/containers", "Several containers", "katalog.spec.crds.operatorBox.onCreate.deployments.containers", "Additional containers beside that of `image`, and init containers, written as in a Pod.";
+    "katalog/patch", "Patches", "katalog.spec.crds.operatorBox.onCreate.deployments.patch", "Fields that the shorthand does not have are merged into the object. The container of `image` has the name of its workload.";
+    "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the Pods of a workload of the same operatorBox.";
+    "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; values that are not text are converted to text.";
+    "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written as plain text and encoded when the Secret is written.";
+    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values are generated when the Secret is created and then kept, so they may be random. Such a Secret is created again when it is deleted, and its values are replaced in place when they are older than `rotateAfter`.";
+    "katalog/certificates", "Certificates", "katalog.spec.crds.operatorBox.onCreate.secrets.tls", "A Secret with a certificate for its hosts, signed by an authority of its own, whose key is discarded. It is renewed after two thirds of its lifetime.";
+    "katalog/copies", "Copies", "katalog.spec.crds.operatorBox.onCreate.secrets.fromSecret", "A copy of another object, in one namespace or in several. While the source is missing, the copy is not created, or stays as it is.";
+    "katalog/rolling", "Pods that roll with their configuration", "katalog.spec.crds.operatorBox.onCreate.deployments.rollOnChange", "Pods read environment variables only when they start. A hash of the Secrets and ConfigMaps that they use is written to their template, so that a change starts a rollout.";
+    "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "A ServiceAccount. It has only the fields that all children have.";
+    "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "A whole object of any kind. Every text in it may be a template.";
+    "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration with an object for each element of a list or map. Elements are expanded first; conditions are evaluated for each element. If several elements have the same name, the first one gets the object, and the others are reported as an error. `onFalse` determines what happens to the object of an element that is removed.";
+    "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with stable names and volumes of their own. Kubernetes refuses changes of `serviceName` and of `volumeClaimTemplates`; a condition then names the field.";
+    "katalog/daemon-sets", "DaemonSets", "katalog.spec.crds.operatorBox.onCreate.daemonSets", "A Pod on every node.";
     "katalog/replica-sets", "ReplicaSets", "katalog.spec.crds.operatorBox.onCreate.replicaSets", "Pods without a rollout.";
-    "katalog/pods", "Pods", "katalog.spec.crds.operatorBox.onCreate.pods", "A pod of its own. A change that Kubernetes does not make in place makes the pod anew.";
-    "katalog/jobs", "Jobs", "katalog.spec.crds.operatorBox.onCreate.jobs", "Work that ends. Each Job is made once.";
-    "katalog/cron-jobs", "CronJobs", "katalog.spec.crds.operatorBox.onCreate.cronJobs", "Jobs by a schedule.";
-    "katalog/workload-autoscale", "Scaling of workloads", "katalog.spec.crds.operatorBox.onCreate.deployments.autoscale", "More and fewer pods by conditions.";
-    "katalog/ingresses", "Ingresses", "katalog.spec.crds.operatorBox.onCreate.ingresses", "One host and one path that lead to a Service.";
-    "katalog/network-policies", "NetworkPolicies", "katalog.spec.crds.operatorBox.onCreate.networkPolicies", "Who may talk to whom.";
-    "katalog/hpa", "HorizontalPodAutoscalers", "katalog.spec.crds.operatorBox.onCreate.hpa", "More and fewer pods by CPU.";
-    "katalog/pdb", "PodDisruptionBudgets", "katalog.spec.crds.operatorBox.onCreate.pdb", "How many pods may be missing.";
-    "katalog/persistent-volume-claims", "PersistentVolumeClaims", "katalog.spec.crds.operatorBox.onCreate.persistentVolumeClaims", "Storage that is asked for.";
-    "katalog/persistent-volumes", "PersistentVolumes", "katalog.spec.crds.operatorBox.onCreate.persistentVolumes", "Storage that is there.";
-    "katalog/storage-classes", "StorageClasses", "katalog.spec.crds.operatorBox.onCreate.storageClasses", "Kinds of storage.";
-    "katalog/namespaces", "Namespaces", "katalog.spec.crds.operatorBox.onCreate.namespaces", "A namespace of its own.";
-    "katalog/roles", "Roles", "katalog.spec.crds.operatorBox.onCreate.roles", "Rights in a namespace. Orkestra needs those that it gives: where they are written out, `ork generate rbac` prints them.";
-    "katalog/cluster-roles", "ClusterRoles", "katalog.spec.crds.operatorBox.onCreate.clusterRoles", "Rights in all namespaces, or on what lives in none.";
-    "katalog/role-bindings", "RoleBindings", "katalog.spec.crds.operatorBox.onCreate.roleBindings", "Who has a role.";
-    "katalog/cluster-role-bindings", "ClusterRoleBindings", "katalog.spec.crds.operatorBox.onCreate.clusterRoleBindings", "Who has a cluster role.";
-    "katalog/resource-quotas", "ResourceQuotas", "katalog.spec.crds.operatorBox.onCreate.resourceQuotas", "What a namespace may use in sum.";
-    "katalog/limit-ranges", "LimitRanges", "katalog.spec.crds.operatorBox.onCreate.limitRanges", "What objects of a namespace may use each.";
-    "katalog/priority-classes", "PriorityClasses", "katalog.spec.crds.operatorBox.onCreate.priorityClasses", "What comes first.";
-    "katalog/status", "Status", "katalog.spec.crds.operatorBox.status", "What is written to the status of the custom resource, beside the automatic conditions.";
-    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "What is done before a custom resource goes: Jobs are made without an owner, awaited and then removed; other entries are children that are deleted, of which kind, name and namespace count. While it lasts the resource stays; the annotation `orkestra.orkspace.io/skip-on-delete: \"true\"` lets it go, whatever else its deletion waits for. In a namespace that is being deleted no Job can be made: those left are passed over.";
-    "katalog/cross", "Other custom resources", "katalog.spec.crds.operatorBox.cross", "What templates read of other operators, at `.cross.<as>`.";
-    "katalog/external", "Calls to the outside", "katalog.spec.crds.operatorBox.onCreate.external", "What templates read of the answer is at `.external.<name>`.";
-    "katalog/observe", "Other triggers", "katalog.spec.crds.operatorBox.observe", "What leads to a pass beside the resource and its children.";
-    "katalog/pre-reconcile", "Gates before a pass", "katalog.spec.crds.operatorBox.preReconcile", "What must hold before a resource is queued, and before it is reconciled.";
-    "katalog/autoscale", "Scaling of the operator", "katalog.spec.crds.operatorBox.autoscale", "More workers and a longer queue while there is much to do.";
-    "katalog/providers", "Resources outside of the cluster", "katalog.spec.crds.operatorBox.providers", "Made by the providers that the Katalog lists.";
-    "katalog/validation", "Validation", "katalog.spec.crds.validation", "Rules that custom resources must keep.";
-    "katalog/mutation", "Mutation", "katalog.spec.crds.mutation", "Rules that complete custom resources.";
-    "katalog/normalize", "Normalisation", "katalog.spec.crds.normalize", "Values of the spec, brought to one form before anything is made.";
-    "katalog/conversion", "Conversion", "katalog.spec.crds.conversion", "How resources are brought from one version to another.";
-    "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first. Until they do, and while one that must be healthy is not, the operator begins no pass; what changes meanwhile is not lost, and resources that are being deleted go through all the same. Operators stop in the reverse order.";
-    "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "What is added to children that templates read. Others' objects that it is made of are watched, and a change of one leads to a pass of those resources alone whose children it concerns. Where there is nothing to add the key is not there; where it cannot be told, because a right is missing, what reads the key stays as it is. `enrichAll` adds everything that templates read.";
-    "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that the operator is made of. Under `spec.imports` a Motif gives profiles and notes to the whole Katalog.";
-    "katalog/profiles", "Profiles", "katalog.spec.profiles", "Names for some fields, to be referred to by `profile`. They come before built-in ones of the same name.";
-    "katalog/notes", "Notes", "katalog.spec.notes", "Functions of the Katalog's own. Each is a template that is called by a name.";
-    "katalog/security", "Security", "katalog.spec.security", "Protection and webhooks. All share one server and one certificate.";
-    "katalog/notification", "Notification", "katalog.spec.notification", "Who is told when something fails.";
-    "katalog/providers-list", "Providers", "katalog.spec.providers", "Who makes resources outside of the cluster.";
-    "katalog/sources", "Sources", "katalog.spec.sources", "Where further Katalogs come from.";
-    "motif/motif", "The Motif", "motif", "A Motif is a part of operators. It does nothing by itself: a Katalog imports it, and gives values to its inputs. All blocks may stand under `spec`, too.";
-    "motif/inputs", "Inputs", "motif.inputs", "What an import gives under `with`. Templates read it at `.inputs.<name>`, conditions at `inputs.<name>`.";
-    "motif/resources", "Resources", "motif.resources", "Children, as in the box of an operator: under `onCreate` those that are created once, beside it those that are kept as declared.";
-    "motif/status", "Status fields", "motif.status", "What is written to the status of the importing operator's custom resources.";
+    "katalog/pods", "Pods", "katalog.spec.crds.operatorBox.onCreate.pods", "A single Pod. A change that Kubernetes does not permit in place replaces the Pod.";
+    "katalog/jobs", "Jobs", "katalog.spec.crds.operatorBox.onCreate.jobs", "Pods that run to completion. Each Job is created once.";
+    "katalog/cron-jobs", "CronJobs", "katalog.spec.crds.operatorBox.onCreate.cronJobs", "Jobs on a schedule.";
+    "katalog/workload-autoscale", "Scaling of workloads", "katalog.spec.crds.operatorBox.onCreate.deployments.autoscale", "Changes the number of replicas by conditions.";
+    "katalog/ingresses", "Ingresses", "katalog.spec.crds.operatorBox.onCreate.ingresses", "One host and one path that route to a Service.";
+    "katalog/network-policies", "NetworkPolicies", "katalog.spec.crds.operatorBox.onCreate.networkPolicies", "The permitted connections of Pods.";
+    "katalog/hpa", "HorizontalPodAutoscalers", "katalog.spec.crds.operatorBox.onCreate.hpa", "Changes the number of replicas by CPU use.";
+    "katalog/pdb", "PodDisruptionBudgets", "katalog.spec.crds.operatorBox.onCreate.pdb", "The number of Pods that may be unavailable during disruptions.";
+    "katalog/persistent-volume-claims", "PersistentVolumeClaims", "katalog.spec.crds.operatorBox.onCreate.persistentVolumeClaims", "A request for storage.";
+    "katalog/persistent-volumes", "PersistentVolumes", "katalog.spec.crds.operatorBox.onCreate.persistentVolumes", "Pre-provisioned storage.";
+    "katalog/storage-classes", "StorageClasses", "katalog.spec.crds.operatorBox.onCreate.storageClasses", "A class of storage.";
+    "katalog/namespaces", "Namespaces", "katalog.spec.crds.operatorBox.onCreate.namespaces", "A namespace.";
+    "katalog/roles", "Roles", "katalog.spec.crds.operatorBox.onCreate.roles", "Permissions in a namespace. Orkestra needs the permissions that it grants: `ork generate rbac` prints them if they are literal.";
+    "katalog/cluster-roles", "ClusterRoles", "katalog.spec.crds.operatorBox.onCreate.clusterRoles", "Permissions in all namespaces, or on cluster-scoped objects.";
+    "katalog/role-bindings", "RoleBindings", "katalog.spec.crds.operatorBox.onCreate.roleBindings", "The subjects of a role.";
+    "katalog/cluster-role-bindings", "ClusterRoleBindings", "katalog.spec.crds.operatorBox.onCreate.clusterRoleBindings", "The subjects of a cluster role.";
+    "katalog/resource-quotas", "ResourceQuotas", "katalog.spec.crds.operatorBox.onCreate.resourceQuotas", "The total resources that a namespace may use.";
+    "katalog/limit-ranges", "LimitRanges", "katalog.spec.crds.operatorBox.onCreate.limitRanges", "The resources that each object of a namespace may use.";
+    "katalog/priority-classes", "PriorityClasses", "katalog.spec.crds.operatorBox.onCreate.priorityClasses", "Scheduling priority.";
+    "katalog/status", "Status", "katalog.spec.crds.operatorBox.status", "The status of the custom resource, in addition to the automatic conditions.";
+    "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "The steps before a custom resource is deleted. Jobs are created without an owner, awaited and then removed; other entries are children to delete, identified by kind, name and namespace. The finalizer stays until all steps are complete; the annotation `orkestra.orkspace.io/skip-on-delete: \"true\"` removes it at once, whatever the deletion waits for. In a namespace that is being deleted no Job can be created, and the remaining Jobs are skipped.";
+    "katalog/cross", "Other custom resources", "katalog.spec.crds.operatorBox.cross", "Custom resources of other operators that templates read as `.cross.<as>`.";
+    "katalog/external", "Calls to the outside", "katalog.spec.crds.operatorBox.onCreate.external", "HTTP calls. Templates read the response as `.external.<name>`.";
+    "katalog/observe", "Other triggers", "katalog.spec.crds.operatorBox.observe", "Objects and Events that start a pass, in addition to the custom resource and its children.";
+    "katalog/pre-reconcile", "Gates before a pass", "katalog.spec.crds.operatorBox.preReconcile", "The conditions under which a custom resource is queued and reconciled.";
+    "katalog/autoscale", "Scaling of the operator", "katalog.spec.crds.operatorBox.autoscale", "Changes the number of workers and the depth of the queue by load.";
+    "katalog/providers", "Resources outside of the cluster", "katalog.spec.crds.operatorBox.providers", "Resources that the providers of the Katalog create.";
+    "katalog/validation", "Validation", "katalog.spec.crds.validation", "Rules that custom resources must satisfy.";
+    "katalog/mutation", "Mutation", "katalog.spec.crds.mutation", "Rules that set fields of custom resources.";
+    "katalog/normalize", "Normalisation", "katalog.spec.crds.normalize", "Converts values of the spec to a canonical form before a pass reads them.";
+    "katalog/conversion", "Conversion", "katalog.spec.crds.conversion", "Converts custom resources between versions.";
+    "katalog/depends-on", "Dependencies", "katalog.spec.crds.dependsOn", "Operators that must run first. Until they run, and while one that must be healthy is not, the operator starts no pass; changes are not lost, and custom resources that are being deleted are handled. Operators stop in the reverse order.";
+    "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "Data that is added to children for templates. The objects that it is taken from are watched, and a change starts a pass of the affected custom resources only. If there is nothing to add, the key is absent; if a permission is missing, fields that read the key keep their values. `enrichAll` adds everything that templates read.";
+    "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that are part of the operator. Under `spec.imports` a Motif provides profiles and functions to the whole Katalog.";
+    "katalog/profiles", "Profiles", "katalog.spec.profiles", "Named values of some fields, which `profile` refers to. They take precedence over built-in profiles of the same name.";
+    "katalog/notes", "Notes", "katalog.spec.notes", "Functions of the Katalog. Each is a named template.";
+    "katalog/security", "Security", "katalog.spec.security", "Protection and webhooks. All webhooks share one server and one certificate.";
+    "katalog/notification", "Notification", "katalog.spec.notification", "Who is notified of failures.";
+    "katalog/providers-list", "Providers", "katalog.spec.providers", "Providers of resources outside of the cluster.";
+    "katalog/sources", "Sources", "katalog.spec.sources", "Other Katalogs to include.";
+    "motif/motif", "The Motif", "motif", "A Motif is a reusable part of operators. It does nothing by itself: a Katalog imports it and sets its inputs. All blocks may also be written under `spec`.";
+    "motif/inputs", "Inputs", "motif.inputs", "Values that an import sets under `with`. Templates read them as `.inputs.<name>`, conditions as `inputs.<name>`.";
+    "motif/resources", "Resources", "motif.resources", "Children, as in an operatorBox: those under `onCreate` are created once, the others are kept as declared.";
+    "motif/status", "Status fields", "motif.status", "Fields of the status of the importing operator's custom resources.";
     "motif/admission", "Rules", "motif.admission", "Rules for the importing operator's custom resources.";
-    "komposer/komposer", "The Komposer", "komposer", "A Komposer runs the operators of Katalogs from other places. `spec.crds` overrides their fields. The blocks that stand beside `spec` may stand inside it, too.";
-    "komposer/sources", "Sources of a Komposer", "komposer.spec.sources", "Where the Katalogs come from. Each source gives the Katalogs that it has.";
-    "komposer/registry", "Registries", "komposer.spec.sources.registry", "An artifact of an OCI registry, as `ork push` writes it. Its `katalog.yaml` is used.";
+    "komposer/komposer", "The Komposer", "komposer", "A Komposer runs the operators of Katalogs from other places. `spec.crds` overrides their fields. Blocks beside `spec` may also be written inside `spec`.";
+    "komposer/sources", "Sources of a Komposer", "komposer.spec.sources", "The sources of Katalogs. Each source provides all Katalogs that it contains.";
+    "komposer/registry", "Registries", "komposer.spec.sources.registry", "An artifact of an OCI registry, as written by `ork push`. Its `katalog.yaml` is used.";
     "komposer/files", "Files", "komposer.spec.sources.files", "Files on disk are for `ork run` and other commands that read files; a controller reads HTTPS URLs only.";
-    "komposer/git", "Git repositories", "komposer.spec.sources.git", "A file or a folder of a repository. Katalogs may name other files of the repository.";
+    "komposer/git", "Git repositories", "komposer.spec.sources.git", "A file or a folder of a repository. Katalogs may refer to other files of the repository.";
     "komposer/helm", "Charts", "komposer.spec.sources.helm", "A chart is rendered, and its Katalogs and Komposers are used.";
     "komposer/cluster", "ConfigMaps", "komposer.spec.sources.configMaps", "A ConfigMap of the Komposer's namespace.";
     "komposer/cluster", "Katalogs of the cluster", "komposer.spec.sources.katalogs", "Suspended Katalogs of the Komposer's namespace.";
@@ -144,7 +146,8 @@ pub fn komposer_page() -> String {
     let mut page = Page::new("komposer.", "katalog.md");
     page.text.push_str(
         "# Komposer\n\nThe fields of a Komposer and of `sources`. The fields of an operator, which `spec.crds` overrides, are in \
-         [katalog.md](katalog.md). How sources are merged is in [composing.md](composing.md).\n",
+         [katalog.md](katalog.md). [composing.md](composing.md) describes how sources are merged, and [komposers.md](komposers.md) \
+         how Komposers run in a cluster.\n",
     );
     page.blocks();
     page.text
@@ -305,7 +308,13 @@ impl Page {
             let required = if field.required { "*required*" } else { "" };
             let default = field.default.as_deref().unwrap_or(required);
             let note = support_note(field).unwrap_or_default();
-            let cells = [&self.linked(&field.shape), default, &told(field), &note].map(cell);
+            let cells = [
+                &self.linked(&field.shape),
+                default,
+                &description(field),
+                &note,
+            ]
+            .map(cell);
             let _ = writeln!(self.text, "| `{name}` | {} |", cells.join(" | "));
             next.extend(named_maps(&field.shape).into_iter().cloned());
         }
@@ -346,7 +355,7 @@ impl Page {
 }
 
 /// Returns the description and the possible words, without the facts in other columns.
-fn told(field: &Field) -> String {
+fn description(field: &Field) -> String {
     let mut text = field.description.clone();
     if let Some(at) = text.find("Default") {
         let end = text[at..].find(". ").map_or(text.len(), |end| at + end + 2);

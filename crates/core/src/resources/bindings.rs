@@ -1,13 +1,14 @@
 //! `roleBindings` and `clusterRoleBindings`.
 
-use super::{Child, Metadata, Row, Shorthand, roles::RBAC, scope::At};
+use super::{Child, Metadata, Row, Shorthand, roles::RBAC};
 use crate::{
     api::{
         children::{ClusterRoleBinding, Common, RoleBinding, Subject},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
 };
 
 const SUBJECTS: [&str; 3] = ["ServiceAccount", "User", "Group"];

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, Source, scope::At};
+use super::{Child, Metadata, Row, Shorthand, Source};
 use crate::{
     api::{
         children::{Common, ConfigMap, Copies, Secret},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
 };
 
 /// Longest key of a `ConfigMap` or Secret, in bytes.

@@ -1,6 +1,6 @@
 //! `cronJobs`.
 
-use super::{Child, Metadata, Row, Shorthand, job::Work, scope::At, workload};
+use super::{Child, Metadata, Row, Shorthand, job::Work, workload};
 use crate::{
     api::{
         children::{Common, CronJob},
@@ -8,7 +8,8 @@ use crate::{
     },
     cron::Schedule,
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
 };
 
 /// The concurrency policies of runs.

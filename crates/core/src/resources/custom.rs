@@ -1,10 +1,12 @@
 //! `custom`: manifests of any kind.
 
-use super::{config, scope::At};
+use super::config;
 use crate::{
     api::{children::Custom, names, scalar::Text},
+    definitions::{CrdShape, Schemas},
     diagnostics::Code,
-    plan::{Coerce, CrdShape, Fields, GroupKind, ResourceType, Schemas, Tree, kinds},
+    plan::{Coerce, GroupKind, ResourceType, Tree, kinds},
+    scope::{At, Fields},
     value::{Key, Node},
 };
 
@@ -53,7 +55,7 @@ pub(crate) fn resource(
         let plural = kinds::guess_plural(kind);
         at.field("kind").warn(
             Code::GuessedPlural,
-            format!("{group_kind} is not known here: the rights for it are derived as `{plural}`"),
+            format!("{group_kind} is not known here: its permissions are derived for the plural `{plural}`"),
         );
     }
     Some(resource)
@@ -118,7 +120,7 @@ fn literal<'a>(at: &At<'_>, text: &'a Text) -> Option<&'a str> {
         at.error_hint(
             Code::NotATemplate,
             "this is not a template",
-            "rights and watches follow from it before any resource exists: write it out",
+            "permissions and watches depend on it before any custom resource exists: write a literal value",
         );
         return None;
     }

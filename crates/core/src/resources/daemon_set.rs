@@ -3,7 +3,6 @@
 use super::{
     Child, Metadata, Pods, Row, Shorthand,
     pod::Parts,
-    scope::At,
     workload::{self, is_zero},
 };
 use crate::{
@@ -12,7 +11,8 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
     value::Node,
 };
 

@@ -6,9 +6,12 @@ use super::{
     workload::{self, pace},
 };
 use crate::{
-    api::autoscale::WorkloadAutoscale,
-    api::children::{Common, Deployment},
-    plan::{Coerce, Fields},
+    api::{
+        autoscale::WorkloadAutoscale,
+        children::{Common, Deployment},
+    },
+    plan::Coerce,
+    scope::Fields,
 };
 
 impl Shorthand for Deployment {

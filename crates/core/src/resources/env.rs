@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::scope::At;
 use crate::{
     api::children::{Env, EnvFrom, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef},
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
     value::Node,
 };
 

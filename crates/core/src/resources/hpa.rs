@@ -1,6 +1,6 @@
 //! `hpa`.
 
-use super::{Child, Metadata, Row, Shorthand, scope::At, workload::Search};
+use super::{Child, Metadata, Row, Shorthand, workload::Search};
 use crate::{
     api::{
         children::{Common, HorizontalPodAutoscaler, ScaleTarget, ScalingBehavior},
@@ -8,7 +8,8 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Resolved, Tree, resolve_profile},
+    plan::{Coerce, Tree},
+    scope::{At, Fields, Resolved, resolve_profile},
 };
 
 const CPU: &str = "targetCPUUtilizationPercentage";

@@ -1,13 +1,14 @@
 //! `ingresses`.
 
-use super::{Child, Metadata, Row, Shorthand, scope::At};
+use super::{Child, Metadata, Row, Shorthand};
 use crate::{
     api::{
         children::{Common, Ingress, IngressTls},
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
 };
 
 const PATH_TYPES: [&str; 3] = ["Prefix", "Exact", "ImplementationSpecific"];

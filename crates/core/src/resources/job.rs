@@ -1,12 +1,13 @@
 //! `jobs`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::Parts, scope::At, workload};
+use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload};
 use crate::{
     api::{
         children::{Common, Job, PodParts},
         scalar::Scalar,
     },
-    plan::{Coerce, Fields, Leaf, Tree},
+    plan::{Coerce, Leaf, Tree},
+    scope::{At, Fields},
     value::Node,
 };
 

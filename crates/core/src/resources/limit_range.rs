@@ -1,13 +1,14 @@
 //! `limitRanges`.
 
-use super::{Child, Metadata, Row, Shorthand, Source, scope::At};
+use super::{Child, Metadata, Row, Shorthand, Source};
 use crate::{
     api::{
         children::{Common, Copies, LimitRange},
         profiles::{Limit, Limits},
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree, resolve_profile},
+    plan::{Coerce, Tree},
+    scope::{At, Fields, resolve_profile},
 };
 
 const TYPES: [&str; 3] = ["Container", "Pod", "PersistentVolumeClaim"];

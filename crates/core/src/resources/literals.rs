@@ -1,10 +1,11 @@
 //! Literal values with a Kubernetes format: quantities and image references.
 
-use super::scope::At;
+use super::amount::explain_amount;
 use crate::{
     api::scalar::Text,
     diagnostics::Code,
-    plan::{Coerce, Tree, explain_amount},
+    plan::{Coerce, Tree},
+    scope::At,
     template::is_image_reference,
     value::Quantity,
 };

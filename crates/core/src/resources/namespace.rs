@@ -3,7 +3,7 @@
 use super::{Child, Metadata, Row, Shorthand, pod::word_list};
 use crate::{
     api::children::{Common, Namespace},
-    plan::Fields,
+    scope::Fields,
 };
 
 impl Shorthand for Namespace {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, Source, scope::At, workload::match_labels};
+use super::{Child, Metadata, Row, Shorthand, Source, workload::match_labels};
 use crate::{
     api::{
         children::{Common, Copies, NetworkPolicy},
@@ -10,7 +10,8 @@ use crate::{
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Fields, Tree, resolve_profile},
+    plan::Tree,
+    scope::{At, Fields, resolve_profile},
     value::{Map, Node},
 };
 
@@ -122,7 +123,7 @@ pub(crate) fn rules(at: &At<'_>, rules: &NetworkRules) -> Fields {
     let types = match policy_types {
         Some(types) => words(&at.field("policyTypes"), types),
         None if declared.is_empty() => {
-            let hint = "declare `ingress` or `egress`, where `[]` is nobody, or a `profile` such as `deny-all`";
+            let hint = "declare `ingress` or `egress`, where `[]` permits none, or a `profile` such as `deny-all`";
             at.error_hint(Code::Missing, "the NetworkPolicy has no rules", hint);
             return fields;
         }

@@ -2,7 +2,6 @@
 
 use super::{
     Child, Metadata, Row, Shorthand,
-    scope::At,
     workload::{Search, match_labels},
 };
 use crate::{
@@ -11,7 +10,8 @@ use crate::{
         profiles::Budget,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Resolved, resolve_profile},
+    plan::Coerce,
+    scope::{At, Fields, Resolved, resolve_profile},
 };
 
 impl Shorthand for PodDisruptionBudget {

@@ -4,7 +4,7 @@ use super::{Child, Metadata, Row, Shorthand, persistent_volume_claim::access_mod
 use crate::{
     api::children::{Common, PersistentVolume},
     diagnostics::Code,
-    plan::Fields,
+    scope::Fields,
 };
 
 const RECLAIM_POLICIES: [&str; 3] = ["Retain", "Delete", "Recycle"];

@@ -1,13 +1,14 @@
 //! `persistentVolumeClaims`.
 
-use super::{Child, Metadata, Row, Shorthand, literals, pod::word_list, scope::At};
+use super::{Child, Metadata, Row, Shorthand, literals, pod::word_list};
 use crate::{
     api::{
         children::{Common, PersistentVolumeClaim},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Fields, Tree},
+    plan::Tree,
+    scope::{At, Fields},
 };
 
 /// The default access mode of a volume.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{env, is_given, literals, probes, scope::At, security};
+use super::{env, is_given, literals, probes, security};
 use crate::{
     api::{
         children::{PodParts, Resources, Serving},
         scalar::{Text, Texts},
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Leaf, Tree, resolve_profile},
+    plan::{Coerce, Leaf, Tree},
+    scope::{At, Fields, resolve_profile},
     value::Node,
 };
 
@@ -177,7 +178,7 @@ fn put_serving(container: &mut Fields, at: &At<'_>, serving: &Serving) {
         container.put("ports", Tree::list(vec![only.into_part()]));
     }
     if let Some(probes) = probes {
-        let asked = probes::Asked {
+        let asked = probes::ContainerPort {
             is_given: is_given(declared.as_ref()),
             port: port.as_ref(),
         };

@@ -3,7 +3,7 @@
 use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload::workload_label};
 use crate::{
     api::children::{Common, Pod},
-    plan::Fields,
+    scope::Fields,
 };
 
 impl Shorthand for Pod {

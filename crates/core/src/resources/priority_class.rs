@@ -3,7 +3,8 @@
 use super::{Child, Metadata, Row, Shorthand};
 use crate::{
     api::children::{Common, PriorityClass},
-    plan::{Coerce, Fields},
+    plan::Coerce,
+    scope::Fields,
 };
 
 const PREEMPTION_POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];

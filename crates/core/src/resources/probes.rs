@@ -1,18 +1,19 @@
 //! Startup, liveness and readiness probes.
 
-use super::{is_given, scope::At};
+use super::is_given;
 use crate::{
     api::{
         children::{Probe, Probes},
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree, resolve_profile},
+    plan::{Coerce, Tree},
+    scope::{At, Fields, resolve_profile},
 };
 
 /// The container's port, the default of its probes.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct ContainerPort<'a> {
     /// True if one is declared, valid or not.
     pub(super) is_given: bool,
     /// The port, if it is valid.
@@ -20,7 +21,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// Adds the probes to a container.
-pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: Asked<'_>) {
+pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: ContainerPort<'_>) {
     let Probes {
         startup,
         liveness,
@@ -39,7 +40,7 @@ pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: A
 }
 
 /// Compiles one probe. It is left out if its port is: a template may render to an empty port.
-fn probe(at: &At<'_>, probe: &Probe, asked: Asked<'_>) -> Option<Tree> {
+fn probe(at: &At<'_>, probe: &Probe, asked: ContainerPort<'_>) -> Option<Tree> {
     let port = match &probe.port {
         Some(port) => at.field("port").scalar(port, Coerce::Port),
         None => asked.port.cloned(),

@@ -2,9 +2,12 @@
 
 use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload};
 use crate::{
-    api::autoscale::WorkloadAutoscale,
-    api::children::{Common, ReplicaSet},
-    plan::{Coerce, Fields},
+    api::{
+        autoscale::WorkloadAutoscale,
+        children::{Common, ReplicaSet},
+    },
+    plan::Coerce,
+    scope::Fields,
 };
 
 impl Shorthand for ReplicaSet {

@@ -1,13 +1,14 @@
 //! `resourceQuotas`.
 
-use super::{Child, Metadata, Row, Shorthand, Source, scope::At};
+use super::{Child, Metadata, Row, Shorthand, Source};
 use crate::{
     api::{
         children::{Common, Copies, ResourceQuota},
         profiles::Quota,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, resolve_profile},
+    plan::Coerce,
+    scope::{At, Fields, resolve_profile},
 };
 
 impl Shorthand for ResourceQuota {

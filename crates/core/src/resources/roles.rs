@@ -1,13 +1,14 @@
 //! `roles` and `clusterRoles`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::word_list, scope::At};
+use super::{Child, Metadata, Row, Shorthand, pod::word_list};
 use crate::{
     api::{
         children::{ClusterRole, Common, PolicyRule, Role},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Fields, Tree},
+    plan::Tree,
+    scope::{At, Fields},
 };
 
 /// The API group of roles and bindings.

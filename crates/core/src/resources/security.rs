@@ -1,10 +1,11 @@
 //! Security contexts of containers and pods.
 
-use super::{pod::word_list, scope::At};
+use super::pod::word_list;
 use crate::{
     api::children::{Capabilities, PodSecurity, SecurityContext},
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree, resolve_profile},
+    plan::{Coerce, Tree},
+    scope::{At, Fields, resolve_profile},
 };
 
 pub(super) fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<Tree> {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Child, Metadata, Row, Shorthand, Workload, is_given, pod::PROTOCOLS, scope::At,
-    workload::Search,
+    Child, Metadata, Row, Shorthand, Workload, is_given, pod::PROTOCOLS, workload::Search,
 };
 use crate::{
     api::{
@@ -12,7 +11,8 @@ use crate::{
         children::{Common, Service, ServicePort},
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
 };
 
 /// The pod label that earlier generations set to the name of the custom resource.

@@ -3,7 +3,7 @@
 use super::{Child, Metadata, Row, Shorthand};
 use crate::{
     api::children::{Common, ServiceAccount},
-    plan::Fields,
+    scope::Fields,
 };
 
 impl Shorthand for ServiceAccount {

@@ -1,6 +1,6 @@
 //! The interface of all kinds that have their own list: a row and an expansion.
 
-use super::{Workload, scope::At};
+use super::Workload;
 use crate::{
     api::{
         autoscale::WorkloadAutoscale,
@@ -8,7 +8,8 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
-    plan::{Fields, GroupKind, Leaf, ResourceType, Tree, kinds},
+    plan::{GroupKind, Leaf, ResourceType, Tree, kinds},
+    scope::{At, Fields},
 };
 
 /// A kind of child that has its own list in a block.

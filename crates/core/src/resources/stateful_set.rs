@@ -4,14 +4,16 @@ use super::{
     Child, Metadata, Pods, Row, Shorthand,
     persistent_volume_claim::{self, SINGLE_WRITER},
     pod::Parts,
-    scope::At,
     workload,
 };
 use crate::{
-    api::autoscale::WorkloadAutoscale,
-    api::children::{Common, RollingUpdate, StatefulSet, VolumeClaimTemplate},
+    api::{
+        autoscale::WorkloadAutoscale,
+        children::{Common, RollingUpdate, StatefulSet, VolumeClaimTemplate},
+    },
     diagnostics::Code,
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::{At, Fields},
 };
 
 /// The default name of a volume.

@@ -3,7 +3,8 @@
 use super::{Child, Metadata, Row, Shorthand, pod::word_list};
 use crate::{
     api::children::{Common, StorageClass},
-    plan::{Coerce, Fields, Tree},
+    plan::{Coerce, Tree},
+    scope::Fields,
 };
 
 const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];

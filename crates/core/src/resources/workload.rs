@@ -1,9 +1,6 @@
 //! The parts common to kinds with pods: selector, pod template, rollout; and the lookup of the workload that others select.
 
-use super::{
-    Child, Metadata,
-    scope::{At, Problems},
-};
+use super::{Child, Metadata};
 use crate::{
     api::{
         children::{ForEach, RollingUpdate},
@@ -11,7 +8,8 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Fields, GroupKind, Leaf, OwnerPart, Tree, resolve_profile},
+    plan::{Coerce, GroupKind, Leaf, OwnerPart, Tree},
+    scope::{At, Fields, Problems, resolve_profile},
     template::Template,
 };
 

@@ -185,7 +185,7 @@ fn operator_box(spec: &Value, is_namespaced: bool) -> Value {
         "deployments"
     } else {
         child.insert("name".to_owned(), json!("{{ .metadata.name }}-config"));
-        child.insert("data".to_owned(), Value::Object(shown(spec)));
+        child.insert("data".to_owned(), Value::Object(scalar_fields(spec)));
         "configMaps"
     };
     let mut lists = Map::new();
@@ -194,7 +194,7 @@ fn operator_box(spec: &Value, is_namespaced: bool) -> Value {
 }
 
 /// Returns the scalar fields of the spec by name, as templates.
-fn shown(spec: &Value) -> Map<String, Value> {
+fn scalar_fields(spec: &Value) -> Map<String, Value> {
     let mut data = Map::new();
     let fields = spec["properties"].as_object().into_iter().flatten();
     let plain = fields.filter(|(name, schema)| {

@@ -33,35 +33,8 @@ pub fn from_helm(
     kind: Option<&str>,
     group: &str,
 ) -> Result<Draft, Error> {
-    let document = |name: &str| {
-        let file = files.iter().find(|file| file.name == name);
-        let file = file.map(std::slice::from_ref).unwrap_or_default();
-        Ok::<_, Error>(objects(file)?.into_iter().next().unwrap_or_default())
-    };
-    let about = document("Chart.yaml")?;
-    let chart = text(&about, &["name"]).unwrap_or_default().to_owned();
-    if chart.is_empty() {
-        let message = "the folder has no Chart.yaml with a `name`: it is not a chart";
-        return Err(Error::Nothing(message.to_owned()));
-    }
-    let mut chart = Chart {
-        values: document("values.yaml")?,
-        about,
-        name: chart,
-        fields: Fields::default(),
-        left: Vec::new(),
-    };
-    let mut children = Vec::new();
-    for file in files.iter().filter(|file| is_template(&file.name)) {
-        let fields = chart.fields.clone();
-        match chart.file(file) {
-            Ok(found) => children.extend(found),
-            Err(why) => {
-                chart.fields = fields;
-                chart.left.push(format!("{}: {why}", file.name));
-            }
-        }
-    }
+    let mut chart = Chart::read(files)?;
+    let children = chart.children(files);
     let way = format!(
         "`helm template {0} CHART | ork init {0} --from-manifests -` converts what helm renders",
         chart.name
@@ -111,6 +84,44 @@ struct Chart {
 }
 
 impl Chart {
+    /// Reads `Chart.yaml` and `values.yaml`.
+    fn read(files: &[Input]) -> Result<Self, Error> {
+        let document = |name: &str| {
+            let file = files.iter().find(|file| file.name == name);
+            let file = file.map(std::slice::from_ref).unwrap_or_default();
+            Ok::<_, Error>(objects(file)?.into_iter().next().unwrap_or_default())
+        };
+        let about = document("Chart.yaml")?;
+        let name = text(&about, &["name"]).unwrap_or_default().to_owned();
+        if name.is_empty() {
+            let message = "the folder has no Chart.yaml with a `name`: it is not a chart";
+            return Err(Error::Nothing(message.to_owned()));
+        }
+        Ok(Self {
+            values: document("values.yaml")?,
+            about,
+            name,
+            fields: Fields::default(),
+            left: Vec::new(),
+        })
+    }
+
+    /// Converts the templates, and reports those that it leaves out.
+    fn children(&mut self, files: &[Input]) -> Vec<Value> {
+        let mut children = Vec::new();
+        for file in files.iter().filter(|file| is_template(&file.name)) {
+            let fields = self.fields.clone();
+            match self.file(file) {
+                Ok(found) => children.extend(found),
+                Err(why) => {
+                    self.fields = fields;
+                    self.left.push(format!("{}: {why}", file.name));
+                }
+            }
+        }
+        children
+    }
+
     /// Returns the children of a template file, or the reason why it is not converted.
     fn file(&mut self, file: &Input) -> Result<Vec<Value>, String> {
         let mut marks = BTreeMap::new();

@@ -159,7 +159,7 @@ impl std::fmt::Debug for BuiltIn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Below;
+    use crate::schema::NestedSchema;
 
     #[test]
     fn the_shipped_file_is_of_the_kubernetes_that_the_tests_run_on() {
@@ -196,7 +196,7 @@ mod tests {
                 .kind(&kind.group, &kind.version, &kind.kind)
                 .unwrap();
             assert!(
-                matches!(schema.field("metadata"), Below::Schema(_)),
+                matches!(schema.field("metadata"), NestedSchema::Schema(_)),
                 "{kind:?}"
             );
         }

@@ -17,5 +17,5 @@ mod view;
 pub use built_in::{BuiltIn, BuiltInKind};
 pub use kinds::Kinds;
 pub use types::{Constant, NoField, Type};
-pub use view::{Below, NO_FIELDS, PRESERVE, Schema, with_article};
 pub(crate) use view::{EMBEDDED, INT_OR_STRING};
+pub use view::{NO_FIELDS, NestedSchema, PRESERVE, Schema, with_article};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, rc::Rc};
 
-use super::{Below, Kinds, Schema};
+use super::{Kinds, NestedSchema, Schema};
 use crate::value::Node;
 
 /// The most constants of one value that are kept; with more, none are.
@@ -105,10 +105,10 @@ impl<'s> Type<'s> {
     }
 
     /// The type of a position below a schema; a position that does not exist is unknown.
-    pub(crate) fn of_below(below: Below<'s>) -> Self {
+    pub(crate) fn of_below(below: NestedSchema<'s>) -> Self {
         match below {
-            Below::Schema(schema) => Self::of_schema(schema),
-            Below::Anything | Below::Nowhere => Self::any(),
+            NestedSchema::Schema(schema) => Self::of_schema(schema),
+            NestedSchema::Anything | NestedSchema::Nowhere => Self::any(),
         }
     }
 
@@ -230,7 +230,9 @@ impl<'s> Type<'s> {
         }
         match &self.inside {
             Inside::Schema(schema) => match schema.field(key) {
-                Below::Nowhere if self.may == Kinds::MAP => no_field(schema.fields().collect()),
+                NestedSchema::Nowhere if self.may == Kinds::MAP => {
+                    no_field(schema.fields().collect())
+                }
                 below => Ok(Self::of_below(below)),
             },
             Inside::Each(each) if self.may == Kinds::MAP => Ok((**each).clone()),

@@ -1,9 +1,11 @@
 //! A position in a schema.
+//!
+//! One file: one type and its queries.
 
 use std::sync::LazyLock;
 
 use super::{BuiltIn, Kinds};
-use crate::value::{Map, Node, Path, Step};
+use crate::value::{Map, Node, Path, PathStep};
 
 /// Kubernetes extension: keep fields that the schema does not name.
 pub const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -42,7 +44,7 @@ pub struct Schema<'s> {
 
 /// The content of a field, or of a list.
 #[derive(Clone, Copy, Debug)]
-pub enum Below<'s> {
+pub enum NestedSchema<'s> {
     /// Described by this schema.
     Schema(Schema<'s>),
     /// Any value.
@@ -112,7 +114,7 @@ impl<'s> Schema<'s> {
         self.node.get("properties")?.as_map()
     }
 
-    fn below(&self, node: &'s Node) -> Below<'s> {
+    fn below(&self, node: &'s Node) -> NestedSchema<'s> {
         // Unknown fields that are kept above are kept here too, unless the schema specifies otherwise.
         let keeps = self.keeps || self.flag(PRESERVE);
         let below = Self {
@@ -122,7 +124,7 @@ impl<'s> Schema<'s> {
             of_map: false,
             ..*self
         };
-        Below::Schema(below.resolved())
+        NestedSchema::Schema(below.resolved())
     }
 
     fn keeps_unknown(&self) -> bool {
@@ -141,7 +143,7 @@ impl<'s> Schema<'s> {
     }
 
     /// Returns the content of a field of the object or map.
-    pub fn field(&self, key: &str) -> Below<'s> {
+    pub fn field(&self, key: &str) -> NestedSchema<'s> {
         if (self.is_object || self.flag(EMBEDDED)) && OF_ALL.contains(&key) {
             return self.of_all(key);
         }
@@ -149,70 +151,74 @@ impl<'s> Schema<'s> {
             return self.below(found);
         }
         match self.node.get("additionalProperties") {
-            Some(Node::Bool(true)) => Below::Anything,
+            Some(Node::Bool(true)) => NestedSchema::Anything,
             Some(values @ Node::Map(_)) => match self.below(values) {
-                Below::Schema(schema) => Below::Schema(Schema {
+                NestedSchema::Schema(schema) => NestedSchema::Schema(Schema {
                     of_map: true,
                     ..schema
                 }),
                 other => other,
             },
-            _ if self.keeps_unknown() => Below::Anything,
+            _ if self.keeps_unknown() => NestedSchema::Anything,
             // No object has such a field by itself: `enrich` adds it.
-            _ if key.starts_with('_') => Below::Anything,
-            _ => Below::Nowhere,
+            _ if key.starts_with('_') => NestedSchema::Anything,
+            _ => NestedSchema::Nowhere,
         }
     }
 
     /// The content of an object's `apiVersion`, `kind` and `metadata`.
-    fn of_all(&self, key: &str) -> Below<'s> {
+    fn of_all(&self, key: &str) -> NestedSchema<'s> {
         let known = self.built_in.and_then(|known| match key {
             "metadata" => known.object_meta(),
             _ => match known.object_meta()?.field("name") {
-                Below::Schema(text) => Some(text),
+                NestedSchema::Schema(text) => Some(text),
                 _ => None,
             },
         });
-        known.map_or(Below::Anything, Below::Schema)
+        known.map_or(NestedSchema::Anything, NestedSchema::Schema)
     }
 
     /// Returns the content of the list.
-    pub fn item(&self) -> Below<'s> {
+    pub fn item(&self) -> NestedSchema<'s> {
         match self.node.get("items") {
             Some(items) => self.below(items),
-            None if self.type_name() == Some("array") || self.keeps_unknown() => Below::Anything,
-            None => Below::Nowhere,
+            None if self.type_name() == Some("array") || self.keeps_unknown() => {
+                NestedSchema::Anything
+            }
+            None => NestedSchema::Nowhere,
         }
     }
 
     /// Returns the content under any key: the items of a list, or the values of a map with user-chosen keys.
-    pub fn any_value(&self) -> Below<'s> {
+    pub fn any_value(&self) -> NestedSchema<'s> {
         match self.type_name() {
             Some("array") => self.item(),
             Some("object") if self.properties().is_none() => self.field(""),
-            _ => Below::Anything,
+            _ => NestedSchema::Anything,
         }
     }
 
     /// Returns the content at a path from here. A number selects an item if the value is a list.
-    pub fn at(&self, path: &[Step]) -> Below<'s> {
+    pub fn at(&self, path: &[PathStep]) -> NestedSchema<'s> {
         let mut at = *self;
         for step in path {
             let below = match step {
-                Step::Index(_) => at.item(),
-                Step::Field(key) if at.type_name() == Some("array") && is_number(key) => at.item(),
-                Step::Field(key) => at.field(key),
+                PathStep::Index(_) => at.item(),
+                PathStep::Field(key) if at.type_name() == Some("array") && is_number(key) => {
+                    at.item()
+                }
+                PathStep::Field(key) => at.field(key),
             };
             match below {
-                Below::Schema(schema) => at = schema,
+                NestedSchema::Schema(schema) => at = schema,
                 end => return end,
             }
         }
-        Below::Schema(at)
+        NestedSchema::Schema(at)
     }
 
     /// As [`Schema::at`].
-    pub(crate) fn at_path(&self, path: &Path) -> Below<'s> {
+    pub(crate) fn at_path(&self, path: &Path) -> NestedSchema<'s> {
         self.at(path.steps())
     }
 
@@ -267,11 +273,11 @@ impl<'s> Schema<'s> {
             return;
         }
         around.push(self.node);
-        if let Below::Schema(item) = self.item() {
+        if let NestedSchema::Schema(item) = self.item() {
             item.each_whole_list(around, at, found);
         }
         for name in self.fields() {
-            if let Below::Schema(below) = self.field(name) {
+            if let NestedSchema::Schema(below) = self.field(name) {
                 at.push(name);
                 below.each_whole_list(around, at, found);
                 at.pop();
@@ -348,9 +354,9 @@ impl<'s> Schema<'s> {
 
     /// In words: `integer`, `list of text`, `map of text`, `object`, `one of dev, prod`.
     pub fn describe(&self) -> String {
-        let inner = |below: Below<'s>| match below {
-            Below::Schema(schema) => schema.describe(),
-            Below::Anything | Below::Nowhere => "anything".to_owned(),
+        let inner = |below: NestedSchema<'s>| match below {
+            NestedSchema::Schema(schema) => schema.describe(),
+            NestedSchema::Anything | NestedSchema::Nowhere => "anything".to_owned(),
         };
         if let Some(words) = self.words() {
             let words: Vec<_> = words.iter().map(Node::to_text).collect();
@@ -360,7 +366,7 @@ impl<'s> Schema<'s> {
             Some("array") => format!("list of {}", inner(self.item())),
             Some("object") if self.properties().is_some() => "object".to_owned(),
             Some("object") => match self.field("") {
-                Below::Nowhere => NO_FIELDS.to_owned(),
+                NestedSchema::Nowhere => NO_FIELDS.to_owned(),
                 values => format!("map of {}", inner(values)),
             },
             _ => self.kinds().to_string(),

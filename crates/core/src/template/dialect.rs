@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use super::TemplateError;
 use super::ast::{Expr, Stmt};
 use super::functions::Functions;
-use super::parse::{Marks, Operand, Parser, Token};
+use super::parse::{NotableCalls, Operand, Parser, Token};
 
 /// A dialect, as seen by the parser and the tree.
 pub(super) trait Dialect: Sized + 'static {
@@ -72,5 +72,5 @@ pub(super) struct KatalogContext<'s> {
     /// Warnings: valid source that is probably a mistake.
     pub(super) warnings: Vec<TemplateError>,
     /// Properties of the whole template that follow from the notes it calls.
-    pub(super) marks: Marks,
+    pub(super) marks: NotableCalls,
 }

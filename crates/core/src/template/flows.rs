@@ -22,7 +22,7 @@ impl Template {
     /// Returns the paths whose values may be in the result, without duplicates. The empty path is all of the data.
     /// Everything below a path may be in the result as well.
     pub(crate) fn flows(&self) -> BTreeSet<Flow> {
-        let mut walk = Walk::default();
+        let mut walk = FlowWalk::default();
         walk.block(self.body(), &Value::root());
         walk.out
     }
@@ -69,7 +69,7 @@ impl Value {
 }
 
 #[derive(Default)]
-struct Walk {
+struct FlowWalk {
     out: BTreeSet<Flow>,
     /// The variables, by slot.
     vars: Vec<Value>,
@@ -77,7 +77,7 @@ struct Walk {
     functions: BTreeMap<Box<str>, BTreeSet<Flow>>,
 }
 
-impl Walk {
+impl FlowWalk {
     fn block(&mut self, body: &Block, dot: &Value) {
         let scope = self.vars.len();
         for stmt in body {
@@ -181,9 +181,9 @@ impl Walk {
         if let Some(known) = self.functions.get(&function.name) {
             return known.clone();
         }
-        let mut inner = Walk {
+        let mut inner = FlowWalk {
             functions: std::mem::take(&mut self.functions),
-            ..Walk::default()
+            ..FlowWalk::default()
         };
         inner.block(function.template.body(), &Value::root());
         self.functions = inner.functions;

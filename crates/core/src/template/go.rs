@@ -202,11 +202,15 @@ pub trait Machine {
     fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value) -> Result<(), Failure>;
     /// Returns the keys and items that a `range` iterates over, in order. `with_key` is true if the loop has a variable for
     /// the key.
-    fn items(&mut self, over: &Self::Value, with_key: bool) -> Result<Turns<Self::Value>, Failure>;
+    fn items(
+        &mut self,
+        over: &Self::Value,
+        with_key: bool,
+    ) -> Result<LoopItems<Self::Value>, Failure>;
 }
 
 /// The keys and items of a loop, in order.
-pub type Turns<V> = Vec<(V, V)>;
+pub type LoopItems<V> = Vec<(V, V)>;
 
 /// Parses a version as Masterminds/semver does: with or without a `v`, minor and patch optional.
 pub fn parse_version(text: &str) -> Option<semver::Version> {

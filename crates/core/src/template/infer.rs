@@ -4,11 +4,11 @@
 //! be null, so findings hold for every value that fits the schemas.
 
 mod calls;
+mod messages;
 mod texts;
-mod told;
 
+pub(crate) use messages::{explain_no_field, explain_word};
 use texts::{alternatives, expression_text};
-pub(crate) use told::{explain_no_field, explain_word};
 
 use std::collections::BTreeMap;
 

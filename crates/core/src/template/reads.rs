@@ -11,7 +11,7 @@ use crate::value::{Key, Node, Path};
 
 /// Returns the paths, sorted and without duplicates.
 pub(super) fn reads(body: &Block) -> Box<[Path]> {
-    let mut walk = Walk {
+    let mut walk = ReadWalk {
         read: BTreeSet::new(),
         vars: Vec::new(),
     };
@@ -41,13 +41,13 @@ impl Origin {
     }
 }
 
-struct Walk {
+struct ReadWalk {
     read: BTreeSet<Path>,
     /// The origins of the variables, by slot.
     vars: Vec<Origin>,
 }
 
-impl Walk {
+impl ReadWalk {
     fn block(&mut self, body: &Block, dot: &Origin) {
         let scope = self.vars.len();
         for stmt in body {

@@ -1,6 +1,6 @@
 //! Edits of trees: setting a value, and keeping only some parts.
 
-use super::{Key, Map, Node, Path, Step};
+use super::{Key, Map, Node, Path, PathStep};
 
 /// An index this far beyond the end of a list appends instead of padding.
 const WIDEST_GAP: usize = 65_536;
@@ -11,13 +11,13 @@ const WIDEST_GAP: usize = 65_536;
 /// with nulls. The empty path replaces the whole tree.
 pub fn set(root: &mut Node, path: &Path, value: Node) {
     let target = path.steps().iter().fold(root, |node, step| match step {
-        Step::Field(key) if !addresses_item(node, step) => entry(node, key),
+        PathStep::Field(key) if !addresses_item(node, step) => entry(node, key),
         step => item(node, step.index().unwrap_or(0)),
     });
     *target = value;
 }
 
-fn addresses_item(node: &Node, step: &Step) -> bool {
+fn addresses_item(node: &Node, step: &PathStep) -> bool {
     matches!(node, Node::List(_)) && step.index().is_some()
 }
 
@@ -59,14 +59,14 @@ fn item(node: &mut Node, index: usize) -> &mut Node {
 /// that no path selects are null. An empty path keeps everything; without any path a map becomes an empty map and everything else
 /// null.
 pub fn project(root: &Node, paths: &[Path]) -> Node {
-    let rests: Vec<&[Step]> = paths.iter().map(Path::steps).collect();
+    let rests: Vec<&[PathStep]> = paths.iter().map(Path::steps).collect();
     project_rests(root, &rests).unwrap_or_else(|| match root {
         Node::Map(_) => Node::Map(Map::default()),
         _ => Node::Null,
     })
 }
 
-fn project_rests(node: &Node, rests: &[&[Step]]) -> Option<Node> {
+fn project_rests(node: &Node, rests: &[&[PathStep]]) -> Option<Node> {
     if rests.iter().any(|rest| rest.is_empty()) {
         return Some(node.clone());
     }
@@ -75,7 +75,7 @@ fn project_rests(node: &Node, rests: &[&[Step]]) -> Option<Node> {
             let kept: Map = map
                 .iter()
                 .filter_map(|(key, value)| {
-                    let below = below(rests, |step| matches!(step, Step::Field(k) if k == key));
+                    let below = below(rests, |step| matches!(step, PathStep::Field(k) if k == key));
                     Some((key.clone(), project_below(value, &below)?))
                 })
                 .collect();
@@ -96,7 +96,7 @@ fn project_rests(node: &Node, rests: &[&[Step]]) -> Option<Node> {
     }
 }
 
-fn project_below(value: &Node, rests: &[&[Step]]) -> Option<Node> {
+fn project_below(value: &Node, rests: &[&[PathStep]]) -> Option<Node> {
     if rests.is_empty() {
         return None;
     }
@@ -104,7 +104,7 @@ fn project_below(value: &Node, rests: &[&[Step]]) -> Option<Node> {
 }
 
 /// Returns the remaining steps of the paths whose next step is wanted.
-fn below<'p>(rests: &[&'p [Step]], wanted: impl Fn(&Step) -> bool) -> Vec<&'p [Step]> {
+fn below<'p>(rests: &[&'p [PathStep]], wanted: impl Fn(&PathStep) -> bool) -> Vec<&'p [PathStep]> {
     rests
         .iter()
         .filter_map(|rest| {

@@ -36,7 +36,7 @@ fn feed(digest: &mut Sha256, node: &Node) {
         Node::Bool(b) => digest.update(if *b { "t" } else { "f" }),
         Node::Int(n) => feed_integer(digest, i128::from(*n)),
         Node::UInt(n) => feed_integer(digest, i128::from(*n)),
-        Node::Float(n) => match whole(*n) {
+        Node::Float(n) => match as_integer(*n) {
             Some(whole) => feed_integer(digest, whole),
             None => feed_float(digest, *n),
         },
@@ -56,7 +56,7 @@ fn feed(digest: &mut Sha256, node: &Node) {
 }
 
 /// Returns the integer that a float equals, if an integer variant can hold it.
-fn whole(n: f64) -> Option<i128> {
+fn as_integer(n: f64) -> Option<i128> {
     const LOWEST: f64 = -9_223_372_036_854_775_808.0; // -2^63
     const BEYOND: f64 = 18_446_744_073_709_551_616.0; // 2^64
     let fits = n.fract() == 0.0 && (LOWEST..BEYOND).contains(&n);

@@ -5,7 +5,7 @@
 //!                                  ├── project(&[Path])   only the parts that are read: a record
 //!                                  ├── hash               the `applied` annotation, revisions
 //!                                  └── serde / to_json ── JSON out
-//!  JSON ── Sieve ──► the Node that project returns, without building the rest of the tree
+//!  JSON ── Projection ──► the Node that project returns, without building the rest of the tree
 //! ```
 //!
 //! A [`Node`] takes 24 bytes plus its heap data; short texts are stored inline, keys are shared by the whole process ([`Key`]),
@@ -19,10 +19,10 @@ mod map;
 mod network;
 mod node;
 mod path;
+mod projection;
 mod quantity;
 pub(crate) mod scan;
 mod serde;
-mod sieve;
 
 pub(crate) use self::serde::PlainNumbers;
 
@@ -34,9 +34,9 @@ pub use map::Map;
 pub use network::Network;
 pub use node::Node;
 pub(crate) use node::float_text;
-pub use path::{BadPath, Path, Step};
+pub use path::{BadPath, Path, PathStep};
+pub use projection::Projection;
 pub use quantity::{Quantity, QuantityError};
-pub use sieve::Sieve;
 
 /// Replaces a hidden value in output. It is not base64, so an API server does not accept it in a Secret.
 pub const MASK: &str = "***";

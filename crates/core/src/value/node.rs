@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use compact_str::CompactString;
 use serde::Serialize;
 
-use super::{Key, Map, Path, PlainNumbers, Step};
+use super::{Key, Map, Path, PathStep, PlainNumbers};
 
 /// A value of JSON, with exact integers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,9 +54,9 @@ impl Node {
             .try_fold(self, |node, step| node.step(step))
     }
 
-    pub(super) fn step(&self, step: &Step) -> Option<&Node> {
+    pub(super) fn step(&self, step: &PathStep) -> Option<&Node> {
         match (self, step) {
-            (Node::Map(map), Step::Field(key)) => map.get(key),
+            (Node::Map(map), PathStep::Field(key)) => map.get(key),
             (Node::List(items), step) => items.get(step.index()?),
             _ => None,
         }

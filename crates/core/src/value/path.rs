@@ -13,39 +13,39 @@ const HIGHEST_INDEX: usize = 65_535;
 
 /// One step of a [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Step {
+pub enum PathStep {
     /// A key of a map; on a list, a number selects an item.
     Field(Key),
     /// An item of a list, from 0.
     Index(usize),
 }
 
-impl Step {
+impl PathStep {
     /// The list item that this step can select, if any.
     pub(super) fn index(&self) -> Option<usize> {
         match self {
-            Step::Index(index) => Some(*index),
-            Step::Field(key) if key.bytes().all(|b| b.is_ascii_digit()) => key.parse().ok(),
-            Step::Field(_) => None,
+            PathStep::Index(index) => Some(*index),
+            PathStep::Field(key) if key.bytes().all(|b| b.is_ascii_digit()) => key.parse().ok(),
+            PathStep::Field(_) => None,
         }
     }
 
     /// The item or the key that this step selects, for comparison: equal for steps to the same place.
     fn place(&self) -> (Option<usize>, &str) {
         match (self.index(), self) {
-            (None, Step::Field(key)) => (None, key),
+            (None, PathStep::Field(key)) => (None, key),
             (index, _) => (index, ""),
         }
     }
 
-    fn same_place(&self, other: &Step) -> bool {
+    fn same_place(&self, other: &PathStep) -> bool {
         self == other || (self.index().is_some() && self.index() == other.index())
     }
 }
 
 /// The position of a value in a tree: the keys and indexes from the root. The empty path is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Path(Vec<Step>);
+pub struct Path(Vec<PathStep>);
 
 /// Why a text is not a valid path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Path {
     /// The path of nested keys.
     pub fn of_fields<K: Into<Key>>(keys: impl IntoIterator<Item = K>) -> Path {
         keys.into_iter()
-            .map(|key| Step::Field(key.into()))
+            .map(|key| PathStep::Field(key.into()))
             .collect()
     }
 
@@ -110,7 +110,7 @@ impl Path {
     }
 
     /// Returns the steps from the root.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[PathStep] {
         &self.0
     }
 
@@ -121,18 +121,18 @@ impl Path {
 
     /// Appends a key.
     pub fn push_field(&mut self, key: impl Into<Key>) {
-        self.0.push(Step::Field(key.into()));
+        self.0.push(PathStep::Field(key.into()));
     }
 
     /// Appends an index.
     pub(crate) fn push_index(&mut self, index: usize) {
-        self.0.push(Step::Index(index));
+        self.0.push(PathStep::Index(index));
     }
 
     /// An order in which the paths below a path follow it directly; `a.0` and `a[0]` are the same place.
     pub(crate) fn order_of_places(&self, other: &Path) -> Ordering {
-        let places = self.0.iter().map(Step::place);
-        places.cmp(other.0.iter().map(Step::place))
+        let places = self.0.iter().map(PathStep::place);
+        places.cmp(other.0.iter().map(PathStep::place))
     }
 
     /// True if this path is `prefix` or below it. `a.0` and `a[0]` are the same place.
@@ -141,14 +141,14 @@ impl Path {
     }
 }
 
-impl FromIterator<Step> for Path {
-    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Path {
+impl FromIterator<PathStep> for Path {
+    fn from_iter<I: IntoIterator<Item = PathStep>>(steps: I) -> Path {
         Path(steps.into_iter().collect())
     }
 }
 
 /// Parses a plain name, up to the next dot or bracket.
-fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
+fn parse_name(text: &str) -> Result<(PathStep, &str), &'static str> {
     let end = text.find(['.', '[']).unwrap_or(text.len());
     let (name, after) = text.split_at(end);
     if name.is_empty() {
@@ -157,11 +157,11 @@ fn parse_name(text: &str) -> Result<(Step, &str), &'static str> {
     if name.contains([']', '"', '\'']) {
         return Err("a key with brackets or quotes is written as [\"key\"]");
     }
-    Ok((Step::Field(Key::new(name)), after))
+    Ok((PathStep::Field(Key::new(name)), after))
 }
 
 /// Parses the text after an opening bracket: an index or a quoted key, and the closing bracket.
-fn parse_bracket(text: &str) -> Result<(Step, &str), &'static str> {
+fn parse_bracket(text: &str) -> Result<(PathStep, &str), &'static str> {
     const UNCLOSED: &str = "bracket without end";
     let quote = text.chars().next().ok_or(UNCLOSED)?;
     if quote != '"' && quote != '\'' {
@@ -170,7 +170,7 @@ fn parse_bracket(text: &str) -> Result<(Step, &str), &'static str> {
             return Err("expected an index or a quoted key");
         }
         return match digits.parse() {
-            Ok(index) if index <= HIGHEST_INDEX => Ok((Step::Index(index), after)),
+            Ok(index) if index <= HIGHEST_INDEX => Ok((PathStep::Index(index), after)),
             _ => Err("index above 65535"),
         };
     }
@@ -181,7 +181,7 @@ fn parse_bracket(text: &str) -> Result<(Step, &str), &'static str> {
             '\\' => key.push(chars.next().ok_or("quoted key without end")?.1),
             c if c == quote => {
                 let after = text[at + 1..].strip_prefix(']').ok_or(UNCLOSED)?;
-                return Ok((Step::Field(Key::from(key)), after));
+                return Ok((PathStep::Field(Key::from(key)), after));
             }
             c => key.push(c),
         }
@@ -194,12 +194,12 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Field(key) if is_plain(key) => {
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Field(key) if is_plain(key) => {
                     let dot = if at == 0 { "" } else { "." };
                     write!(f, "{dot}{key}")?;
                 }
-                Step::Field(key) => {
+                PathStep::Field(key) => {
                     let key = key.replace('\\', "\\\\").replace('"', "\\\"");
                     write!(f, "[\"{key}\"]")?;
                 }
@@ -228,8 +228,8 @@ mod tests {
             .steps()
             .iter()
             .map(|step| match step {
-                Step::Field(key) => key.to_string(),
-                Step::Index(index) => format!("#{index}"),
+                PathStep::Field(key) => key.to_string(),
+                PathStep::Index(index) => format!("#{index}"),
             })
             .collect()
     }

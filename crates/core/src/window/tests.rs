@@ -13,8 +13,8 @@ fn daily(after: &str, before: &str) -> Daily {
     }
 }
 
-fn look(holds: bool, until: &str) -> Look {
-    Look {
+fn look(holds: bool, until: &str) -> WindowState {
+    WindowState {
         holds,
         until: (!until.is_empty()).then(|| at(until)),
     }
@@ -138,7 +138,7 @@ fn windows_that_overlap_are_looked_at_together() {
 
 /// Checks that the result stays the same until the returned time, at times in between.
 fn stays(
-    look_at: impl Fn(Timestamp) -> Look,
+    look_at: impl Fn(Timestamp) -> WindowState,
     now: Timestamp,
     part: f64,
 ) -> Result<(), TestCaseError> {

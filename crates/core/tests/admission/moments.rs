@@ -1,7 +1,7 @@
 //! The moments at which rules apply, and what they read there.
 
 use orkestra_core::{
-    admission::{Admitted, Answer, Answers, Operation, Read, Where, admit, explain},
+    admission::{Admitted, Answer, Answers, Enforcement, Operation, Read, admit, explain},
     value::Node,
 };
 use serde_json::{Value, json};
@@ -78,8 +78,15 @@ fn the_old_object_and_the_operation_are_known_at_admission() {
         .map(|rule| rule.moments.not_in_passes.is_none())
         .collect();
     assert_eq!(passes, [false, false, true]);
-    let places: Vec<Where> = explain(&plan).iter().map(|row| row.place).collect();
-    assert_eq!(places, [Where::Policy, Where::Policy, Where::Passes]);
+    let places: Vec<Enforcement> = explain(&plan).iter().map(|row| row.place).collect();
+    assert_eq!(
+        places,
+        [
+            Enforcement::Policy,
+            Enforcement::Policy,
+            Enforcement::Passes
+        ]
+    );
 }
 
 #[test]

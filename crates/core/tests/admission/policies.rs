@@ -1,7 +1,7 @@
 //! Policies and the evaluator have one verdict.
 
 use orkestra_core::{
-    admission::{Operation, PolicyOptions, Right, policies, protection, rights},
+    admission::{Operation, Permission, PolicyOptions, policies, protection, rights},
     plan::Plan,
     value::Node,
 };
@@ -281,7 +281,7 @@ fn the_permissions_of_a_katalog_are_listed_once_and_in_words() {
     sorted.sort();
     sorted.dedup();
     assert_eq!(all, sorted);
-    let words: Vec<String> = all.iter().map(Right::to_string).collect();
+    let words: Vec<String> = all.iter().map(Permission::to_string).collect();
     for expected in [
         "create clusterrolebindings.rbac.authorization.k8s.io in all namespaces",
         "bind clusterroles.rbac.authorization.k8s.io `cluster-admin` in all namespaces",

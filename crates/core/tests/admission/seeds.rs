@@ -1,6 +1,6 @@
 //! The samples of the language, as they are printed.
 
-use orkestra_core::admission::{PolicyOptions, Where, explain, policies, protection};
+use orkestra_core::admission::{Enforcement, PolicyOptions, explain, policies, protection};
 use serde_json::json;
 
 use super::{compiled, convert, created, denials, generate, patched, plan};
@@ -52,8 +52,15 @@ fn validation_and_mutation_act_when_a_resource_is_applied() {
         patched(&pond("myorg/nginx"), &accepted)["spec"],
         json!({ "image": "myorg/nginx", "replicas": 2, "port": 8080 })
     );
-    let places: Vec<Where> = explain(&plan).iter().map(|row| row.place).collect();
-    assert_eq!(places, [Where::Webhook, Where::Webhook, Where::Policy]);
+    let places: Vec<Enforcement> = explain(&plan).iter().map(|row| row.place).collect();
+    assert_eq!(
+        places,
+        [
+            Enforcement::Webhook,
+            Enforcement::Webhook,
+            Enforcement::Policy
+        ]
+    );
     assert_eq!(policies(&plan, &PolicyOptions::default()).len(), 2);
 }
 

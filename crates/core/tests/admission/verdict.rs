@@ -8,7 +8,7 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed},
-        step::{Step, step},
+        step::{StepResult, step},
     },
     template::Entropy,
     value::Node,
@@ -35,8 +35,8 @@ fn pass(plan: &OperatorPlan, object: &Value) -> (Vec<String>, Vec<String>) {
     let scopes: std::collections::BTreeMap<GroupKind, bool> = std::collections::BTreeMap::new();
     let now = jiff::Timestamp::UNIX_EPOCH;
     match step(plan, &scopes, &observed, now, &Entropy::seeded([7; 32])) {
-        Step::Need(reads) => panic!("{reads:?}"),
-        Step::Done(cycle) => {
+        StepResult::Need(reads) => panic!("{reads:?}"),
+        StepResult::Done(cycle) => {
             let prepared = &cycle.sources.prepared;
             let violations = prepared.failures.iter();
             let line = |failure: &orkestra_core::reconcile::step::Failure| {
@@ -210,7 +210,9 @@ spec:
             now,
             &Entropy::seeded([7; 32]),
         );
-        let Step::Done(cycle) = done else { panic!() };
+        let StepResult::Done(cycle) = done else {
+            panic!()
+        };
         let normalization = cycle.sources.prepared.normalization.unwrap();
         assert_eq!(
             normalization.patch.is_some(),

@@ -8,8 +8,11 @@
 use std::fmt::Write as _;
 
 use orkestra_core::{
+    compile,
+    definitions::Schemas,
     document::read_stream,
-    plan::{self, KatalogRef, Library, Schemas},
+    plan::{self, KatalogRef},
+    scope::Library,
     template::{Budget, Data, FunctionSource, Functions, Template},
     value::Node,
 };
@@ -275,7 +278,7 @@ fn compile(text: &str) -> Result<plan::Plan, String> {
     let (documents, _) = read_stream("bomb.yaml", text).map_err(|problems| problems.to_string())?;
     let katalog = KatalogRef::new("default".into(), "bombs".into());
     let spec = &documents.katalogs[0].spec;
-    let compiled = plan::compile(&katalog, spec, &Schemas::default(), &Library::default());
+    let compiled = compile::katalog(&katalog, spec, &Schemas::default(), &Library::default());
     let (plan, _) = compiled.map_err(|mut problems| {
         problems.locate(&documents.katalogs[0].tree, Some("bomb.yaml"));
         problems.to_string()

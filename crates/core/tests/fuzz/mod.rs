@@ -6,16 +6,19 @@
 mod passes;
 
 use orkestra_core::{
+    compile,
     decode::{Event, Lines, Listed, Page},
+    definitions::Schemas,
     diagnostics::{Diagnostic, Diagnostics},
     document::{Source, convert, parse_stream, read_katalog, read_stream},
-    plan::{self, GroupKind, KatalogRef, Library, OperatorPlan, Plan, Schemas},
+    plan::{self, GroupKind, KatalogRef, OperatorPlan, Plan},
     reconcile::{
         record::{ChildRecord, CrRecord},
         step::Cycle,
     },
+    scope::Library,
     template::{Budget, Data, Template},
-    value::{Node, Path, Sieve, project},
+    value::{Node, Path, Projection, project},
 };
 use serde_json::{Value, json};
 
@@ -166,7 +169,7 @@ pub(crate) fn plan(input: &[u8]) {
     for document in documents.katalogs {
         let katalog = KatalogRef::new("default".into(), document.name.clone());
         let compile = || {
-            plan::compile(
+            compile::katalog(
                 &katalog,
                 &document.spec,
                 &Schemas::default(),
@@ -217,12 +220,16 @@ fn kept() -> Vec<Path> {
         .to_vec()
 }
 
-/// The records of an object that was read through a sieve; equal to those of the whole tree, where there is one.
-fn records(sieve: &Sieve, text: &[u8], object: &Node) {
+/// The records of an object that was read through a projection; equal to those of the whole tree, where there is one.
+fn records(projection: &Projection, text: &[u8], object: &Node) {
     let (kept, kind) = (kept(), GroupKind::parse("Deployment.apps"));
     let record = CrRecord::read(object, &kept);
     let _ = ChildRecord::read(&kind, object, &kept);
-    assert_eq!(*object, sieve.decode(text), "it depends on how it arrives");
+    assert_eq!(
+        *object,
+        projection.decode(text),
+        "it depends on how it arrives"
+    );
     let Ok(record) = record else { return };
     let whole = serde_json::from_slice::<Node>(text);
     if let (None, Ok(whole)) = (&record.unread, whole) {
@@ -233,9 +240,9 @@ fn records(sieve: &Sieve, text: &[u8], object: &Node) {
 /// A page of a list: the same objects come out of it however it is parted, and each of them gives the records that the whole
 /// tree gives.
 pub(crate) fn list(input: &[u8]) {
-    let sieve = CrRecord::looks_at(&kept());
+    let projection = CrRecord::looks_at(&kept());
     let read = |size: usize| {
-        let (mut page, mut found) = (Page::new(&sieve), Vec::new());
+        let (mut page, mut found) = (Page::new(&projection), Vec::new());
         let mut take = |listed| found.push(listed);
         for part in input.chunks(size) {
             page.feed(part, &mut take).ok()?;
@@ -252,18 +259,18 @@ pub(crate) fn list(input: &[u8]) {
         }
     }
     // As one object, too.
-    records(&sieve, input, &sieve.decode(input));
-    let _ = Sieve::whole().decode(input);
+    records(&projection, input, &projection.decode(input));
+    let _ = Projection::whole().decode(input);
 }
 
 /// Lines of a watch: the same events come out of them however they are parted, a line that cannot be read hides no other.
 pub(crate) fn watch(input: &[u8]) {
-    let sieve = CrRecord::looks_at(&kept());
+    let projection = CrRecord::looks_at(&kept());
     let read = |size: usize| {
         let (mut lines, mut found) = (Lines::default(), Vec::new());
         for mut part in input.chunks(size) {
             while !part.is_empty() {
-                let (used, event) = lines.feed(part, &sieve);
+                let (used, event) = lines.feed(part, &projection);
                 assert!(used > 0 && used <= part.len());
                 found.extend(event);
                 part = &part[used..];
@@ -286,7 +293,7 @@ pub(crate) fn watch(input: &[u8]) {
     let mut rest = &text[..];
     let mut last = None;
     while !rest.is_empty() {
-        let (used, event) = after.feed(rest, &sieve);
+        let (used, event) = after.feed(rest, &projection);
         last = event.or(last);
         rest = &rest[used..];
     }

@@ -1,10 +1,10 @@
 //! Calls of rules, and of the gates before a pass: when each is made, what sees its answer, and what comes of one that fails.
 
 use orkestra_core::{
-    plan::Schemas,
+    definitions::Schemas,
     reconcile::{
         calls::Request,
-        held::Held,
+        hold_reason::HoldReason,
         reason::Reason,
         sources::{Answer, Read},
     },
@@ -109,8 +109,12 @@ fn a_closed_gate_lets_no_later_call_be_made() {
     assert_eq!(asked.len(), 6);
     world.remember("ConfigMap");
     for (closed, held, made) in [
-        ("first", Held::NotQueued, vec!["before", "first"]),
-        ("second", Held::Gated, vec!["before", "first", "second"]),
+        ("first", HoldReason::NotQueued, vec!["before", "first"]),
+        (
+            "second",
+            HoldReason::Gated,
+            vec!["before", "first", "second"],
+        ),
     ] {
         let told = |request: &Request| match &*request.name {
             name if name == closed => good(202, "closed"),
@@ -209,7 +213,7 @@ operatorBox:
     let (cycle, asked) = decide(&world, |_| bad(Some(429), "it is busy", false));
     assert_eq!(
         (cycle.held_back, names(&asked)),
-        (Some(Held::Gated), vec!["ask"])
+        (Some(HoldReason::Gated), vec!["ask"])
     );
 }
 
@@ -243,7 +247,7 @@ operatorBox:
     let asks = entry("external: [{ name: ask, url: 'https://ask.example' }],");
     let after = |entry: &str| {
         let (cycle, _) = decide(&world(entry, &json!({ "after": "30s" })), |_| good(200, ""));
-        assert_eq!(cycle.held_back, Some(Held::Gated));
+        assert_eq!(cycle.held_back, Some(HoldReason::Gated));
         cycle.requeue.map(|time| time.as_secs())
     };
     assert_eq!(after(&asks), Some(30));
@@ -406,7 +410,7 @@ operatorBox:
     let mut world = world(entry, &json!({ "size": 3 }));
     world.cr["metadata"]["deletionTimestamp"] = json!("2026-03-02T01:00:00Z");
     let entropy = orkestra_core::template::Entropy::seeded([7; 32]);
-    let ending = orkestra_core::reconcile::finish::finish(
+    let ending = orkestra_core::reconcile::deletion::finish(
         &world.plan,
         &world.scopes,
         &world.observe(),

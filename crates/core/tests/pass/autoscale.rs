@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use orkestra_core::{
-    plan::{AutoscalePlan, CapacityPlan, Schemas},
-    reconcile::autoscale::{Figures, Scaling, look},
+    definitions::Schemas,
+    plan::{AutoscalePlan, CapacityPlan},
+    reconcile::autoscale::{AutoscaleMetrics, Scaling, evaluate},
     value::Key,
 };
 
@@ -65,20 +66,26 @@ fn at(seconds: i64) -> Timestamp {
     start + SignedDuration::from_secs(seconds)
 }
 
-fn busy(queue_depth: u64, workers_busy_percent: u64) -> Figures {
-    Figures {
+fn busy(queue_depth: u64, workers_busy_percent: u64) -> AutoscaleMetrics {
+    AutoscaleMetrics {
         queue_depth,
         workers: 5,
         workers_busy_percent,
-        ..Figures::default()
+        ..AutoscaleMetrics::default()
     }
 }
 
-fn holds(plan: &AutoscalePlan, own: &Figures, db: Option<Figures>, now: Timestamp) -> bool {
-    let cross: BTreeMap<Key, Figures> = db.map(|db| (Key::from("db"), db)).into_iter().collect();
-    let look = look(plan, own, &cross, now);
-    assert_eq!(look.failure, None);
-    look.holds
+fn holds(
+    plan: &AutoscalePlan,
+    own: &AutoscaleMetrics,
+    db: Option<AutoscaleMetrics>,
+    now: Timestamp,
+) -> bool {
+    let cross: BTreeMap<Key, AutoscaleMetrics> =
+        db.map(|db| (Key::from("db"), db)).into_iter().collect();
+    let decision = evaluate(plan, own, &cross, now);
+    assert_eq!(decision.failure, None);
+    decision.holds
 }
 
 #[test]
@@ -205,7 +212,7 @@ fn profiles_are_shares_of_what_the_operator_has() {
 
 #[test]
 fn profiles_ask_for_what_they_are_made_for() {
-    let slow = Figures {
+    let slow = AutoscaleMetrics {
         reconcile_duration_p95_ms: 201,
         ..busy(0, 0)
     };
@@ -233,7 +240,7 @@ fn a_batch_runs_at_night_and_is_looked_at_when_it_turns() {
     let plan = profile("batch");
     let none = BTreeMap::new();
     let hour = 3600;
-    let before = look(&plan, &busy(0, 0), &none, at(hour - 20));
+    let before = evaluate(&plan, &busy(0, 0), &none, at(hour - 20));
     assert!(!before.holds);
     let next = Scaling::default().next_look(&plan, before.turns, at(hour - 20));
     assert_eq!(next, at(hour), "23:00, though a whole interval is not over");

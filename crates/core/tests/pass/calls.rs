@@ -1,12 +1,13 @@
 //! Calls to the outside: asked in order, answers seen by what follows, failures that touch nothing.
 
 use orkestra_core::{
-    plan::{KatalogRef, Plan, Schemas, rbac},
+    definitions::Schemas,
+    plan::{KatalogRef, Plan, rbac},
     reconcile::{
-        calls::{Answer, Request, Trouble, answered},
+        calls::{Answer, CallFailure, Request, answered},
         reason::Reason,
         sources::{self, Read},
-        step::{Cycle, Step, step},
+        step::{Cycle, StepResult, step},
         verdict::Executed,
     },
     template::Entropy,
@@ -28,8 +29,8 @@ pub(super) fn decide(
     let entropy = Entropy::seeded([7; 32]);
     loop {
         let reads = match step(&world.plan, &world.scopes, &observed, world.now, &entropy) {
-            Step::Done(cycle) => return (*cycle, asked),
-            Step::Need(reads) => reads,
+            StepResult::Done(cycle) => return (*cycle, asked),
+            StepResult::Need(reads) => reads,
         };
         for read in reads {
             let told = match &read {
@@ -61,7 +62,7 @@ pub(super) fn bad(status: Option<u16>, message: &str, permanent: bool) -> source
     answered(&Answer {
         status,
         body: "body".into(),
-        error: Some(Trouble { message, permanent }),
+        error: Some(CallFailure { message, permanent }),
     })
 }
 

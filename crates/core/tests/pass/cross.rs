@@ -251,7 +251,7 @@ status: { fields: [{ path: found, value: '{{ .cross.spring.found }}' }] }
         .insert(named("spring", None, "s"), ready(&json!({})));
     let sources = world.decide().sources;
     assert_eq!(
-        sources.cross.to_json(),
+        sources.roots["cross"].to_json(),
         json!({ "spring": { "found": "true" } })
     );
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use orkestra_core::{
+    definitions::Schemas,
     enrich::{Addition, Relation},
-    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, Schemas},
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
         reason::Reason,
         related::{Related, RelatedBy, RelatedRead},

@@ -22,7 +22,7 @@ pub(crate) fn whole_pond() -> Value {
 
 pub(crate) fn everything() -> World {
     World::new(
-        &of_document(EVERYTHING, &orkestra_core::plan::Schemas::default()),
+        &of_document(EVERYTHING, &orkestra_core::definitions::Schemas::default()),
         whole_pond(),
     )
 }

@@ -1,10 +1,8 @@
 //! A child for each element of a list or map.
 
 use orkestra_core::{
-    diagnostics::Diagnostics,
-    document::read_stream,
-    plan::{self, KatalogRef, Library, Schemas},
-    reconcile::reason::Reason,
+    compile, definitions::Schemas, diagnostics::Diagnostics, document::read_stream,
+    plan::KatalogRef, reconcile::reason::Reason, scope::Library,
 };
 use serde_json::{Value, json};
 
@@ -204,7 +202,7 @@ spec:
     let (documents, _) = read_stream("katalog.yaml", &text).unwrap();
     let katalog = KatalogRef::new("default".into(), "waters".into());
     let spec = &documents.katalogs[0].spec;
-    match plan::compile(&katalog, spec, &Schemas::default(), &Library::default()) {
+    match compile::katalog(&katalog, spec, &Schemas::default(), &Library::default()) {
         Ok((_, warnings)) => Diagnostics(warnings).to_string(),
         Err(problems) => problems.to_string(),
     }

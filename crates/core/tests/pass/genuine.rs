@@ -9,7 +9,7 @@ use orkestra_core::{
     api::names,
     plan::GroupKind,
     reconcile::{
-        differ::{Wanted, difference},
+        differ::{DesiredObject, difference},
         record::ChildRecord,
     },
     value::Node,
@@ -62,7 +62,7 @@ fn drift(sent: &Value, fields: &Value) -> Vec<String> {
         .as_str()
         .unwrap();
     assert!(record.has_applied(hash));
-    let wanted = Wanted {
+    let wanted = DesiredObject {
         object: &Node::from(sent),
         hash,
         take_held: false,

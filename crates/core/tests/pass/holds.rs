@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use orkestra_core::{
     plan::OperatorPlan,
-    reconcile::{held::Held, reason::Reason, verdict::Executed},
+    reconcile::{hold_reason::HoldReason, reason::Reason, verdict::Executed},
 };
 use serde_json::{Value, json};
 
@@ -22,9 +22,9 @@ fn world(declared: &str, spec: &Value, status: &Value) -> World {
 fn a_gated_resource_is_left_as_it_is() {
     let children = "onReconcile: { configMaps: [{ name: a, data: { on: '{{ .spec.on }}' } }] }";
     for (name, held) in [
-        ("enqueueGate", Held::NotQueued),
-        ("reconcileGate", Held::Gated),
-        ("gate", Held::Gated),
+        ("enqueueGate", HoldReason::NotQueued),
+        ("reconcileGate", HoldReason::Gated),
+        ("gate", HoldReason::Gated),
     ] {
         let declared = format!(
             "preReconcile: {{ {name}: {{ when: [{{ field: spec.on, equals: 1 }}] }} }}\n{children}"
@@ -50,7 +50,7 @@ fn a_gate_that_asks_for_the_time_is_looked_at_again() {
     let mut world = world(declared, &json!({}), &json!({}));
     world.now = "2026-03-02T01:00:00Z".parse().unwrap();
     let cycle = world.decide();
-    assert_eq!(cycle.held_back, Some(Held::Gated));
+    assert_eq!(cycle.held_back, Some(HoldReason::Gated));
     assert_eq!(cycle.wake, Some("2026-03-02T02:00:00Z".parse().unwrap()));
 }
 

@@ -4,12 +4,12 @@ use orkestra_core::{
     plan::GroupKind,
     reconcile::{
         crd::CrdRecord,
-        holds,
-        observe::Seen,
+        field_holders,
+        observe::ObservedRecord,
         record::{ChildRecord, CrRecord, Identity, Malformed},
         related::Related,
     },
-    value::{Node, Path, Sieve, set},
+    value::{Node, Path, Projection, set},
 };
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
@@ -159,18 +159,22 @@ fn object() -> impl Strategy<Value = Node> {
 fn paths() -> impl Strategy<Value = Vec<Path>> {
     let path = (select(READ.to_vec()), any::<bool>()).prop_map(|(text, is_asked)| {
         let path = Path::parse(text).unwrap();
-        if is_asked { holds::asks(&path) } else { path }
+        if is_asked {
+            field_holders::request_path(&path)
+        } else {
+            path
+        }
     });
     prop::collection::vec(path, 0..4)
 }
 
 fn same<R: std::fmt::Debug + PartialEq>(
     object: &Node,
-    sieve: &Sieve,
+    projection: &Projection,
     read: impl Fn(&Node) -> Result<R, Malformed>,
 ) -> Result<(), TestCaseError> {
     let text = serde_json::to_vec(object).unwrap();
-    let sieved = sieve.read(&text).unwrap();
+    let sieved = projection.read(&text).unwrap();
     prop_assert_eq!(read(&sieved), read(object));
     Ok(())
 }
@@ -184,7 +188,7 @@ proptest! {
         same(&object, &CrRecord::looks_at(&paths), |node| CrRecord::read(node, &paths))?;
         same(&object, &ChildRecord::looks_at(&paths), |node| ChildRecord::read(&kind, node, &paths))?;
         same(&object, &Related::looks_at(), |node| Related::read(&kind, node))?;
-        same(&object, &Seen::looks_at(), |node| Seen::read(node, &paths))?;
+        same(&object, &ObservedRecord::looks_at(), |node| ObservedRecord::read(node, &paths))?;
         same(&object, &CrdRecord::looks_at(), CrdRecord::read)?;
         same(&object, &Identity::looks_at(), Identity::read)?;
     }

@@ -1,7 +1,7 @@
 //! What Motifs declare is made with the inputs of each import.
 
 use orkestra_core::{
-    plan::Schemas,
+    definitions::Schemas,
     reconcile::{
         reason::Reason,
         sources::Sources,

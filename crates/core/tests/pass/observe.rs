@@ -8,7 +8,7 @@ use orkestra_core::{
         observe::{Changes, event_kind},
     },
     reconcile::{
-        observe::{Lead, Seen, happened, lead},
+        observe::{Lead, ObservedRecord, happened, lead},
         reason::Reason,
         sources::{Answer, Read},
     },
@@ -21,7 +21,7 @@ use super::{
     world::{World, key, rendered, words},
 };
 
-fn seen(object: &Value, plan: &OperatorPlan) -> Seen {
+fn seen(object: &Value, plan: &OperatorPlan) -> ObservedRecord {
     let mut whole = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": "a", "namespace": "east", "uid": "u", "resourceVersion": "1" },
@@ -31,7 +31,7 @@ fn seen(object: &Value, plan: &OperatorPlan) -> Seen {
         [watch, ..] => watch.kept_paths(),
         [] => plan.observe.events[0].kept_paths(),
     };
-    Seen::read(&Node::from(&whole), &paths).unwrap()
+    ObservedRecord::read(&Node::from(&whole), &paths).unwrap()
 }
 
 fn merge(into: &mut Value, from: &Value) {
@@ -272,7 +272,7 @@ fn templates_and_conditions_see_the_latest_event_or_nothing() {
     assert_eq!(reads, ["kind", "note", "reason"]);
     assert!(world.plan.observe.events[1].reads.is_empty());
     let sources = world.decide().sources;
-    assert!(sources.events.get("unread").is_none());
+    assert!(sources.roots["events"].get("unread").is_none());
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn an_endpoint_slice_leads_to_the_owner_of_its_service() {
         "metadata": { "name": "web-1", "namespace": "west", "uid": "u", "resourceVersion": "1",
             "labels": { "kubernetes.io/service-name": "web" } },
     });
-    let seen = Seen::read(&Node::from(&object), &slices.kept_paths()).unwrap();
+    let seen = ObservedRecord::read(&Node::from(&object), &slices.kept_paths()).unwrap();
     let found = lead(&slices.key, &slices.kind, &seen, true, plan_time()).unwrap();
     let service = ObjectKey {
         namespace: Some("west".into()),

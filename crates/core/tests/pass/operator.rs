@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use orkestra_core::{
+    compile,
+    definitions::{CrdShape, Schemas},
     document::read_stream,
-    plan::{self, CrdShape, KatalogRef, Library, OperatorPlan, Schemas},
+    plan::{KatalogRef, OperatorPlan},
     reconcile::{
-        facts::{CrdFacts, StatusShape},
+        crd_status::{CrdStatus, StatusShape},
         record::{CrRecord, kept_paths},
         status::written_paths,
     },
+    scope::Library,
     value::Node,
 };
 use serde_json::{Value, json};
@@ -38,7 +41,7 @@ pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
             }
         }
     }
-    let (plan, _) = plan::compile(&katalog, spec, schemas, &library)
+    let (plan, _) = compile::katalog(&katalog, spec, schemas, &library)
         .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     plan.operators[0].clone()
 }
@@ -132,13 +135,13 @@ pub(crate) fn record(plan: &OperatorPlan, object: &Value) -> Arc<CrRecord> {
 }
 
 /// Facts of a definition that keeps every status and has the subresource.
-pub(crate) fn open_facts() -> CrdFacts {
+pub(crate) fn open_facts() -> CrdStatus {
     facts(&json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }))
 }
 
 /// Facts of a definition with this schema of the status.
-pub(crate) fn facts(status: &Value) -> CrdFacts {
-    CrdFacts {
+pub(crate) fn facts(status: &Value) -> CrdStatus {
+    CrdStatus {
         namespaced: true,
         has_status: true,
         status: StatusShape::new(Some(Arc::new(Node::from(status)))),

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use orkestra_core::{
     plan::OperatorPlan,
     reconcile::{
-        differ::Held,
-        facts::CrdFacts,
+        crd_status::CrdStatus,
+        differ::HeldField,
         kstatus::Readiness,
         reason::Reason,
         sources::Sources,
@@ -41,7 +41,7 @@ pub(crate) fn failed(reason: Reason) -> Executed {
 /// The patch after a pass.
 pub(crate) fn patch(
     world: &World,
-    facts: &CrdFacts,
+    facts: &CrdStatus,
     executed: &mut Executed,
     second: i64,
 ) -> Option<StatusPatch> {
@@ -117,7 +117,7 @@ fn whole(value: &Value) -> Value {
 /// Reports until there is nothing to say; at most one patch is needed.
 pub(crate) fn report(
     world: &mut World,
-    facts: &CrdFacts,
+    facts: &CrdStatus,
     executed: &mut Executed,
     second: i64,
 ) -> Value {
@@ -283,7 +283,7 @@ fn a_child_that_is_not_there_yet_is_awaited_and_one_that_failed_stalls() {
 #[test]
 fn a_field_conflict_is_there_while_somebody_holds_a_field() {
     let mut world = plain();
-    let held = Held {
+    let held = HeldField {
         path: Path::parse("data.x").unwrap(),
         manager: "gitops".to_owned(),
     };
@@ -349,7 +349,7 @@ fn conditions_of_others_stay_whatever_they_look_like() {
 
 #[test]
 fn without_the_subresource_there_is_no_observed_generation() {
-    let facts = CrdFacts {
+    let facts = CrdStatus {
         has_status: false,
         ..open_facts()
     };

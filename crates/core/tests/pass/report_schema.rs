@@ -1,7 +1,7 @@
 //! Declared status fields, and what the definition's schema lets through.
 
 use orkestra_core::reconcile::{
-    facts::{CrdFacts, StatusShape},
+    crd_status::{CrdStatus, StatusShape},
     reason::Reason,
     status::unwritable,
     verdict::Executed,
@@ -24,7 +24,7 @@ pub(crate) fn world(declared: &str, spec: &Value, status: &Value) -> World {
 }
 
 /// The declared fields after a pass that went well.
-fn reported(declared: &str, spec: &Value, facts: &CrdFacts) -> Value {
+fn reported(declared: &str, spec: &Value, facts: &CrdStatus) -> Value {
     let mut executed = Executed::default();
     let mut status = report(
         &mut world(declared, spec, &json!({})),
@@ -289,7 +289,7 @@ fn a_status_that_is_no_map_is_replaced() {
     );
 }
 
-fn lost(declared: &str, facts: &CrdFacts) -> Vec<String> {
+fn lost(declared: &str, facts: &CrdStatus) -> Vec<String> {
     unwritable(&operator(&fields(declared)), facts)
         .iter()
         .map(ToString::to_string)
@@ -320,7 +320,7 @@ fn what_the_schema_drops_is_not_written_and_is_named() {
 
 #[test]
 fn a_definition_that_drops_the_status_gets_none() {
-    let facts = CrdFacts {
+    let facts = CrdStatus {
         status: StatusShape::new(None),
         ..open_facts()
     };
@@ -353,7 +353,7 @@ fn conditions_are_written_as_far_as_the_schema_holds_them() {
         ))
     };
     let declared = "{ path: a, value: 1 }";
-    let conditions = |facts: &CrdFacts| {
+    let conditions = |facts: &CrdStatus| {
         let mut world = world(declared, &json!({}), &json!({}));
         report(&mut world, facts, &mut Executed::default(), 0)
             .get("conditions")

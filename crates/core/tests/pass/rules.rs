@@ -3,7 +3,7 @@
 mod normalize;
 
 use orkestra_core::{
-    plan::{CrdShape, Schemas},
+    definitions::{CrdShape, Schemas},
     reconcile::{
         inventory::Inventory,
         reason::Reason,

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use orkestra_core::reconcile::{
-    differ::Held,
+    differ::HeldField,
     kstatus::Readiness,
     reason::Reason,
     sources::Sources,
@@ -34,7 +34,7 @@ fn outcomes() -> Vec<Outcome> {
         }],
         ..Executed::default()
     };
-    let held = Held {
+    let held = HeldField {
         path: Path::parse("data.x").unwrap(),
         manager: "gitops".to_owned(),
     };

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, OperatorPlan},
     reconcile::{
-        differ::{Difference, Held, difference, without},
+        differ::{Difference, HeldField, difference, without},
         proof::OwnerMark,
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
         sources::{Answer, Answers, CERTIFICATE_PARTS, Certificate, ROUNDS, Read},
-        step::{Cycle, Intent, Rendered, Step, step},
+        step::{Cycle, Intent, Rendered, StepResult, step},
     },
     template::Entropy,
     value::{Node, Path},
@@ -46,7 +46,7 @@ pub(crate) struct Pass {
     /// Children that were written or deleted.
     pub(crate) written: Vec<ChildKey>,
     /// What others hold.
-    pub(crate) held: Vec<(ChildKey, Held)>,
+    pub(crate) held: Vec<(ChildKey, HeldField)>,
 }
 
 impl World {
@@ -113,8 +113,8 @@ impl World {
         let mut observed = observed.clone();
         for _ in 0..ROUNDS {
             let reads = match step(&self.plan, &self.scopes, &observed, self.now, &entropy) {
-                Step::Done(cycle) => return *cycle,
-                Step::Need(reads) => reads,
+                StepResult::Done(cycle) => return *cycle,
+                StepResult::Need(reads) => reads,
             };
             for read in reads {
                 let answer = match (self.outside.get(&read), &read) {

@@ -9,7 +9,7 @@ use orkestra_core::{
         record::{CrRecord, Observed, kept_paths},
         sources::{Answer, Answers},
         status::written_paths,
-        step::{Cycle, Step, step},
+        step::{Cycle, StepResult, step},
     },
     template::Entropy,
     value::Node,
@@ -45,8 +45,8 @@ pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
     let mut observed = observed(plan, object);
     loop {
         match step(plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy) {
-            Step::Done(cycle) => return *cycle,
-            Step::Need(reads) => {
+            StepResult::Done(cycle) => return *cycle,
+            StepResult::Need(reads) => {
                 assert!(!reads.is_empty(), "it asks for nothing");
                 for read in reads {
                     let before = observed.answers.insert(read, Answer::Absent);

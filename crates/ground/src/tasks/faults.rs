@@ -73,7 +73,7 @@ struct State {
 }
 
 /// A running task.
-struct Seat {
+struct RunningTask {
     id: u64,
     points: Arc<Points>,
     struck: Arc<Notify>,
@@ -84,7 +84,7 @@ impl Points {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(self: &Arc<Self>, task: Task, of: &str) -> Seat {
+    fn enter(self: &Arc<Self>, task: Task, of: &str) -> RunningTask {
         let struck = Arc::new(Notify::new());
         let mut state = self.state();
         if state.take(task.name(), of) {
@@ -95,7 +95,7 @@ impl Points {
         state
             .running
             .push((id, task, of.into(), Arc::clone(&struck)));
-        Seat {
+        RunningTask {
             id,
             points: Arc::clone(self),
             struck,
@@ -135,7 +135,7 @@ impl State {
     }
 }
 
-impl Drop for Seat {
+impl Drop for RunningTask {
     fn drop(&mut self) {
         let mut state = self.points.state();
         state.running.retain(|(id, ..)| *id != self.id);

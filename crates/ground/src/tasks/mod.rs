@@ -3,7 +3,7 @@
 //! ```text
 //!  named(Task, of) ─┬─ start, start_in, start_on ──► finishes by itself; a failure is logged, counted, and returned to the caller
 //!                   └─ keep, kept ──► runs ── panic, or an unexpected end ────────────► logged, counted ──┐
-//!                                      ▲                                                                  │ AtEnd
+//!                                      ▲                                                                  │ OnTaskEnd
 //!                                      └──────────────── Restart, after a backoff, with its state ◄───────┤
 //!                                                        FailOperator, EndProcess: `otherwise`, `ending` ◄┘
 //! ```
@@ -31,7 +31,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::backoff::Backoff;
 
 pub use self::{
-    table::{AtEnd, Task, markdown},
+    table::{OnTaskEnd, Task, markdown},
     tally::{Counts, counts},
     vitals::Vitals,
 };
@@ -51,8 +51,8 @@ pub fn ending() -> watch::Receiver<Option<String>> {
 }
 
 /// Names a task that is about to start. `of` is the task's subject, for the log: an operator, a Katalog, a kind; it may be empty.
-pub fn named(task: Task, of: impl fmt::Display) -> Named {
-    Named {
+pub fn named(task: Task, of: impl fmt::Display) -> NamedTask {
+    NamedTask {
         task,
         of: of.to_string().into(),
     }
@@ -60,7 +60,7 @@ pub fn named(task: Task, of: impl fmt::Display) -> Named {
 
 /// A task that is about to start.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedTask {
     task: Task,
     of: Box<str>,
 }
@@ -116,7 +116,7 @@ impl Ends {
     }
 }
 
-impl Named {
+impl NamedTask {
     /// Starts a task that finishes by itself.
     pub fn start<T: Send + 'static>(
         self,
@@ -201,7 +201,7 @@ impl Named {
         tracker.spawn(self.kept(ends, state, run))
     }
 
-    /// The future of [`Named::keep`], for callers that run it as a part of another future.
+    /// The future of [`NamedTask::keep`], for callers that run it as a part of another future.
     pub async fn kept<S>(
         self,
         ends: Ends,
@@ -275,10 +275,14 @@ impl Named {
 
     fn blocking<T>(self, work: impl FnOnce() -> T) -> T {
         let _running = tally::Running::new(self.task);
-        std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let work = AssertUnwindSafe(|| {
+            fault_point(self.task.name(), &self.of);
+            work()
+        });
+        std::panic::catch_unwind(work).unwrap_or_else(|panic| {
             let error = panic_text(&*panic);
             self.note(&error);
-            if self.task.at_end() == AtEnd::EndProcess {
+            if self.task.at_end() == OnTaskEnd::EndProcess {
                 self.end_process(&error);
             }
             std::panic::resume_unwind(panic)

@@ -2,7 +2,7 @@
 
 /// The consequence when a task panics, or ends unexpectedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtEnd {
+pub enum OnTaskEnd {
     /// The task starts again after a backoff, with its state.
     Restart,
     /// Its operator is reported as failed on its Katalog, stopped, and restarted after a backoff. Other operators continue.
@@ -13,7 +13,7 @@ pub enum AtEnd {
     Finish,
 }
 
-impl AtEnd {
+impl OnTaskEnd {
     /// The consequence as text, for logs and documents.
     pub fn consequence(self) -> &'static str {
         match self {
@@ -44,8 +44,8 @@ macro_rules! tasks {
             }
 
             /// The consequence of the task's end.
-            pub fn at_end(self) -> AtEnd {
-                match self { $(Self::$task => AtEnd::$at_end),* }
+            pub fn at_end(self) -> OnTaskEnd {
+                match self { $(Self::$task => OnTaskEnd::$at_end),* }
             }
 
             /// Whether `/livez` fails while the task keeps failing.

@@ -27,24 +27,24 @@ pub struct Counts {
 }
 
 /// The live counters of one task.
-struct Tally {
+struct TaskCounters {
     started: AtomicU64,
     running: AtomicI64,
     failures: AtomicU64,
     restarts: AtomicU64,
-    streak: Mutex<Streak>,
+    streak: Mutex<FailureStreak>,
 }
 
-static TALLIES: [Tally; Task::ALL.len()] = [const { Tally::new() }; Task::ALL.len()];
+static TALLIES: [TaskCounters; Task::ALL.len()] = [const { TaskCounters::new() }; Task::ALL.len()];
 
-impl Tally {
+impl TaskCounters {
     const fn new() -> Self {
         Self {
             started: AtomicU64::new(0),
             running: AtomicI64::new(0),
             failures: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
-            streak: Mutex::new(Streak::new()),
+            streak: Mutex::new(FailureStreak::new()),
         }
     }
 
@@ -53,14 +53,14 @@ impl Tally {
         &TALLIES[task as usize]
     }
 
-    fn streak(&self) -> MutexGuard<'_, Streak> {
+    fn streak(&self) -> MutexGuard<'_, FailureStreak> {
         self.streak.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the counters of a task.
 pub fn counts(task: Task) -> Counts {
-    let tally = Tally::of(task);
+    let tally = TaskCounters::of(task);
     Counts {
         started: tally.started.load(Ordering::Relaxed),
         running: tally.running.load(Ordering::Relaxed),
@@ -75,7 +75,7 @@ pub(super) struct Running(Task);
 
 impl Running {
     pub(super) fn new(task: Task) -> Self {
-        let tally = Tally::of(task);
+        let tally = TaskCounters::of(task);
         tally.started.fetch_add(1, Ordering::Relaxed);
         tally.running.fetch_add(1, Ordering::Relaxed);
         Self(task)
@@ -84,13 +84,15 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        Tally::of(self.0).running.fetch_sub(1, Ordering::Relaxed);
+        TaskCounters::of(self.0)
+            .running
+            .fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Counts a failure of a task.
 pub(super) fn failed(task: Task, error: &str) {
-    let tally = Tally::of(task);
+    let tally = TaskCounters::of(task);
     tally.failures.fetch_add(1, Ordering::Relaxed);
     if task.is_vital() {
         tally.streak().failed(error, Instant::now());
@@ -99,7 +101,7 @@ pub(super) fn failed(task: Task, error: &str) {
 
 /// Counts a restart of a failed task.
 pub(super) fn restarted(task: Task) {
-    let tally = Tally::of(task);
+    let tally = TaskCounters::of(task);
     tally.restarts.fetch_add(1, Ordering::Relaxed);
     if task.is_vital() {
         tally.streak().restarted(Instant::now());
@@ -110,7 +112,7 @@ pub(super) fn restarted(task: Task) {
 pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
     let vital = Task::ALL.iter().filter(|task| task.is_vital());
     let failing = vital.filter_map(|task| {
-        let error = Tally::of(*task)
+        let error = TaskCounters::of(*task)
             .streak()
             .failing(patience, Instant::now())?;
         Some((*task, error))
@@ -120,14 +122,14 @@ pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
 
 /// The failures of a task since it last recovered.
 #[derive(Clone, Debug, Default)]
-struct Streak {
+struct FailureStreak {
     /// The time of the first failure, and the error of the last one.
     failing: Option<(Instant, String)>,
     /// When the task started running again; `None` while it does not run.
     running_since: Option<Instant>,
 }
 
-impl Streak {
+impl FailureStreak {
     const fn new() -> Self {
         Self {
             failing: None,
@@ -169,7 +171,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let patience = Duration::from_mins(1);
-        let mut streak = Streak::new();
+        let mut streak = FailureStreak::new();
         assert_eq!(streak.failing(patience, at(0)), None);
         for second in (0..90).step_by(9) {
             streak.failed(&format!("at {second}"), at(second));

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::{Descriptor, Manifest, manifest::media};
 
 pub use lifecycle::{Lifecycle, Stage};
-pub use open::Opened;
+pub use open::RemoteArtifact;
 pub use pack::{File, MOST_FILE, MOST_TOTAL, PackError, pack};
 pub use unpack::{UnpackError, check_name, write};
 

@@ -10,7 +10,7 @@ const MOST_LISTED: usize = 4096;
 
 /// An artifact of a registry, without its layers.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct RemoteArtifact {
     /// The manifest as it was received.
     pub fetched: Fetched,
     /// The parsed manifest.
@@ -25,7 +25,7 @@ pub struct Opened {
     pub lifecycle: Option<Lifecycle>,
 }
 
-impl Opened {
+impl RemoteArtifact {
     /// Returns the size of all files together, in bytes.
     pub fn size(&self) -> u64 {
         self.files
@@ -40,7 +40,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Malformed`] if it is not an artifact of Orkestra or exceeds a limit; also the errors of [`Client::fetch`].
-    pub async fn open(&self, reference: &Reference) -> Result<Opened, Error> {
+    pub async fn open(&self, reference: &Reference) -> Result<RemoteArtifact, Error> {
         let fetched = self.fetch(reference).await?;
         let wrong = |why: String| Error::Malformed {
             what: reference.to_string(),
@@ -74,7 +74,7 @@ impl Client {
         } else {
             None
         };
-        Ok(Opened {
+        Ok(RemoteArtifact {
             kind,
             files,
             summary,

@@ -30,7 +30,7 @@ pub struct Keychain {
 
 /// The place where a credential was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum CredentialStore {
     /// A file, as base64, which is not encrypted.
     File(PathBuf),
     /// This credential helper.
@@ -158,17 +158,22 @@ impl Keychain {
     ///
     /// # Errors
     /// [`Error::Configuration`] if neither can be written.
-    pub async fn store(&mut self, host: &str, user: &str, password: &str) -> Result<Stored, Error> {
+    pub async fn store(
+        &mut self,
+        host: &str,
+        user: &str,
+        password: &str,
+    ) -> Result<CredentialStore, Error> {
         if let Some(helper) = self.helper(host) {
             let entry = json!({"ServerURL": key(host), "Username": user, "Secret": password});
             helper::run(&helper, "store", &entry.to_string()).await?;
-            return Ok(Stored::Helper(helper));
+            return Ok(CredentialStore::Helper(helper));
         }
         let auth = STANDARD.encode(format!("{user}:{password}"));
         let file = self.write(|auths| {
             auths.insert(key(host).to_owned(), json!({"auth": auth}));
         })?;
-        Ok(Stored::File(file))
+        Ok(CredentialStore::File(file))
     }
 
     /// Removes the credential for a registry; returns false if there was none.
@@ -307,7 +312,7 @@ mod tests {
         let mut keychain = Keychain::of_file(file.clone()).unwrap();
         assert_eq!(
             keychain.store("a.example", "u", "p").await.unwrap(),
-            Stored::File(file.clone())
+            CredentialStore::File(file.clone())
         );
         fs::write(
             &file,

@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Found {
+struct HelperOutput {
     username: String,
     secret: String,
 }
@@ -27,7 +27,7 @@ pub(super) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, E
     let Some(answer) = run(helper, "get", key).await? else {
         return Ok(None);
     };
-    let found: Found = serde_json::from_slice(&answer)
+    let found: HelperOutput = serde_json::from_slice(&answer)
         .map_err(|_| failed(helper, "its answer is not JSON of the known form"))?;
     Ok(Some(if found.username == TOKEN_USER {
         Credential::Identity(found.secret)

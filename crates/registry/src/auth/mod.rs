@@ -11,7 +11,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderValue;
 
 pub(crate) use challenge::Challenge;
-pub use docker::{Keychain, Stored};
+pub use docker::{CredentialStore, Keychain};
 pub(crate) use token::{Tokens, read_token, token_call};
 
 /// A credential.

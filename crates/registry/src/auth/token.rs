@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Credential, basic, bearer};
-use crate::{Error, transport::Call};
+use crate::{Error, transport::RegistryRequest};
 
 /// The default lifetime of a token. Source: docker's "Token Authentication Specification".
 const DEFAULT_SECONDS: u64 = 60;
@@ -30,10 +30,10 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
 
 /// Valid authorizations, by host and scope.
 #[derive(Default)]
-pub(crate) struct Tokens(Mutex<HashMap<(String, String), Held>>);
+pub(crate) struct Tokens(Mutex<HashMap<(String, String), CachedToken>>);
 
 /// An authorization and its expiry.
-type Held = (HeaderValue, Option<Instant>);
+type CachedToken = (HeaderValue, Option<Instant>);
 
 impl Tokens {
     pub(crate) fn get(&self, host: &str, scope: &str) -> Option<HeaderValue> {
@@ -65,7 +65,7 @@ pub(crate) fn token_call(
     service: Option<&str>,
     scope: &str,
     credential: Option<&Credential>,
-) -> Result<(Call, Option<HeaderValue>), Error> {
+) -> Result<(RegistryRequest, Option<HeaderValue>), Error> {
     let mut fields = Vec::new();
     fields.extend(service.map(|service| ("service", service)));
     if !scope.is_empty() {
@@ -78,7 +78,7 @@ pub(crate) fn token_call(
             ("refresh_token", token),
         ]);
         let body = Bytes::from(encode(&fields));
-        let call = Call::new(Method::POST, realm.clone());
+        let call = RegistryRequest::new(Method::POST, realm.clone());
         return Ok((call.body("application/x-www-form-urlencoded", body), None));
     }
     let query = encode(&fields);
@@ -96,7 +96,7 @@ pub(crate) fn token_call(
         _ => None,
     };
     Ok((
-        Call::new(Method::GET, url).header(header::ACCEPT, "application/json"),
+        RegistryRequest::new(Method::GET, url).header(header::ACCEPT, "application/json"),
         authorization,
     ))
 }
@@ -109,7 +109,7 @@ fn encode(fields: &[(&str, &str)]) -> String {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     token: Option<String>,
     access_token: Option<String>,
     expires_in: Option<u64>,
@@ -117,7 +117,7 @@ struct Answer {
 
 /// Parses the response of a token server into an authorization and its lifetime.
 pub(crate) fn read_token(body: &[u8]) -> Result<(HeaderValue, Duration), Error> {
-    let answer: Answer = serde_json::from_slice(body)
+    let answer: TokenResponse = serde_json::from_slice(body)
         .map_err(|_| malformed("it is not JSON of that form".to_owned()))?;
     let token = answer
         .token

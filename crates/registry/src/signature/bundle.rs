@@ -3,10 +3,14 @@
 //! Source: sigstore/protobuf-specs, `sigstore_bundle.proto`; secure-systems-lab/dsse, `protocol.md`; in-toto/attestation, `spec/v1`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustls::pki_types::UnixTime;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{KeyError, PrivateKey, PublicKey};
+use super::{
+    KeyError, PrivateKey, Signer,
+    keyless::{EntryKind, Material, SignedMessage},
+};
 use crate::Digest;
 
 /// The type of the manifest and of its layer, and media type of the bundle.
@@ -27,6 +31,8 @@ pub(super) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 #[serde(rename_all = "camelCase")]
 struct Bundle {
     media_type: String,
+    #[serde(default)]
+    verification_material: Material,
     dsse_envelope: Option<Envelope>,
 }
 
@@ -64,8 +70,13 @@ struct Digests {
     sha256: Option<String>,
 }
 
-/// Checks that the key signed the bundle, and for this digest; returns the reason if not.
-pub(super) fn check(digest: &Digest, bytes: &[u8], key: &PublicKey) -> Result<(), String> {
+/// Checks that the signer signed the bundle, and for this digest; returns the subject of its certificate, or the reason if not.
+pub(super) fn check(
+    digest: &Digest,
+    bytes: &[u8],
+    signer: &Signer,
+    now: UnixTime,
+) -> Result<Option<String>, String> {
     let bundle: Bundle = serde_json::from_slice(bytes)
         .map_err(|error| format!("its bundle is not valid: {error}"))?;
     if !bundle.media_type.starts_with(ANY_VERSION) {
@@ -78,18 +89,46 @@ pub(super) fn check(digest: &Digest, bytes: &[u8], key: &PublicKey) -> Result<()
         .decode(&envelope.payload)
         .map_err(|_| "its payload is not base64".to_owned())?;
     let message = pae(&envelope.payload_type, &payload);
-    let is_signed = |signature: &Signature| {
-        STANDARD
-            .decode(&signature.sig)
-            .is_ok_and(|signature| key.holds(&message, &signature))
+    let mut signatures = envelope.signatures.iter().take(16);
+    let subject = match signer {
+        Signer::Key(key) => {
+            let is_signed = |signature: &Signature| {
+                STANDARD
+                    .decode(&signature.sig)
+                    .is_ok_and(|signature| key.holds(&message, &signature))
+            };
+            if !signatures.any(is_signed) {
+                return Err("it was not signed with the given key".to_owned());
+            }
+            None
+        }
+        Signer::Identity(identity) => {
+            let evidence = bundle.verification_material.evidence()?;
+            let [signature] = &envelope.signatures[..] else {
+                return Err("its envelope has not one signature".to_owned());
+            };
+            let signature = STANDARD
+                .decode(&signature.sig)
+                .map_err(|_| "its signature is not base64".to_owned())?;
+            let statement = SignedMessage {
+                message: &message,
+                signature: &signature,
+                payload: &payload,
+                kind: EntryKind::Dsse,
+            };
+            Some(identity.check(&evidence, &statement, now)?)
+        }
     };
-    if !envelope.signatures.iter().take(16).any(is_signed) {
-        return Err("it was not signed with the given key".to_owned());
-    }
-    if envelope.payload_type != PAYLOAD_TYPE {
+    names(digest, &envelope.payload_type, &payload)?;
+    Ok(subject)
+}
+
+/// Checks that a payload is the signature of an artifact with this digest.
+fn names(digest: &Digest, payload_type: &str, payload: &[u8]) -> Result<(), String> {
+    if payload_type != PAYLOAD_TYPE {
         return Err("its payload is not an in-toto statement".to_owned());
     }
-    let statement: Statement = serde_json::from_slice(&payload)
+    let statement: Statement = serde_json::from_slice(payload)
         .map_err(|error| format!("its statement is not valid: {error}"))?;
     if !STATEMENTS.contains(&&*statement.type_) || statement.predicate_type != PREDICATE {
         return Err("its statement is not a signature of an artifact".to_owned());

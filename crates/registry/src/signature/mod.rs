@@ -1,4 +1,5 @@
-//! Signatures of artifacts in the format of cosign with a key pair: ECDSA P-256 over SHA-256.
+//! Signatures of artifacts in the formats of cosign: with a key pair (ECDSA P-256 over SHA-256), or by the certificate of an
+//! identity (keyless).
 //!
 //! ```text
 //!  Client::signatures ──► Candidate ── verify (no I/O) ──► Verified, or Refused with a reason for each
@@ -12,6 +13,7 @@
 
 mod bundle;
 mod key;
+mod keyless;
 mod pem;
 mod publish;
 mod simple;
@@ -19,6 +21,7 @@ mod verify;
 
 pub use bundle::{ARTIFACT_TYPE as BUNDLE, sign as sign_bundle};
 pub use key::{KeyError, PrivateKey, PublicKey};
-pub use publish::Found;
+pub use keyless::{Annotations, BadRoot, Identity, TrustedRoot};
+pub use publish::FoundSignatures;
 pub use simple::{PAYLOAD as SIMPLE, SIGNATURE, sign as sign_simple};
-pub use verify::{Candidate, Format, Refused, Verified, verify};
+pub use verify::{Candidate, Format, Refused, Signer, Verified, verify, verify_by};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{BUNDLE, Candidate, Format, SIGNATURE, SIMPLE, bundle};
+use super::{BUNDLE, Candidate, Format, SIGNATURE, SIMPLE, bundle, simple};
 use crate::{
     Client, Content, Descriptor, Digest, Error, Manifest, Reference, Repository, empty_config,
     manifest::media,
@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The signatures of an artifact in a registry.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundSignatures {
     /// The signatures, including those that could not be read.
     pub candidates: Vec<Candidate>,
     /// The number of further signatures, which were not read.
@@ -33,8 +33,8 @@ impl Client {
         &self,
         repository: &Repository,
         digest: &Digest,
-    ) -> Result<Found, Error> {
-        let mut found = Found::default();
+    ) -> Result<FoundSignatures, Error> {
+        let mut found = FoundSignatures::default();
         let listed = self.referrers(repository, digest).await?;
         let is_bundle = |referrer: &Descriptor| {
             let type_ = referrer.artifact_type.as_deref().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Client {
         &self,
         repository: &Repository,
         digest: &Digest,
-        found: &mut Found,
+        found: &mut FoundSignatures,
     ) -> Result<(), Error> {
         let fetched = match self.fetch(&simple_tag(repository, digest)).await {
             Err(error) if error.is_not_found() => return Ok(()),
@@ -104,6 +104,7 @@ impl Client {
                 Some(Candidate::Simple {
                     payload,
                     signature: signature.to_owned(),
+                    annotations: simple::annotations(layer),
                 })
             });
             found.add(Format::Simple, candidate)?;
@@ -209,7 +210,7 @@ impl Client {
     }
 }
 
-impl Found {
+impl FoundSignatures {
     /// Adds a signature. An unreadable one is added as such; an unreachable registry is an error.
     fn add(&mut self, format: Format, read: Result<Option<Candidate>, Error>) -> Result<(), Error> {
         match read {

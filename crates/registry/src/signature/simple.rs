@@ -3,15 +3,23 @@
 //! Source: containers/image, "Atomic container signature format"; cosign, `specs/SIGNATURE_SPEC.md`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustls::pki_types::UnixTime;
 use serde::{Deserialize, Serialize};
 
-use super::{KeyError, PrivateKey, PublicKey};
-use crate::{Digest, Repository};
+use super::{
+    Annotations, KeyError, PrivateKey, Signer,
+    keyless::{EntryKind, SignedMessage},
+};
+use crate::{Descriptor, Digest, Repository};
 
 /// The media type of the layer with the document.
 pub const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The annotation of that layer with the signature, in base64.
 pub const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+/// The annotations of a keyless signature: certificate, chain, and entry of a log.
+const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
+const CHAIN: &str = "dev.sigstore.cosign/chain";
+const ENTRY: &str = "dev.sigstore.cosign/bundle";
 /// The required type in the document.
 const TYPE: &str = "cosign container image signature";
 
@@ -42,19 +50,47 @@ struct Image {
     digest: Digest,
 }
 
-/// Checks that the key signed the document, and for this digest; returns the reason if not.
+/// Returns what a layer says about the certificate of its signature.
+pub(super) fn annotations(layer: &Descriptor) -> Annotations {
+    let text = |name| layer.annotation(name).map(str::to_owned);
+    Annotations {
+        certificate: text(CERTIFICATE),
+        chain: text(CHAIN),
+        entry: text(ENTRY),
+    }
+}
+
+/// Checks that the signer signed the document, and for this digest; returns the subject of its certificate, or the reason if
+/// not.
 pub(super) fn check(
     digest: &Digest,
     payload: &[u8],
-    signature: &str,
-    key: &PublicKey,
-) -> Result<(), String> {
+    (signature, annotations): (&str, &Annotations),
+    signer: &Signer,
+    now: UnixTime,
+) -> Result<Option<String>, String> {
     let signature = STANDARD
         .decode(signature)
         .map_err(|_| "its signature is not base64".to_owned())?;
-    if !key.holds(payload, &signature) {
-        return Err("it was not signed with the given key".to_owned());
-    }
+    let subject = match signer {
+        Signer::Key(key) if key.holds(payload, &signature) => None,
+        Signer::Key(_) => return Err("it was not signed with the given key".to_owned()),
+        Signer::Identity(identity) => {
+            let document = SignedMessage {
+                message: payload,
+                signature: &signature,
+                payload,
+                kind: EntryKind::HashedRekord,
+            };
+            Some(identity.check(&annotations.evidence()?, &document, now)?)
+        }
+    };
+    names(digest, payload)?;
+    Ok(subject)
+}
+
+/// Checks that a document is the signature of an artifact with this digest.
+fn names(digest: &Digest, payload: &[u8]) -> Result<(), String> {
     let document: Document = serde_json::from_slice(payload)
         .map_err(|error| format!("its payload is not valid: {error}"))?;
     let Critical { type_, image, .. } = document.critical;

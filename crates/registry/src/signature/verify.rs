@@ -1,10 +1,11 @@
 //! The verification, without I/O. In doubt, it rejects.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use bytes::Bytes;
+use rustls::pki_types::UnixTime;
 
-use super::{PublicKey, bundle, simple};
+use super::{Annotations, Identity, PublicKey, bundle, simple};
 use crate::Digest;
 
 /// The format of a signature.
@@ -40,6 +41,8 @@ pub enum Candidate {
         payload: Bytes,
         /// The signature, in base64.
         signature: String,
+        /// Its certificate, if it was not signed with a key pair.
+        annotations: Annotations,
     },
     /// A signature that could not be read.
     Unreadable {
@@ -61,13 +64,58 @@ impl Candidate {
     }
 }
 
+/// Whose signatures are accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signer {
+    /// The holder of a private key.
+    Key(PublicKey),
+    /// An identity that an authority certifies.
+    Identity(Identity),
+}
+
+impl From<PublicKey> for Signer {
+    fn from(key: PublicKey) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl Signer {
+    /// Returns the name in messages: the digest of the key, or the identity with its trusted root.
+    pub fn mark(&self) -> String {
+        match self {
+            Self::Key(key) => key.fingerprint(),
+            Self::Identity(identity) => identity.mark(),
+        }
+    }
+
+    /// Checks a candidate; returns the subject of the certificate if there is one.
+    fn check(
+        &self,
+        digest: &Digest,
+        candidate: &Candidate,
+        now: UnixTime,
+    ) -> Result<Option<String>, String> {
+        match candidate {
+            Candidate::Bundle(bytes) => bundle::check(digest, bytes, self, now),
+            Candidate::Simple {
+                payload,
+                signature,
+                annotations,
+            } => simple::check(digest, payload, (signature, annotations), self, now),
+            Candidate::Unreadable { why, .. } => Err(why.clone()),
+        }
+    }
+}
+
 /// A valid signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// The signed digest.
     pub digest: Digest,
-    /// The index of the key among those given, from 0.
-    pub key: usize,
+    /// The index of the key or identity among those given, from 0.
+    pub signer: usize,
+    /// The subject of the certificate, if an identity signed.
+    pub subject: Option<String>,
     /// The format.
     pub format: Format,
 }
@@ -114,6 +162,32 @@ pub fn verify(
     keys: &[PublicKey],
     accepted: &[Format],
 ) -> Result<Verified, Refused> {
+    let signers: Vec<Signer> = keys.iter().cloned().map(Signer::Key).collect();
+    // Keys do not expire.
+    verify_by(
+        digest,
+        candidates,
+        &signers,
+        accepted,
+        jiff::Timestamp::UNIX_EPOCH,
+    )
+}
+
+/// Finds a signature by one of `signers` for `digest`, in one of the accepted formats.
+///
+/// `now` is the time at which certificates have to be valid if the trusted root of an identity has no transparency log.
+///
+/// # Errors
+/// [`Refused`] with the reason of every candidate. Without signers or without accepted formats, no signature is valid.
+pub fn verify_by(
+    digest: &Digest,
+    candidates: &[Candidate],
+    signers: &[Signer],
+    accepted: &[Format],
+    now: jiff::Timestamp,
+) -> Result<Verified, Refused> {
+    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
     let mut reasons = Vec::new();
     for candidate in candidates {
         let format = candidate.format();
@@ -121,27 +195,25 @@ pub fn verify(
             reasons.push((format, "this format is not accepted".to_owned()));
             continue;
         }
-        let mut why = "no key is given".to_owned();
-        for (number, key) in keys.iter().enumerate() {
-            let checked = match candidate {
-                Candidate::Bundle(bytes) => bundle::check(digest, bytes, key),
-                Candidate::Simple { payload, signature } => {
-                    simple::check(digest, payload, signature, key)
-                }
-                Candidate::Unreadable { why, .. } => Err(why.clone()),
-            };
-            match checked {
-                Ok(()) => {
+        let mut why: Vec<String> = Vec::new();
+        for (number, signer) in signers.iter().enumerate() {
+            match signer.check(digest, candidate, now) {
+                Ok(subject) => {
                     return Ok(Verified {
                         digest: *digest,
-                        key: number,
+                        signer: number,
+                        subject,
                         format,
                     });
                 }
-                Err(reason) => why = reason,
+                Err(reason) if why.contains(&reason) => {}
+                Err(reason) => why.push(reason),
             }
         }
-        reasons.push((format, why));
+        if why.is_empty() {
+            why.push("no key is given".to_owned());
+        }
+        reasons.push((format, why.join(", ")));
     }
     Err(Refused {
         digest: *digest,
@@ -151,206 +223,4 @@ pub fn verify(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::{
-        Repository,
-        signature::{PrivateKey, sign_bundle, sign_simple},
-    };
-
-    /// The digest that the fixtures sign.
-    const SIGNED: &str = "sha256:2f821d35772f3459e9915736360c38f6ad284c8793eb380f4e3b8d1d3b7347d3";
-    const SIMPLE_SIGNATURE: &str = "MEYCIQDtMuaQsXaZ+SOBLZIk4nhyJEWnsDtnB2eg8M/UU9sIbAIhAPU/toULMXADTEjLR0X+loFWRA+w9YgaMSnaGEGnnAV6";
-
-    fn cosign_key() -> PublicKey {
-        PublicKey::from_pem(include_str!("fixtures/cosign.pub")).unwrap()
-    }
-
-    fn cosign_bundle() -> Candidate {
-        Candidate::Bundle(Bytes::from_static(include_bytes!("fixtures/bundle.json")))
-    }
-
-    fn cosign_simple() -> Candidate {
-        Candidate::Simple {
-            payload: Bytes::from_static(include_bytes!("fixtures/simple.json")),
-            signature: SIMPLE_SIGNATURE.to_owned(),
-        }
-    }
-
-    fn other_key() -> PrivateKey {
-        PrivateKey::from_pem(&PrivateKey::generate().unwrap(), b"").unwrap()
-    }
-
-    fn why(digest: &Digest, candidate: Candidate, key: &PublicKey) -> String {
-        let keys = std::slice::from_ref(key);
-        verify(digest, &[candidate], keys, &Format::ALL)
-            .unwrap_err()
-            .to_string()
-    }
-
-    #[test]
-    fn what_cosign_signed_holds_in_both_formats() {
-        let digest = SIGNED.parse().unwrap();
-        let keys = [other_key().public().unwrap(), cosign_key()];
-        for (candidate, format) in [
-            (cosign_bundle(), Format::Bundle),
-            (cosign_simple(), Format::Simple),
-        ] {
-            let verified = verify(&digest, &[candidate], &keys, &Format::ALL).unwrap();
-            assert_eq!(
-                verified,
-                Verified {
-                    digest,
-                    key: 1,
-                    format
-                }
-            );
-        }
-    }
-
-    #[test]
-    fn another_key_another_digest_and_no_signature_are_refused() {
-        let digest: Digest = SIGNED.parse().unwrap();
-        let other = Digest::of(b"other");
-        let stranger = other_key().public().unwrap();
-        for candidate in [cosign_bundle(), cosign_simple()] {
-            let said = why(&digest, candidate.clone(), &stranger);
-            assert!(said.contains("not signed with the given key"), "{said}");
-            let said = why(&other, candidate, &cosign_key());
-            assert!(
-                said.contains(&format!("it is the signature of {SIGNED}")),
-                "{said}"
-            );
-        }
-        let none = verify(&digest, &[], &[cosign_key()], &Format::ALL).unwrap_err();
-        assert!(none.to_string().contains("has no signature"), "{none}");
-        assert!(verify(&digest, &[cosign_bundle()], &[], &Format::ALL).is_err());
-    }
-
-    #[test]
-    fn every_changed_byte_is_noticed() {
-        let digest: Digest = SIGNED.parse().unwrap();
-        let key = cosign_key();
-        let (Candidate::Bundle(bundle), Candidate::Simple { payload, signature }) =
-            (cosign_bundle(), cosign_simple())
-        else {
-            unreachable!()
-        };
-        // The unsigned parts, the hint and white space, may change.
-        let envelope = bundle
-            .windows(9)
-            .position(|window| window == b"\"payload\"")
-            .unwrap();
-        let end = bundle.len() - 4;
-        for at in (envelope..end).filter(|at| bundle[*at].is_ascii_alphanumeric()) {
-            let mut changed = bundle.to_vec();
-            changed[at] ^= 1;
-            why(&digest, Candidate::Bundle(changed.into()), &key);
-        }
-        for at in 0..payload.len() {
-            let mut changed = payload.to_vec();
-            changed[at] ^= 1;
-            let changed = Candidate::Simple {
-                payload: changed.into(),
-                signature: signature.clone(),
-            };
-            let said = why(&digest, changed, &key);
-            assert!(said.contains("not signed with"), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_downgrade_to_a_format_that_is_not_accepted_is_refused() {
-        let digest = SIGNED.parse().unwrap();
-        let found = [cosign_simple()];
-        let refused = verify(&digest, &found, &[cosign_key()], &[Format::Bundle]).unwrap_err();
-        assert!(
-            refused.to_string().contains("this format is not accepted"),
-            "{refused}"
-        );
-    }
-
-    #[test]
-    fn statements_of_other_kinds_are_no_signatures_though_the_key_signed_them() {
-        let (key, digest) = (other_key(), Digest::of(b"x"));
-        let statement = |type_: &str, predicate: &str, subject: serde_json::Value| json!({"_type": type_, "predicateType": predicate, "subject": subject, "predicate": {}});
-        let subject = json!([{"digest": {"sha256": digest.hex()}}]);
-        let (v1, sign) = (
-            "https://in-toto.io/Statement/v1",
-            "https://sigstore.dev/cosign/sign/v1",
-        );
-        let in_toto = "application/vnd.in-toto+json";
-        let cases = [
-            (
-                in_toto,
-                statement(v1, "https://slsa.dev/provenance/v1", subject.clone()),
-                "not a signature",
-            ),
-            (
-                in_toto,
-                statement("https://example.org", sign, subject.clone()),
-                "not a signature",
-            ),
-            (
-                "text/plain",
-                statement(v1, sign, subject.clone()),
-                "not an in-toto",
-            ),
-            (in_toto, statement(v1, sign, json!([])), "names no digest"),
-            (
-                in_toto,
-                statement(v1, sign, json!([{"digest": {"sha512": "00"}}])),
-                "names no digest",
-            ),
-            (in_toto, json!({}), "not valid"),
-        ];
-        for (payload_type, statement, expected) in cases {
-            let sealed = bundle::seal(payload_type, &statement, &key);
-            let said = why(
-                &digest,
-                Candidate::Bundle(sealed.into()),
-                &key.public().unwrap(),
-            );
-            assert!(said.contains(expected), "{said}");
-        }
-        let good = bundle::seal(in_toto, &statement(v1, sign, subject), &key);
-        assert!(
-            verify(
-                &digest,
-                &[Candidate::Bundle(good.into())],
-                &[key.public().unwrap()],
-                &Format::ALL
-            )
-            .is_ok()
-        );
-    }
-
-    #[test]
-    fn our_own_signatures_hold_and_one_good_one_among_bad_ones_suffices() {
-        let (key, digest) = (other_key(), Digest::of(b"x"));
-        let bundle = Candidate::Bundle(sign_bundle(digest, &key).unwrap().into());
-        let repository = Repository::parse("reg.example/a").unwrap();
-        let (payload, signature) = sign_simple(&repository, digest, &key).unwrap();
-        let simple = Candidate::Simple {
-            payload: payload.into(),
-            signature,
-        };
-        let broken = Candidate::Unreadable {
-            format: Format::Bundle,
-            why: "gone".to_owned(),
-        };
-        let public = [key.public().unwrap()];
-        for good in [bundle, simple] {
-            let all = [
-                broken.clone(),
-                cosign_bundle(),
-                Candidate::Bundle(Bytes::from_static(b"{")),
-                good,
-            ];
-            assert!(verify(&digest, &all, &public, &Format::ALL).is_ok());
-            assert!(verify(&digest, &all[..3], &public, &Format::ALL).is_err());
-        }
-    }
-}
+mod tests;

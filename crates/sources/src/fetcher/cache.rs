@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use orkestra_registry::Digest;
 
-use crate::{Artifact, git::Id, helm::Index, http::Validator};
+use crate::{Artifact, git::ObjectId, helm::RepositoryIndex, http::Validator};
 
 /// The most sources that are remembered.
 const MOST: usize = 1024;
@@ -14,19 +14,19 @@ const MOST_BYTES: usize = 64 << 20;
 const MOST_INDEXES: usize = 16;
 
 /// The identity of a source, with its credentials and requirements, as a hash.
-pub(super) type Key = [u8; 32];
+pub(super) type CacheKey = [u8; 32];
 
-/// What tells that a source is unchanged.
+/// The validators of conditional requests: a source with equal ones is unchanged.
 #[derive(Clone, Debug)]
-pub(super) enum State {
+pub(super) enum Validators {
     /// Headers of a conditional request.
-    Http(Validator),
+    HttpClient(Validator),
     /// The digest of an artifact.
     Registry(Digest),
     /// A commit, and where redirects lead.
     Git {
         base: Option<String>,
-        commit: Id,
+        commit: ObjectId,
         /// Of the values of a chart.
         marks: String,
     },
@@ -36,37 +36,37 @@ pub(super) enum State {
 
 /// A source that was fetched.
 #[derive(Clone)]
-pub(super) struct Known {
-    pub(super) state: State,
+pub(super) struct CachedSource {
+    pub(super) state: Validators,
     pub(super) artifact: Arc<Artifact>,
 }
 
 /// The index of a chart repository.
 #[derive(Clone)]
-pub(super) struct KnownIndex {
+pub(super) struct CachedIndex {
     pub(super) validator: Validator,
-    pub(super) index: Arc<Index>,
+    pub(super) index: Arc<RepositoryIndex>,
     /// The repository, after redirects.
     pub(super) from: orkestra_guard::Target,
 }
 
 #[derive(Default)]
 pub(super) struct Cache {
-    sources: HashMap<Key, (u64, Known)>,
-    indexes: HashMap<Key, (u64, KnownIndex)>,
+    sources: HashMap<CacheKey, (u64, CachedSource)>,
+    indexes: HashMap<CacheKey, (u64, CachedIndex)>,
     bytes: usize,
     turn: u64,
 }
 
 impl Cache {
-    pub(super) fn get(&mut self, key: &Key) -> Option<Known> {
+    pub(super) fn get(&mut self, key: &CacheKey) -> Option<CachedSource> {
         self.turn += 1;
         let (used, known) = self.sources.get_mut(key)?;
         *used = self.turn;
         Some(known.clone())
     }
 
-    pub(super) fn put(&mut self, key: Key, known: Known) {
+    pub(super) fn put(&mut self, key: CacheKey, known: CachedSource) {
         self.turn += 1;
         self.bytes += size(&known.artifact);
         if let Some((_, old)) = self.sources.insert(key, (self.turn, known)) {
@@ -83,14 +83,14 @@ impl Cache {
         }
     }
 
-    pub(super) fn index(&mut self, key: &Key) -> Option<KnownIndex> {
+    pub(super) fn index(&mut self, key: &CacheKey) -> Option<CachedIndex> {
         self.turn += 1;
         let (used, known) = self.indexes.get_mut(key)?;
         *used = self.turn;
         Some(known.clone())
     }
 
-    pub(super) fn put_index(&mut self, key: Key, known: KnownIndex) {
+    pub(super) fn put_index(&mut self, key: CacheKey, known: CachedIndex) {
         self.turn += 1;
         self.indexes.insert(key, (self.turn, known));
         while self.indexes.len() > MOST_INDEXES {
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn the_cache_forgets_what_was_not_used_for_longest() {
         let mut cache = Cache::default();
-        let known = |bytes: usize| Known {
-            state: State::Chart(String::new()),
+        let known = |bytes: usize| CachedSource {
+            state: Validators::Chart(String::new()),
             artifact: Arc::new(Artifact {
                 documents: vec![Fetched {
                     name: String::new(),

@@ -7,14 +7,17 @@ use orkestra_guard::Target;
 use orkestra_registry::{Reference, Repository};
 use sha2::{Digest as _, Sha256};
 
-use super::{Fetcher, Found, Job, Known, State, blocking, cache::KnownIndex, name, same};
+use super::{
+    CachedSource, FetchJob, FetchResult, Fetcher, Validators, WHOLE, blocking, cache::CachedIndex,
+    name, same, timed_out,
+};
 use crate::{
     Artifact, Error, Source, ValuesFile, Verified,
     artifact::{digest, text},
-    fetcher::repository::{Wanted, normal},
-    helm::{self, Index, Packed, Values},
-    http::{Answer, Ask, shown},
-    policy::Trust,
+    fetcher::repository::{FileSelection, normal},
+    helm::{self, PackedChart, RepositoryIndex, ValuesText},
+    http::{HttpRequest, HttpResponse, without_query},
+    policy::SignatureRequirement,
     registry,
 };
 
@@ -24,13 +27,51 @@ struct Chart {
     identity: String,
     /// The version in the revision.
     version: String,
-    packed: Packed,
+    packed: PackedChart,
     verified: Verified,
-    state: Option<State>,
+    state: Option<Validators>,
 }
 
 impl Fetcher {
-    pub(super) async fn helm(&self, job: Job<'_>) -> Found {
+    /// Fetches the archive of a chart without rendering it: the newest version that satisfies `version`, of a repository, or of
+    /// a registry if `repo` begins with `oci://`. With an empty `chart`, `repo` names the chart as well.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn chart(&self, repo: &str, chart: &str, version: &str) -> Result<Vec<u8>, Error> {
+        let source = Source::Helm {
+            repo: repo.to_owned(),
+            chart: chart.to_owned(),
+            version: version.to_owned(),
+            path: String::new(),
+            files: Vec::new(),
+            values: Node::Null,
+            verify: None,
+        };
+        let fetching = async {
+            let _place = self.0.places.acquire().await;
+            let job = FetchJob {
+                source: &source,
+                credential: None,
+                pin: None,
+                known: None,
+            };
+            if repo.starts_with("oci://") {
+                self.of_registry(job, repo, chart, version, None, "").await
+            } else {
+                self.of_index(job, repo, chart, version, "").await
+            }
+        };
+        let found = tokio::time::timeout(WHOLE, fetching)
+            .await
+            .unwrap_or_else(|_| Err(timed_out(&source)))?;
+        match found.map(|chart| chart.packed) {
+            Some(PackedChart::Archive(data)) => Ok(data),
+            Some(PackedChart::Files(_)) | None => Err(Error::NotFound(name(&source))),
+        }
+    }
+
+    pub(super) async fn helm(&self, job: FetchJob<'_>) -> FetchResult {
         let Source::Helm {
             repo,
             chart,
@@ -67,13 +108,13 @@ impl Fetcher {
 
     async fn render(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         repo: &str,
         chart: &str,
         found: Chart,
-        files: Vec<Values>,
+        files: Vec<ValuesText>,
         values: &Node,
-    ) -> Found {
+    ) -> FetchResult {
         let what = name(job.source);
         let Chart {
             identity,
@@ -91,7 +132,7 @@ impl Fetcher {
             return Err(Error::Malformed(what, why.to_owned()));
         }
         let digest = digest(&rendered.documents);
-        let state = state.unwrap_or(State::Chart(identity));
+        let state = state.unwrap_or(Validators::Chart(identity));
         let revision = if version.is_empty() {
             rendered.version
         } else {
@@ -100,10 +141,10 @@ impl Fetcher {
         if let Some(same) = same(job, &digest, &state).filter(|k| k.artifact.revision == revision) {
             return Ok(Some(same));
         }
-        Ok(Some(Known {
+        Ok(Some(CachedSource {
             state,
             artifact: Arc::new(Artifact {
-                url: format!("{}/{chart}", shown(repo).trim_end_matches('/')),
+                url: format!("{}/{chart}", without_query(repo).trim_end_matches('/')),
                 revision,
                 digest,
                 documents: rendered.documents,
@@ -117,29 +158,29 @@ impl Fetcher {
         &self,
         repo: &str,
         files: &[ValuesFile],
-    ) -> Result<(Vec<Values>, String), Error> {
+    ) -> Result<(Vec<ValuesText>, String), Error> {
         let mut values = Vec::new();
         let mut marks = Sha256::new();
         for file in files {
             match file {
                 ValuesFile::InChart(name) => {
-                    values.push(Values::InChart(normal(repo, name)?));
+                    values.push(ValuesText::InChart(normal(repo, name)?));
                 }
                 ValuesFile::Text(name, text) => {
                     marks.update(text);
-                    values.push(Values::Text(name.clone(), text.clone()));
+                    values.push(ValuesText::Text(name.clone(), text.clone()));
                 }
                 ValuesFile::Url(url) => {
                     self.unsigned(url)?;
-                    let ask = Ask::get(url, self.0.http.limits.document);
-                    let Answer::Is { body, .. } = self.0.http.ask(&ask).await? else {
-                        return Err(Error::NotFound(shown(url).to_owned()));
+                    let ask = HttpRequest::get(url, self.0.http.limits.document);
+                    let HttpResponse::Is { body, .. } = self.0.http.ask(&ask).await? else {
+                        return Err(Error::NotFound(without_query(url).to_owned()));
                     };
-                    let name = shown(url).to_owned();
+                    let name = without_query(url).to_owned();
                     let text =
                         text("it", body).map_err(|why| Error::Malformed(name.clone(), why))?;
                     marks.update(&text);
-                    values.push(Values::Text(name, text));
+                    values.push(ValuesText::Text(name, text));
                 }
             }
         }
@@ -149,11 +190,11 @@ impl Fetcher {
 
     async fn of_registry(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         repo: &str,
         chart: &str,
         version: &str,
-        verify: Option<&Trust>,
+        verify: Option<&SignatureRequirement>,
         marks: &str,
     ) -> Result<Option<Chart>, Error> {
         let wrong = |why: &dyn std::fmt::Display| Error::Invalid(repo.to_owned(), why.to_string());
@@ -183,7 +224,7 @@ impl Fetcher {
         Ok(Some(Chart {
             identity,
             version: tag.replace('_', "+"),
-            packed: Packed::Archive(packed),
+            packed: PackedChart::Archive(packed),
             verified,
             state: None,
         }))
@@ -191,7 +232,7 @@ impl Fetcher {
 
     async fn of_git(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         repo: &str,
         chart: &str,
         reference: &str,
@@ -204,10 +245,10 @@ impl Fetcher {
             "" | "*" => "HEAD",
             reference => reference,
         };
-        let wanted = Wanted { path, whole: true };
+        let wanted = FileSelection { path, whole: true };
         // Values may have changed though the commit has not.
-        let same_values = |known: &&Known| matches!(&known.state, State::Git { marks: known, .. } if known == marks);
-        let job = Job {
+        let same_values = |known: &&CachedSource| matches!(&known.state, Validators::Git { marks: known, .. } if known == marks);
+        let job = FetchJob {
             known: job.known.filter(same_values),
             ..job
         };
@@ -219,9 +260,9 @@ impl Fetcher {
         Ok(Some(Chart {
             identity: format!("{commit} {marks}"),
             version: format!("{reference}@{commit}"),
-            packed: Packed::Files(files),
+            packed: PackedChart::Files(files),
             verified,
-            state: Some(State::Git {
+            state: Some(Validators::Git {
                 base: found.base,
                 commit,
                 marks: marks.to_owned(),
@@ -231,7 +272,7 @@ impl Fetcher {
 
     async fn of_index(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         repo: &str,
         chart: &str,
         version: &str,
@@ -240,10 +281,10 @@ impl Fetcher {
         let verified = self.unsigned(repo)?;
         let repo = repo.trim_end_matches('/');
         let authorization = self.authorization(job.credential, repo).await?;
-        let KnownIndex { index, from, .. } = self.index(job, repo, authorization.as_ref()).await?;
-        let not_found = |why: String| Error::NotFound(format!("{}: {why}", shown(repo)));
+        let CachedIndex { index, from, .. } = self.index(job, repo, authorization.as_ref()).await?;
+        let not_found = |why: String| Error::NotFound(format!("{}: {why}", without_query(repo)));
         let listed = index.select(chart, version).map_err(not_found)?;
-        let malformed = |why: String| Error::Malformed(shown(repo).to_owned(), why);
+        let malformed = |why: String| Error::Malformed(without_query(repo).to_owned(), why);
         let expected = listed.digest.as_deref().unwrap_or_default();
         let expected = expected.trim().trim_start_matches("sha256:").to_owned();
         let identity = format!("{} {expected} {marks}", listed.version);
@@ -262,18 +303,18 @@ impl Fetcher {
             let why = format!("the chart {chart} is at a plain HTTP address");
             return Err(malformed(why));
         }
-        let ask = Ask {
+        let ask = HttpRequest {
             led_by: (!is_same).then_some(&first),
             authorization: authorization.as_ref().filter(|_| is_same),
-            ..Ask::get(&url, self.0.http.limits.chart)
+            ..HttpRequest::get(&url, self.0.http.limits.chart)
         };
-        let Answer::Is { body, .. } = self.0.http.ask(&ask).await? else {
-            return Err(Error::NotFound(shown(&url).to_owned()));
+        let HttpResponse::Is { body, .. } = self.0.http.ask(&ask).await? else {
+            return Err(Error::NotFound(without_query(&url).to_owned()));
         };
         let actual = orkestra_registry::Digest::of(&body).hex();
         if !expected.is_empty() && expected != actual {
             return Err(Error::Mismatch {
-                what: shown(&url).to_owned(),
+                what: without_query(&url).to_owned(),
                 expected: format!("sha256:{expected}"),
                 actual: format!("sha256:{actual}"),
             });
@@ -281,7 +322,7 @@ impl Fetcher {
         Ok(Some(Chart {
             identity,
             version: listed.version.clone(),
-            packed: Packed::Archive(body),
+            packed: PackedChart::Archive(body),
             verified,
             state: None,
         }))
@@ -290,10 +331,10 @@ impl Fetcher {
     /// Returns the index of a chart repository: with one small request if it is unchanged.
     async fn index(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         repo: &str,
         authorization: Option<&::http::HeaderValue>,
-    ) -> Result<KnownIndex, Error> {
+    ) -> Result<CachedIndex, Error> {
         let mut hasher = Sha256::new();
         hasher.update(repo);
         hasher.update(
@@ -304,16 +345,16 @@ impl Fetcher {
         let key = hasher.finalize().into();
         let known = self.cache().index(&key);
         let url = format!("{repo}/index.yaml");
-        let ask = Ask {
+        let ask = HttpRequest {
             authorization,
             known: known.as_ref().map(|known| &known.validator),
-            ..Ask::get(&url, self.0.http.limits.index)
+            ..HttpRequest::get(&url, self.0.http.limits.index)
         };
         let (body, validator, from) = match (self.0.http.ask(&ask).await?, known) {
-            (Answer::Unchanged, Some(known)) => return Ok(known),
-            (Answer::Unchanged, None) => return Err(Error::NotFound(url)),
+            (HttpResponse::Unchanged, Some(known)) => return Ok(known),
+            (HttpResponse::Unchanged, None) => return Err(Error::NotFound(url)),
             (
-                Answer::Is {
+                HttpResponse::Is {
                     body,
                     validator,
                     from,
@@ -321,9 +362,9 @@ impl Fetcher {
                 _,
             ) => (body, validator, from),
         };
-        let parsed = blocking(repo, move || Index::parse(&body)).await?;
-        let index = parsed.map_err(|why| Error::Malformed(shown(&url).to_owned(), why))?;
-        let fresh = KnownIndex {
+        let parsed = blocking(repo, move || RepositoryIndex::parse(&body)).await?;
+        let index = parsed.map_err(|why| Error::Malformed(without_query(&url).to_owned(), why))?;
+        let fresh = CachedIndex {
             validator,
             index: Arc::new(index),
             from,
@@ -333,15 +374,15 @@ impl Fetcher {
     }
 }
 
-fn is_known(job: Job<'_>, identity: &str) -> bool {
+fn is_known(job: FetchJob<'_>, identity: &str) -> bool {
     let state = job.known.map(|known| &known.state);
-    matches!(state, Some(State::Chart(known)) if known == identity)
+    matches!(state, Some(Validators::Chart(known)) if known == identity)
 }
 
 /// True for a chart in a Git repository.
 fn is_git(repo: &str, path: &str) -> bool {
     !path.is_empty()
-        || shown(repo)
+        || without_query(repo)
             .trim_end_matches('/')
             .rsplit_once('.')
             .is_some_and(|(_, ending)| ending == "git")

@@ -2,15 +2,15 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{Fetcher, Found, Job, Known, State, blocking, no_files, same};
+use super::{CachedSource, FetchJob, FetchResult, Fetcher, Validators, blocking, no_files, same};
 use crate::{
     Artifact, Error, Fetched,
     artifact::{digest, text},
-    http::{Answer, Ask, shown},
+    http::{HttpRequest, HttpResponse, without_query},
 };
 
 impl Fetcher {
-    pub(super) async fn path(&self, path: &Path) -> Found {
+    pub(super) async fn path(&self, path: &Path) -> FetchResult {
         let shown = path.display().to_string();
         if !self.0.local {
             return Err(no_files(&shown));
@@ -26,8 +26,8 @@ impl Fetcher {
             name: String::new(),
             text,
         }];
-        Ok(Some(Known {
-            state: State::Chart(String::new()),
+        Ok(Some(CachedSource {
+            state: Validators::Chart(String::new()),
             artifact: Arc::new(Artifact {
                 digest: digest(&documents),
                 url: shown,
@@ -37,25 +37,25 @@ impl Fetcher {
         }))
     }
 
-    pub(super) async fn file(&self, job: Job<'_>, url: &str) -> Found {
-        let what = shown(url).to_owned();
+    pub(super) async fn file(&self, job: FetchJob<'_>, url: &str) -> FetchResult {
+        let what = without_query(url).to_owned();
         if !url.contains("://") {
             return Err(no_files(&what));
         }
         let verified = self.unsigned(url)?;
         let authorization = self.authorization(job.credential, url).await?;
         let known = match job.known.map(|known| &known.state) {
-            Some(State::Http(validator)) => Some(validator),
+            Some(Validators::HttpClient(validator)) => Some(validator),
             _ => None,
         };
-        let ask = Ask {
+        let ask = HttpRequest {
             authorization: authorization.as_ref(),
             known,
-            ..Ask::get(url, self.0.http.limits.document)
+            ..HttpRequest::get(url, self.0.http.limits.document)
         };
         let (body, validator) = match self.0.http.ask(&ask).await? {
-            Answer::Unchanged => return Ok(None),
-            Answer::Is {
+            HttpResponse::Unchanged => return Ok(None),
+            HttpResponse::Is {
                 body, validator, ..
             } => (body, validator),
         };
@@ -65,11 +65,11 @@ impl Fetcher {
             text,
         }];
         let digest = digest(&documents);
-        let state = State::Http(validator);
+        let state = Validators::HttpClient(validator);
         if let Some(same) = same(job, &digest, &state) {
             return Ok(Some(same));
         }
-        Ok(Some(Known {
+        Ok(Some(CachedSource {
             state,
             artifact: Arc::new(Artifact {
                 url: what,

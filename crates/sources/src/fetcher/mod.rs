@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use orkestra_ground::tasks::{self, Task};
+use orkestra_ground::{
+    Clock,
+    tasks::{self, Task},
+};
 use orkestra_guard::{Dialler, Target, Variables, kind_of_address};
 use orkestra_registry::{self as registries, Client, Keychain, Reference, Repository};
 use rustls::pki_types::CertificateDer;
@@ -21,11 +24,11 @@ use tokio::sync::Semaphore;
 
 pub use self::options::Options;
 
-use self::cache::{Cache, Key, Known, State};
+use self::cache::{Cache, CacheKey, CachedSource, Validators};
 use crate::{
     Artifact, Credential, Document, Error, Pin, Policy, Source, Verified,
-    http::{Http, shown},
-    policy::Trust,
+    http::{HttpClient, without_query},
+    policy::SignatureRequirement,
     registry,
 };
 
@@ -43,7 +46,7 @@ const WHOLE: Duration = Duration::from_mins(5);
 pub struct Fetcher(Arc<Inner>);
 
 struct Inner {
-    http: Http,
+    http: HttpClient,
     roots: Vec<CertificateDer<'static>>,
     variables: Variables,
     policy: Policy,
@@ -52,7 +55,8 @@ struct Inner {
     katalogs: String,
     motifs: String,
     local: bool,
-    clients: Mutex<HashMap<Option<Key>, Client>>,
+    clock: Clock,
+    clients: Mutex<HashMap<Option<CacheKey>, Client>>,
     cache: Mutex<Cache>,
     places: Semaphore,
     heavy: Semaphore,
@@ -60,15 +64,15 @@ struct Inner {
 
 /// A fetch: its source with what belongs to it.
 #[derive(Clone, Copy)]
-struct Job<'a> {
+struct FetchJob<'a> {
     source: &'a Source,
     credential: Option<&'a Credential>,
     pin: Option<&'a Pin>,
-    known: Option<&'a Known>,
+    known: Option<&'a CachedSource>,
 }
 
 /// The result of a fetch: new, or unchanged.
-type Found = Result<Option<Known>, Error>;
+type FetchResult = Result<Option<CachedSource>, Error>;
 
 impl Fetcher {
     /// Creates a fetcher.
@@ -85,10 +89,11 @@ impl Fetcher {
             motifs,
             local,
             limits,
+            clock,
         } = options;
         let dialler = Dialler::new(guard, resolver).with_roots(roots.clone());
         Self(Arc::new(Inner {
-            http: Http {
+            http: HttpClient {
                 dialler: Arc::new(dialler),
                 limits,
             },
@@ -100,6 +105,7 @@ impl Fetcher {
             katalogs,
             motifs,
             local,
+            clock,
             clients: Mutex::default(),
             cache: Mutex::default(),
             places: Semaphore::new(PLACES),
@@ -120,12 +126,7 @@ impl Fetcher {
         pin: Option<&Pin>,
     ) -> Result<Arc<Artifact>, Error> {
         let fetching = tokio::time::timeout(WHOLE, self.fetch_one(source, credential, pin));
-        fetching.await.unwrap_or_else(|_| {
-            Err(Error::TimedOut {
-                host: name(source),
-                seconds: WHOLE.as_secs(),
-            })
-        })
+        fetching.await.unwrap_or_else(|_| Err(timed_out(source)))
     }
 
     async fn fetch_one(
@@ -137,7 +138,7 @@ impl Fetcher {
         let _place = self.0.places.acquire().await;
         let key = key(source, credential, pin);
         let known = self.cache().get(&key);
-        let job = Job {
+        let job = FetchJob {
             source,
             credential,
             pin,
@@ -192,11 +193,11 @@ impl Fetcher {
 
     async fn registry(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         text: &str,
         document: Document,
-        verify: Option<&Trust>,
-    ) -> Found {
+        verify: Option<&SignatureRequirement>,
+    ) -> FetchResult {
         let base = match document {
             Document::Motif => &self.0.motifs,
             Document::Katalog | Document::Komposer => &self.0.katalogs,
@@ -209,7 +210,7 @@ impl Fetcher {
         }
         let client = self.client(job.credential).await?;
         let known = match job.known.map(|known| &known.state) {
-            Some(State::Registry(digest)) => Some(digest),
+            Some(Validators::Registry(digest)) => Some(digest),
             _ => None,
         };
         let digest = registry::digest(&client, &reference, known).await?;
@@ -225,8 +226,8 @@ impl Fetcher {
         let (documents, _) = read.await?;
         let mut named = reference.clone();
         named.digest = named.digest.filter(|_| named.tag.is_none());
-        Ok(Some(Known {
-            state: State::Registry(digest),
+        Ok(Some(CachedSource {
+            state: Validators::Registry(digest),
             artifact: Arc::new(Artifact {
                 url: named.to_string(),
                 revision: reference.tag.as_deref().unwrap_or_default().to_owned(),
@@ -243,12 +244,13 @@ impl Fetcher {
         client: &Client,
         repository: &Repository,
         digest: &registries::Digest,
-        own: Option<&Trust>,
+        own: Option<&SignatureRequirement>,
     ) -> Result<Verified, Error> {
         let mut verified = Verified::NotRequired;
+        let now = self.0.clock.now();
         let policy = self.0.policy.of(&repository.to_string());
         for trust in [own, policy].into_iter().flatten() {
-            verified = trust.check(client, repository, digest).await?;
+            verified = trust.check(client, repository, digest, now).await?;
         }
         Ok(verified)
     }
@@ -256,7 +258,7 @@ impl Fetcher {
     /// Judges a source that cannot carry a signature.
     fn unsigned(&self, url: &str) -> Result<Verified, Error> {
         match self.0.policy.of_url(url) {
-            Some(trust) => trust.unsigned(shown(url)),
+            Some(trust) => trust.unsigned(without_query(url)),
             None => Ok(Verified::NotRequired),
         }
     }
@@ -269,7 +271,8 @@ impl Fetcher {
         let Some(credential) = credential else {
             return Ok(None);
         };
-        let target = Target::parse(url).map_err(|why| Error::Url(shown(url).to_owned(), why))?;
+        let target =
+            Target::parse(url).map_err(|why| Error::Url(without_query(url).to_owned(), why))?;
         credential.header(&target.host_header()).await
     }
 
@@ -299,7 +302,7 @@ impl Fetcher {
                 slowest: limits.slowest,
             },
             closed: kind_of_address,
-            dial: Some(Arc::new(registry::Guarded {
+            dial: Some(Arc::new(registry::GuardedDial {
                 dialler: self.0.http.dialler.clone(),
                 patience: limits.patience,
             })),
@@ -314,6 +317,13 @@ impl Fetcher {
     }
 }
 
+fn timed_out(source: &Source) -> Error {
+    Error::TimedOut {
+        host: name(source),
+        seconds: WHOLE.as_secs(),
+    }
+}
+
 /// Runs work that blocks.
 async fn blocking<T: Send + 'static>(
     what: &str,
@@ -324,9 +334,9 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Returns what is known with the new state, if the content is the same.
-fn same(job: Job<'_>, digest: &str, state: &State) -> Option<Known> {
+fn same(job: FetchJob<'_>, digest: &str, state: &Validators) -> Option<CachedSource> {
     let known = job.known.filter(|known| known.artifact.digest == digest)?;
-    Some(Known {
+    Some(CachedSource {
         state: state.clone(),
         artifact: known.artifact.clone(),
     })
@@ -353,13 +363,13 @@ fn check_pin(artifact: &Artifact, pin: Option<&Pin>) -> Result<(), Error> {
 fn name(source: &Source) -> String {
     match source {
         Source::Path(path) => path.display().to_string(),
-        Source::File { url } | Source::Git { url, .. } => shown(url).to_owned(),
+        Source::File { url } | Source::Git { url, .. } => without_query(url).to_owned(),
         Source::Registry { reference, .. } => reference.clone(),
-        Source::Helm { repo, chart, .. } => format!("the chart {chart} of {}", shown(repo)),
+        Source::Helm { repo, chart, .. } => format!("the chart {chart} of {}", without_query(repo)),
     }
 }
 
-fn key(source: &Source, credential: Option<&Credential>, pin: Option<&Pin>) -> Key {
+fn key(source: &Source, credential: Option<&Credential>, pin: Option<&Pin>) -> CacheKey {
     let mut hasher = Sha256::new();
     hasher.update(format!("{source:?}\0{pin:?}\0"));
     hasher.update(credential.map(Credential::mark).unwrap_or_default());

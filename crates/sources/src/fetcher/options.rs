@@ -1,5 +1,6 @@
 //! The options of a fetcher.
 
+use orkestra_ground::Clock;
 use orkestra_guard::{Guard, Resolver, Variables};
 use orkestra_registry::{DEFAULT_KATALOGS, DEFAULT_MOTIFS, Keychain};
 use rustls::pki_types::CertificateDer;
@@ -30,6 +31,8 @@ pub struct Options {
     pub local: bool,
     /// The limits.
     pub limits: Limits,
+    /// The time at which the certificates of signatures have to be valid.
+    pub clock: Clock,
 }
 
 impl Options {
@@ -47,6 +50,7 @@ impl Options {
             motifs: DEFAULT_MOTIFS.to_owned(),
             local: false,
             limits: Limits::default(),
+            clock: Clock::system(),
         }
     }
 }

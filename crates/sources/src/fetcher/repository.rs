@@ -2,12 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{Fetcher, Found, Job, Known, State, blocking, same};
+use super::{CachedSource, FetchJob, FetchResult, Fetcher, Validators, blocking, same};
 use crate::{
     Artifact, Error, Fetched,
     artifact::{digest, is_yaml, text},
-    git::{self, Blob, Id, Most, Objects, Place, Remote, WalkError},
-    http::shown,
+    git::{self, Blob, ObjectId, Objects, Remote, RepositoryLocation, WalkError, WalkLimits},
+    http::without_query,
 };
 
 /// The most documents beside the one that is named.
@@ -17,7 +17,7 @@ const MOST_BESIDE_BYTES: usize = 4 << 20;
 
 /// What is wanted of a commit.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct FileSelection {
     /// The file or folder.
     pub(super) path: String,
     /// Whether all files are wanted, or only documents.
@@ -27,13 +27,19 @@ pub(super) struct Wanted {
 /// A commit and the files that are wanted of it.
 pub(super) struct Checkout {
     pub(super) base: Option<String>,
-    pub(super) commit: Id,
+    pub(super) commit: ObjectId,
     /// `None` if the commit is the known one.
     pub(super) files: Option<Vec<Blob>>,
 }
 
 impl Fetcher {
-    pub(super) async fn git(&self, job: Job<'_>, url: &str, reference: &str, path: &str) -> Found {
+    pub(super) async fn git(
+        &self,
+        job: FetchJob<'_>,
+        url: &str,
+        reference: &str,
+        path: &str,
+    ) -> FetchResult {
         let verified = self.unsigned(url)?;
         let name = if reference.is_empty() {
             "HEAD"
@@ -41,7 +47,7 @@ impl Fetcher {
             reference
         };
         let path = normal(url, path)?;
-        let wanted = Wanted { path, whole: false };
+        let wanted = FileSelection { path, whole: false };
         let Checkout {
             base,
             commit,
@@ -52,12 +58,12 @@ impl Fetcher {
         };
         let mut documents = Vec::new();
         for Blob { path, data } in files {
-            let text =
-                text(&path, data).map_err(|why| Error::Malformed(shown(url).to_owned(), why))?;
+            let text = text(&path, data)
+                .map_err(|why| Error::Malformed(without_query(url).to_owned(), why))?;
             documents.push(Fetched { name: path, text });
         }
         let digest = digest(&documents);
-        let state = State::Git {
+        let state = Validators::Git {
             base,
             commit,
             marks: String::new(),
@@ -70,10 +76,10 @@ impl Fetcher {
         if let Some(same) = same(job, &digest, &state).filter(|k| k.artifact.revision == revision) {
             return Ok(Some(same));
         }
-        Ok(Some(Known {
+        Ok(Some(CachedSource {
             state,
             artifact: Arc::new(Artifact {
-                url: shown(url).to_owned(),
+                url: without_query(url).to_owned(),
                 revision,
                 digest,
                 documents,
@@ -85,16 +91,16 @@ impl Fetcher {
     /// Returns the files of a commit, unless it is the known one.
     pub(super) async fn checkout(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         url: &str,
         name: &str,
-        wanted: Wanted,
+        wanted: FileSelection,
     ) -> Result<Checkout, Error> {
-        git::check_name(name).map_err(|why| Error::Invalid(shown(url).to_owned(), why))?;
+        git::check_name(name).map_err(|why| Error::Invalid(without_query(url).to_owned(), why))?;
         let pinned = job.pin.map(|pin| pin.revision.rsplit('@').next());
-        let commit = pinned.flatten().unwrap_or(name).parse::<Id>().ok();
+        let commit = pinned.flatten().unwrap_or(name).parse::<ObjectId>().ok();
         let known = match job.known.map(|known| &known.state) {
-            Some(State::Git { base, commit, .. }) => Some((base.clone(), *commit)),
+            Some(Validators::Git { base, commit, .. }) => Some((base.clone(), *commit)),
             _ => None,
         };
         if let (Some(commit), Some((base, is))) = (commit, &known)
@@ -106,9 +112,13 @@ impl Fetcher {
                 files: None,
             });
         }
-        match Place::parse(url)? {
-            Place::Local(folder) => self.local(folder, name, commit, wanted, known).await,
-            Place::Remote(url) => self.remote(job, &url, name, commit, wanted, known).await,
+        match RepositoryLocation::parse(url)? {
+            RepositoryLocation::Local(folder) => {
+                self.local(folder, name, commit, wanted, known).await
+            }
+            RepositoryLocation::Remote(url) => {
+                self.remote(job, &url, name, commit, wanted, known).await
+            }
         }
     }
 
@@ -116,9 +126,9 @@ impl Fetcher {
         &self,
         folder: PathBuf,
         name: &str,
-        commit: Option<Id>,
-        wanted: Wanted,
-        known: Option<(Option<String>, Id)>,
+        commit: Option<ObjectId>,
+        wanted: FileSelection,
+        known: Option<(Option<String>, ObjectId)>,
     ) -> Result<Checkout, Error> {
         let shown = format!("file://{}", folder.display());
         if !self.0.local {
@@ -150,12 +160,12 @@ impl Fetcher {
 
     async fn remote(
         &self,
-        job: Job<'_>,
+        job: FetchJob<'_>,
         url: &str,
         name: &str,
-        commit: Option<Id>,
-        wanted: Wanted,
-        known: Option<(Option<String>, Id)>,
+        commit: Option<ObjectId>,
+        wanted: FileSelection,
+        known: Option<(Option<String>, ObjectId)>,
     ) -> Result<Checkout, Error> {
         let authorization = self.authorization(job.credential, url).await?;
         let http = &self.0.http;
@@ -192,14 +202,14 @@ impl Fetcher {
         }
         let _heavy = self.0.heavy.acquire().await;
         let bytes = remote.fetch(commit).await?;
-        let (limits, what) = (http.limits, shown(url).to_owned());
+        let (limits, what) = (http.limits, without_query(url).to_owned());
         let read = move || {
             let mut pack = git::Pack::read(&bytes, &limits)
                 .map_err(|why| Error::Malformed(what.clone(), why))?;
             drop(bytes);
             walk(&mut pack, &what, commit, &wanted, &limits)
         };
-        let files = blocking(shown(url), read).await??;
+        let files = blocking(without_query(url), read).await??;
         Ok(Checkout {
             base,
             commit,
@@ -208,28 +218,33 @@ impl Fetcher {
     }
 }
 
+/// Returns the limits of a walk over all files, or over documents.
+fn walk_limits(whole: bool, limits: &crate::Limits) -> WalkLimits {
+    if whole {
+        WalkLimits {
+            files: 10_000,
+            file: limits.chart,
+            bytes: 2 * limits.chart,
+        }
+    } else {
+        WalkLimits {
+            files: limits.files,
+            file: limits.document,
+            bytes: limits.documents,
+        }
+    }
+}
+
 /// Returns the wanted files of a commit, with their paths in the repository. For a single document, those are also the other
 /// documents of the repository, which it may refer to.
 fn walk(
     objects: &mut impl Objects,
     what: &str,
-    commit: Id,
-    wanted: &Wanted,
+    commit: ObjectId,
+    wanted: &FileSelection,
     limits: &crate::Limits,
 ) -> Result<Vec<Blob>, Error> {
-    let most = Most {
-        files: if wanted.whole { 10_000 } else { limits.files },
-        file: if wanted.whole {
-            limits.chart
-        } else {
-            limits.document
-        },
-        bytes: if wanted.whole {
-            2 * limits.chart
-        } else {
-            limits.documents
-        },
-    };
+    let most = walk_limits(wanted.whole, limits);
     let failed = |error: WalkError| match error {
         WalkError::Missing => Error::NotFound(format!("{} in {what} at {commit}", wanted.path)),
         WalkError::Failed(why) => Error::Malformed(what.to_owned(), why),
@@ -257,7 +272,7 @@ fn walk(
     }
     files[0].path.clone_from(path);
     // A repository with more documents than this is no reason to refuse the one that is named: then those of its folder suffice.
-    let most = Most {
+    let most = WalkLimits {
         files: MOST_BESIDE.min(limits.files),
         bytes: MOST_BESIDE_BYTES.min(limits.documents),
         ..most
@@ -285,7 +300,7 @@ fn walk(
 pub(super) fn normal(url: &str, path: &str) -> Result<String, Error> {
     let wrong = || {
         let why = format!("`{path}` is not a path in the repository");
-        Error::Invalid(shown(url).to_owned(), why)
+        Error::Invalid(without_query(url).to_owned(), why)
     };
     let mut parts = Vec::new();
     for part in path.split('/') {

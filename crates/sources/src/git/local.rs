@@ -13,8 +13,8 @@ use flate2::bufread::ZlibDecoder;
 
 use super::{
     Tip, candidates,
-    object::{Id, Kind, Object, Objects},
-    pack::{self, Head},
+    object::{Object, ObjectId, ObjectKind, Objects},
+    pack::{self, EntryHeader},
 };
 use crate::{Error, Limits};
 
@@ -30,18 +30,18 @@ pub(crate) struct Local {
     folder: PathBuf,
     /// Folders with objects: its own and its alternates.
     stores: Vec<PathBuf>,
-    packs: Vec<Packed>,
+    packs: Vec<PackFile>,
     /// The most bytes of an object.
     most: usize,
 }
 
-struct Packed {
-    index: Index,
+struct PackFile {
+    index: PackIndex,
     file: File,
 }
 
 /// The index of a pack, in memory: identifiers with offsets.
-struct Index(HashMap<Id, u64>);
+struct PackIndex(HashMap<ObjectId, u64>);
 
 impl Local {
     /// Opens a repository: a bare one, or the folder of a working tree.
@@ -70,7 +70,7 @@ impl Local {
         Ok(local)
     }
 
-    fn open_packs(&self, limits: &Limits) -> io::Result<Vec<Packed>> {
+    fn open_packs(&self, limits: &Limits) -> io::Result<Vec<PackFile>> {
         let mut packs = Vec::new();
         for store in &self.stores {
             let Ok(entries) = fs::read_dir(store.join("pack")) else {
@@ -79,8 +79,8 @@ impl Local {
             for entry in entries {
                 let path = entry?.path();
                 if path.extension().is_some_and(|ending| ending == "idx") {
-                    packs.push(Packed {
-                        index: Index::read(&path, limits)?,
+                    packs.push(PackFile {
+                        index: PackIndex::read(&path, limits)?,
                         file: File::open(path.with_extension("pack"))?,
                     });
                 }
@@ -102,7 +102,7 @@ impl Local {
         )))
     }
 
-    fn reference(&self, name: &str, level: usize) -> Option<Id> {
+    fn reference(&self, name: &str, level: usize) -> Option<ObjectId> {
         if level > MOST_LEVELS || (name != "HEAD" && super::check_name(name).is_err()) {
             return None;
         }
@@ -120,7 +120,7 @@ impl Local {
         })
     }
 
-    fn loose(&self, id: Id) -> Option<Result<Object, String>> {
+    fn loose(&self, id: ObjectId) -> Option<Result<Object, String>> {
         let name = id.to_string();
         let file = self
             .stores
@@ -129,7 +129,7 @@ impl Local {
         Some(read_loose(file, id, self.most))
     }
 
-    fn packed(&mut self, id: Id, depth: usize) -> Result<Object, String> {
+    fn packed(&mut self, id: ObjectId, depth: usize) -> Result<Object, String> {
         if depth > MOST_DELTAS {
             return Err("the deltas of a pack are nested too deeply".to_owned());
         }
@@ -157,13 +157,13 @@ impl Local {
         }
         let data = pack::inflate(&mut source, size)?;
         let base = match head {
-            Head::Whole(kind) => return Ok(Object { kind, data }),
-            Head::Before(distance) => {
+            EntryHeader::Whole(kind) => return Ok(Object { kind, data }),
+            EntryHeader::Before(distance) => {
                 let base = at.checked_sub(distance).filter(|_| distance > 0);
                 let base = base.ok_or_else(|| "a pack is malformed".to_owned())?;
                 self.entry(number, base, depth + 1)?
             }
-            Head::Against(id) => self.packed(id, depth + 1)?,
+            EntryHeader::Against(id) => self.packed(id, depth + 1)?,
         };
         let most = self.most;
         let data = pack::apply(&base.data, &data, most).map_err(|why| {
@@ -177,19 +177,19 @@ impl Local {
 }
 
 impl Objects for Local {
-    fn object(&mut self, id: Id) -> Result<Object, String> {
+    fn object(&mut self, id: ObjectId) -> Result<Object, String> {
         let object = match self.loose(id) {
             Some(loose) => loose?,
             None => self.packed(id, 0)?,
         };
-        if Id::of(object.kind, &object.data) == id {
+        if ObjectId::of(object.kind, &object.data) == id {
             return Ok(object);
         }
         Err(format!("the object {id} is damaged"))
     }
 }
 
-impl Index {
+impl PackIndex {
     /// Reads an index of version 2.
     fn read(path: &Path, limits: &Limits) -> io::Result<Self> {
         let broken = || io::Error::other(format!("{} is malformed", path.display()));
@@ -208,7 +208,7 @@ impl Index {
         let mut found = HashMap::new();
         for number in 0..count {
             let at = ids + number * 20;
-            let id = bytes.get(at..at + 20).and_then(Id::from_bytes);
+            let id = bytes.get(at..at + 20).and_then(ObjectId::from_bytes);
             let offset = word(offsets + number * 4).ok_or_else(broken)?;
             let offset = if offset & 0x8000_0000 == 0 {
                 u64::from(offset)
@@ -266,7 +266,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-fn read_loose(file: File, id: Id, most: usize) -> Result<Object, String> {
+fn read_loose(file: File, id: ObjectId, most: usize) -> Result<Object, String> {
     let broken = || format!("the object {id} is damaged");
     let mut bytes = Vec::new();
     let mut decoder = ZlibDecoder::new(BufReader::new(file)).take(most as u64 + 64);
@@ -275,7 +275,7 @@ fn read_loose(file: File, id: Id, most: usize) -> Result<Object, String> {
     let zero = zero.ok_or_else(broken)?;
     let head = std::str::from_utf8(&bytes[..zero]).map_err(|_| broken())?;
     let (kind, size) = head.split_once(' ').ok_or_else(broken)?;
-    let kind = Kind::of_name(kind).ok_or_else(broken)?;
+    let kind = ObjectKind::of_name(kind).ok_or_else(broken)?;
     let size: usize = size.parse().map_err(|_| broken())?;
     let data = bytes.split_off(zero + 1);
     if size != data.len() {

@@ -20,10 +20,10 @@ mod tree;
 use std::path::PathBuf;
 
 pub(crate) use local::Local;
-pub(crate) use object::{Id, Objects};
+pub(crate) use object::{ObjectId, Objects};
 pub(crate) use pack::Pack;
 pub(crate) use protocol::Remote;
-pub(crate) use tree::{Most, WalkError, files};
+pub(crate) use tree::{WalkError, WalkLimits, files};
 
 use super::Error;
 
@@ -37,14 +37,14 @@ pub(crate) struct Blob {
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RepositoryLocation {
     /// A server.
     Remote(String),
     /// A folder of this machine.
     Local(PathBuf),
 }
 
-impl Place {
+impl RepositoryLocation {
     /// Parses the URL of a repository.
     ///
     /// # Errors
@@ -68,12 +68,12 @@ impl Place {
             return Err(Error::Unsupported(format!(
                 "{}: SSH is not supported, because host keys and private keys would have to be managed; use the HTTPS URL of the \
                  repository, with a token if it is private",
-                super::http::shown(url)
+                super::http::without_query(url)
             )));
         }
         Err(Error::Unsupported(format!(
             "{}: not the URL of a Git repository; expected https://host/path or file:///path",
-            super::http::shown(url)
+            super::http::without_query(url)
         )))
     }
 }
@@ -81,7 +81,7 @@ impl Place {
 /// A commit that a name refers to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tip {
-    pub(crate) commit: Id,
+    pub(crate) commit: ObjectId,
 }
 
 /// Selects what a `ref` names among the references of a repository, as `git` does: itself, a tag, a branch.

@@ -4,18 +4,18 @@ use std::{fmt, str::FromStr};
 
 /// The identifier of an object: the SHA-1 digest of its header and content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Id([u8; 20]);
+pub(crate) struct ObjectId([u8; 20]);
 
 /// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Commit,
     Tree,
     Blob,
     Tag,
 }
 
-impl Kind {
+impl ObjectKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
@@ -35,7 +35,7 @@ impl Kind {
 /// An object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     pub(crate) data: Vec<u8>,
 }
 
@@ -45,12 +45,12 @@ pub(crate) trait Objects {
     ///
     /// # Errors
     /// A sentence with the reason, if it is missing or exceeds a limit.
-    fn object(&mut self, id: Id) -> Result<Object, String>;
+    fn object(&mut self, id: ObjectId) -> Result<Object, String>;
 }
 
-impl Id {
+impl ObjectId {
     /// The identifier of an object with that content.
-    pub(crate) fn of(kind: Kind, data: &[u8]) -> Self {
+    pub(crate) fn of(kind: ObjectKind, data: &[u8]) -> Self {
         let mut context = ring::digest::Context::new(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY);
         context.update(format!("{} {}\0", kind.name(), data.len()).as_bytes());
         context.update(data);
@@ -65,7 +65,7 @@ impl Id {
     }
 }
 
-impl FromStr for Id {
+impl FromStr for ObjectId {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -83,20 +83,20 @@ impl FromStr for Id {
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Id {
+impl fmt::Debug for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
 /// Returns the identifier in a header of a commit (`tree`) or a tag (`object`).
-pub(crate) fn header(data: &[u8], name: &str) -> Option<Id> {
+pub(crate) fn header(data: &[u8], name: &str) -> Option<ObjectId> {
     let mut lines = data.split(|byte| *byte == b'\n');
     let value = lines
         .by_ref()
@@ -110,7 +110,7 @@ pub(crate) fn header(data: &[u8], name: &str) -> Option<Id> {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) kind: EntryKind,
-    pub(crate) id: Id,
+    pub(crate) id: ObjectId,
 }
 
 /// The kind of an entry.
@@ -148,7 +148,7 @@ pub(crate) fn entries(data: &[u8]) -> Result<Vec<Entry>, String> {
                 "a tree has the entry {shown:?}, which is not a file name"
             ));
         }
-        let id = Id::from_bytes(&rest[zero + 1..zero + 21]).ok_or_else(broken)?;
+        let id = ObjectId::from_bytes(&rest[zero + 1..zero + 21]).ok_or_else(broken)?;
         found.push(Entry { name, kind, id });
         rest = &rest[zero + 21..];
     }

@@ -9,7 +9,7 @@ use std::{
 
 use flate2::bufread::ZlibDecoder;
 
-use super::object::{Id, Kind, Object, Objects};
+use super::object::{Object, ObjectId, ObjectKind, Objects};
 use crate::Limits;
 
 /// The longest chain of deltas. Git's own default is 50, and 4095 the most that it writes.
@@ -17,37 +17,37 @@ const MOST_DELTAS: usize = 4095;
 
 /// The head of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Head {
+pub(crate) enum EntryHeader {
     /// A whole object.
-    Whole(Kind),
+    Whole(ObjectKind),
     /// A delta against the entry that many bytes before.
     Before(u64),
     /// A delta against this object.
-    Against(Id),
+    Against(ObjectId),
 }
 
 /// The objects of a pack.
 pub(crate) struct Pack {
-    objects: HashMap<Id, Object>,
+    objects: HashMap<ObjectId, Object>,
 }
 
 impl Objects for Pack {
-    fn object(&mut self, id: Id) -> Result<Object, String> {
+    fn object(&mut self, id: ObjectId) -> Result<Object, String> {
         let found = self.objects.get(&id).cloned();
         found.ok_or_else(|| format!("the object {id} is not in the pack"))
     }
 }
 
 /// An object of a pack, still to be resolved.
-struct Pending {
-    base: Base,
+struct PendingDelta {
+    base: DeltaBase,
     delta: Vec<u8>,
     at: usize,
 }
 
-enum Base {
+enum DeltaBase {
     At(usize),
-    Id(Id),
+    ObjectId(ObjectId),
 }
 
 impl Pack {
@@ -74,30 +74,30 @@ impl Pack {
                 limits.object_count
             ));
         }
-        let mut reader = Reader {
+        let mut reader = PackReader {
             content,
             at: 12,
             left: limits.objects,
             most: limits.objects,
         };
-        let mut found = Found::default();
+        let mut found = ResolvedObjects::default();
         let mut pending = Vec::new();
         for _ in 0..count {
             let at = reader.at;
             let (head, data) = reader.entry()?;
             let base = match head {
-                Head::Whole(kind) => {
+                EntryHeader::Whole(kind) => {
                     found.put(at, Object { kind, data });
                     continue;
                 }
-                Head::Before(distance) => {
+                EntryHeader::Before(distance) => {
                     let distance = usize::try_from(distance).map_err(|_| broken())?;
                     let base = at.checked_sub(distance).filter(|_| distance > 0);
-                    Base::At(base.ok_or_else(broken)?)
+                    DeltaBase::At(base.ok_or_else(broken)?)
                 }
-                Head::Against(id) => Base::Id(id),
+                EntryHeader::Against(id) => DeltaBase::ObjectId(id),
             };
-            pending.push(Pending {
+            pending.push(PendingDelta {
                 base,
                 delta: data,
                 at,
@@ -112,29 +112,29 @@ impl Pack {
 
 /// The objects that are resolved.
 #[derive(Default)]
-struct Found {
-    objects: HashMap<Id, Object>,
-    places: HashMap<usize, Id>,
+struct ResolvedObjects {
+    objects: HashMap<ObjectId, Object>,
+    places: HashMap<usize, ObjectId>,
 }
 
-impl Found {
+impl ResolvedObjects {
     fn put(&mut self, at: usize, object: Object) {
-        let id = Id::of(object.kind, &object.data);
+        let id = ObjectId::of(object.kind, &object.data);
         self.places.insert(at, id);
         self.objects.insert(id, object);
     }
 
-    fn base(&self, base: &Base) -> Option<&Object> {
+    fn base(&self, base: &DeltaBase) -> Option<&Object> {
         match base {
-            Base::At(at) => self.objects.get(self.places.get(at)?),
-            Base::Id(id) => self.objects.get(id),
+            DeltaBase::At(at) => self.objects.get(self.places.get(at)?),
+            DeltaBase::ObjectId(id) => self.objects.get(id),
         }
     }
 
     /// Applies deltas whose base is known, until none is left.
     fn resolve(
         &mut self,
-        mut pending: Vec<Pending>,
+        mut pending: Vec<PendingDelta>,
         left: &mut usize,
         most: usize,
     ) -> Result<(), String> {
@@ -169,7 +169,7 @@ fn too_much(most: usize) -> String {
 }
 
 /// Reads the entries of a pack in memory, in order.
-struct Reader<'a> {
+struct PackReader<'a> {
     content: &'a [u8],
     at: usize,
     /// The bytes that may still be unpacked.
@@ -177,8 +177,8 @@ struct Reader<'a> {
     most: usize,
 }
 
-impl Reader<'_> {
-    fn entry(&mut self) -> Result<(Head, Vec<u8>), String> {
+impl PackReader<'_> {
+    fn entry(&mut self) -> Result<(EntryHeader, Vec<u8>), String> {
         let mut rest = &self.content[self.at..];
         let (head, size) = head(&mut rest)?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -193,7 +193,7 @@ impl Reader<'_> {
 }
 
 /// Reads the head of an entry: its kind, and the size of its content.
-pub(crate) fn head(source: &mut impl Read) -> Result<(Head, u64), String> {
+pub(crate) fn head(source: &mut impl Read) -> Result<(EntryHeader, u64), String> {
     let first = byte(source)?;
     let mut size = u64::from(first & 15);
     let mut shift = 4_u32;
@@ -207,15 +207,15 @@ pub(crate) fn head(source: &mut impl Read) -> Result<(Head, u64), String> {
         shift += 7;
     }
     let head = match first >> 4 & 7 {
-        1 => Head::Whole(Kind::Commit),
-        2 => Head::Whole(Kind::Tree),
-        3 => Head::Whole(Kind::Blob),
-        4 => Head::Whole(Kind::Tag),
-        6 => Head::Before(distance(source)?),
+        1 => EntryHeader::Whole(ObjectKind::Commit),
+        2 => EntryHeader::Whole(ObjectKind::Tree),
+        3 => EntryHeader::Whole(ObjectKind::Blob),
+        4 => EntryHeader::Whole(ObjectKind::Tag),
+        6 => EntryHeader::Before(distance(source)?),
         7 => {
             let mut id = [0; 20];
             source.read_exact(&mut id).map_err(|_| cut())?;
-            Head::Against(Id::from_bytes(&id).ok_or_else(cut)?)
+            EntryHeader::Against(ObjectId::from_bytes(&id).ok_or_else(cut)?)
         }
         _ => return Err("an object of the pack has an unknown kind".to_owned()),
     };

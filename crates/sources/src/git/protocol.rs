@@ -6,12 +6,12 @@ use ::http::{HeaderName, HeaderValue, header};
 use bytes::Bytes;
 
 use super::{
-    Id, Tip, candidates,
+    ObjectId, Tip, candidates,
     packet::{Packet, Packets, Writer, line},
 };
 use crate::{
     Error,
-    http::{Answer, Ask, Http, shown},
+    http::{HttpClient, HttpRequest, HttpResponse, without_query},
 };
 
 /// The most bytes of a list of references and of capabilities.
@@ -29,7 +29,7 @@ const POST: [(HeaderName, &str); 3] = [
 
 /// A repository on a server.
 pub(crate) struct Remote<'a> {
-    pub(crate) http: &'a Http,
+    pub(crate) http: &'a HttpClient,
     /// The URL that the user gave, for messages.
     pub(crate) url: &'a str,
     /// The URL to use, after redirects; see [`Remote::discover`].
@@ -40,7 +40,7 @@ pub(crate) struct Remote<'a> {
 impl<'a> Remote<'a> {
     /// The repository at a known address. Credentials are for the origin that the user named.
     pub(crate) fn at(
-        http: &'a Http,
+        http: &'a HttpClient,
         url: &'a str,
         base: String,
         authorization: Option<&'a HeaderValue>,
@@ -55,19 +55,19 @@ impl<'a> Remote<'a> {
 
     /// Checks that a server speaks the protocol, and returns the repository where redirects lead.
     pub(crate) async fn discover(
-        http: &'a Http,
+        http: &'a HttpClient,
         url: &'a str,
         authorization: Option<&'a HeaderValue>,
     ) -> Result<Self, Error> {
         const SUFFIX: &str = "/info/refs?service=git-upload-pack";
         let headers = [VERSION];
         let asked = format!("{url}{SUFFIX}");
-        let ask = Ask {
+        let ask = HttpRequest {
             authorization,
             headers: &headers,
-            ..Ask::get(&asked, MOST_LIST)
+            ..HttpRequest::get(&asked, MOST_LIST)
         };
-        let Answer::Is { body, from, .. } =
+        let HttpResponse::Is { body, from, .. } =
             http.ask(&ask).await.map_err(|error| named(error, url))?
         else {
             return Err(malformed(url, "it is unchanged, but it was not known"));
@@ -93,12 +93,15 @@ impl<'a> Remote<'a> {
         let body = self.post(message.finish(), MOST_LIST).await?;
         let found = listed(&body, &candidates).map_err(|why| malformed(self.url, &why))?;
         found.map(|commit| Tip { commit }).ok_or_else(|| {
-            Error::NotFound(format!("the branch or tag {name} of {}", shown(self.url)))
+            Error::NotFound(format!(
+                "the branch or tag {name} of {}",
+                without_query(self.url)
+            ))
         })
     }
 
     /// Fetches the pack of a commit with all its files, without its history.
-    pub(crate) async fn fetch(&self, commit: Id) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn fetch(&self, commit: ObjectId) -> Result<Vec<u8>, Error> {
         let limits = &self.http.limits;
         let message = request("fetch")
             .line("no-progress")
@@ -114,11 +117,11 @@ impl<'a> Remote<'a> {
 
     async fn post(&self, message: Vec<u8>, most: usize) -> Result<Vec<u8>, Error> {
         let url = format!("{}/git-upload-pack", self.base);
-        let ask = Ask {
+        let ask = HttpRequest {
             authorization: self.authorization,
             headers: &POST,
             body: Some(Bytes::from(message)),
-            ..Ask::get(&url, most)
+            ..HttpRequest::get(&url, most)
         };
         match self
             .http
@@ -126,8 +129,8 @@ impl<'a> Remote<'a> {
             .await
             .map_err(|error| named(error, self.url))?
         {
-            Answer::Is { body, .. } => Ok(body),
-            Answer::Unchanged => Err(malformed(self.url, "it answers without content")),
+            HttpResponse::Is { body, .. } => Ok(body),
+            HttpResponse::Unchanged => Err(malformed(self.url, "it answers without content")),
         }
     }
 }
@@ -151,7 +154,7 @@ fn request(command: &str) -> Writer {
 
 /// Names the repository instead of the request's URL.
 fn named(error: Error, url: &str) -> Error {
-    let url = shown(url);
+    let url = without_query(url);
     match error {
         Error::NotFound(_) => Error::NotFound(format!("the Git repository {url}")),
         Error::Unauthorized { host, status, .. } => Error::Unauthorized {
@@ -169,7 +172,7 @@ fn named(error: Error, url: &str) -> Error {
 }
 
 fn malformed(url: &str, why: &str) -> Error {
-    Error::Malformed(shown(url).to_owned(), why.to_owned())
+    Error::Malformed(without_query(url).to_owned(), why.to_owned())
 }
 
 /// Checks the capabilities that a server advertises.
@@ -205,8 +208,8 @@ pub(crate) fn capabilities(body: &[u8]) -> Result<(), String> {
 }
 
 /// Returns the commit of the first candidate that is listed: for a tag with a message, what it is for.
-fn listed(body: &[u8], candidates: &[String]) -> Result<Option<Id>, String> {
-    let mut found: Vec<Option<Id>> = vec![None; candidates.len()];
+fn listed(body: &[u8], candidates: &[String]) -> Result<Option<ObjectId>, String> {
+    let mut found: Vec<Option<ObjectId>> = vec![None; candidates.len()];
     for packet in Packets(body) {
         let Packet::Data(data) = packet? else {
             continue;
@@ -223,7 +226,7 @@ fn listed(body: &[u8], candidates: &[String]) -> Result<Option<Id>, String> {
             continue;
         };
         let peeled = words.find_map(|word| word.strip_prefix("peeled:"));
-        let id: Id = peeled
+        let id: ObjectId = peeled
             .unwrap_or(id)
             .parse()
             .map_err(|()| format!("the reference {name} is not a commit"))?;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use flate2::{Compression, write::ZlibEncoder};
 
 use super::{
-    object::{Id, Kind, Objects as _},
+    object::{ObjectId, ObjectKind, Objects as _},
     pack::{Pack, apply},
 };
 use crate::Limits;
@@ -44,7 +44,7 @@ const DELTA: &[u8] = &[
 
 #[test]
 fn deltas_are_resolved_in_any_order() {
-    let against = Id::of(Kind::Blob, BASE);
+    let against = ObjectId::of(ObjectKind::Blob, BASE);
     let bytes: Vec<u8> = (0..20)
         .map(|at| u8::from_str_radix(&against.to_string()[2 * at..2 * at + 2], 16).unwrap())
         .collect();
@@ -53,7 +53,7 @@ fn deltas_are_resolved_in_any_order() {
     let base_first = pack(&[(3, b"", BASE), (6, &[distance], DELTA)]);
     for pack in [delta_first, base_first] {
         let mut read = Pack::read(&pack, &Limits::default()).unwrap();
-        let id = Id::of(Kind::Blob, b"kind: Motif\n");
+        let id = ObjectId::of(ObjectKind::Blob, b"kind: Motif\n");
         assert_eq!(read.object(id).unwrap().data, b"kind: Motif\n");
     }
     let missing = pack(&[(7, &bytes, DELTA)]);

@@ -2,7 +2,7 @@
 
 use super::{
     Blob,
-    object::{Entry, EntryKind, Id, Kind, Object, Objects, entries, header},
+    object::{Entry, EntryKind, Object, ObjectId, ObjectKind, Objects, entries, header},
 };
 
 /// The most tags that lead to one another.
@@ -12,7 +12,7 @@ const MOST_DEPTH: usize = 32;
 
 /// Limits of a walk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
+pub(crate) struct WalkLimits {
     /// The most files.
     pub(crate) files: usize,
     /// The most bytes of one file.
@@ -40,10 +40,10 @@ impl From<String> for WalkError {
 /// with `/` between its parts; empty for the root. Files are sorted by path.
 pub(crate) fn files(
     objects: &mut impl Objects,
-    commit: Id,
+    commit: ObjectId,
     path: &str,
     accept: impl Fn(&str) -> bool,
-    most: Most,
+    most: WalkLimits,
 ) -> Result<Vec<Blob>, WalkError> {
     let commit = peeled(objects, commit)?;
     let root = header(&commit.data, "tree").ok_or_else(|| "a commit has no tree".to_owned())?;
@@ -84,13 +84,13 @@ pub(crate) fn files(
 }
 
 /// Follows tags to their commit.
-fn peeled(objects: &mut impl Objects, id: Id) -> Result<Object, String> {
+fn peeled(objects: &mut impl Objects, id: ObjectId) -> Result<Object, String> {
     let mut next = id;
     for _ in 0..MOST_TAGS {
         let object = objects.object(next)?;
         match object.kind {
-            Kind::Commit => return Ok(object),
-            Kind::Tag => {
+            ObjectKind::Commit => return Ok(object),
+            ObjectKind::Tag => {
                 next = header(&object.data, "object")
                     .ok_or_else(|| "a tag has no object".to_owned())?;
             }
@@ -100,9 +100,9 @@ fn peeled(objects: &mut impl Objects, id: Id) -> Result<Object, String> {
     Err("a tag leads to too many others".to_owned())
 }
 
-fn folder(objects: &mut impl Objects, id: Id) -> Result<Vec<Entry>, String> {
+fn folder(objects: &mut impl Objects, id: ObjectId) -> Result<Vec<Entry>, String> {
     let object = objects.object(id)?;
-    if object.kind != Kind::Tree {
+    if object.kind != ObjectKind::Tree {
         return Err(format!("{id} is a {}, expected a tree", object.kind.name()));
     }
     entries(&object.data)
@@ -110,7 +110,7 @@ fn folder(objects: &mut impl Objects, id: Id) -> Result<Vec<Entry>, String> {
 
 struct Walk<F> {
     accept: F,
-    most: Most,
+    most: WalkLimits,
     left: usize,
     found: Vec<Blob>,
     /// Folders that were read: one tree may be in many places.
@@ -122,7 +122,7 @@ impl<F: Fn(&str) -> bool> Walk<F> {
         &mut self,
         objects: &mut impl Objects,
         prefix: &str,
-        id: Id,
+        id: ObjectId,
         depth: usize,
     ) -> Result<(), String> {
         self.folders += 1;
@@ -142,9 +142,14 @@ impl<F: Fn(&str) -> bool> Walk<F> {
         Ok(())
     }
 
-    fn take(&mut self, objects: &mut impl Objects, path: String, id: Id) -> Result<(), String> {
+    fn take(
+        &mut self,
+        objects: &mut impl Objects,
+        path: String,
+        id: ObjectId,
+    ) -> Result<(), String> {
         let object = objects.object(id)?;
-        if object.kind != Kind::Blob {
+        if object.kind != ObjectKind::Blob {
             return Err(format!("{id} is a {}, expected a file", object.kind.name()));
         }
         let size = object.data.len();

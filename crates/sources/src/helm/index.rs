@@ -11,7 +11,7 @@ const MOST_VERSIONS: usize = 20_000;
 
 /// A version of a chart.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct ChartVersion {
     #[serde(default)]
     pub(crate) version: String,
     #[serde(default)]
@@ -25,15 +25,15 @@ pub(crate) struct Listed {
 
 /// The charts of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Index(BTreeMap<String, Vec<Listed>>);
+pub(crate) struct RepositoryIndex(BTreeMap<String, Vec<ChartVersion>>);
 
 #[derive(Deserialize)]
-struct File {
+struct IndexFile {
     #[serde(default)]
-    entries: Option<BTreeMap<String, Option<Vec<Listed>>>>,
+    entries: Option<BTreeMap<String, Option<Vec<ChartVersion>>>>,
 }
 
-impl Index {
+impl RepositoryIndex {
     /// Parses `index.yaml`.
     ///
     /// Source: helm's documentation, "The Chart Repository Guide".
@@ -42,7 +42,7 @@ impl Index {
     /// A sentence with the reason.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
-        let file: File = if text.trim_start().starts_with('{') {
+        let file: IndexFile = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| error.to_string())?
         } else {
             let options = serde_saphyr::options! {
@@ -84,7 +84,7 @@ impl Index {
     ///
     /// # Errors
     /// A sentence with the reason.
-    pub(crate) fn select(&self, chart: &str, wanted: &str) -> Result<&Listed, String> {
+    pub(crate) fn select(&self, chart: &str, wanted: &str) -> Result<&ChartVersion, String> {
         let versions = self
             .0
             .get(chart)
@@ -104,15 +104,15 @@ mod tests {
     #[test]
     fn an_index_of_helm_is_read_and_other_documents_are_refused() {
         let index = "apiVersion: v1\nentries:\n  pond:\n  - version: 1.0.0\n    name: pond\n    urls: [pond-1.0.0.tgz]\n    digest: 00\n    created: 2026-01-01T00:00:00Z\n  - version: 1.1.0\n    urls: [pond-1.1.0.tgz]\n    removed: true\n  empty:\n";
-        let index = Index::parse(index.as_bytes()).unwrap();
+        let index = RepositoryIndex::parse(index.as_bytes()).unwrap();
         assert_eq!(index.select("pond", "^1").unwrap().urls, ["pond-1.0.0.tgz"]);
         for (chart, why) in [("lake", "no chart"), ("empty", "no versions")] {
             assert!(index.select(chart, "").unwrap_err().contains(why));
         }
         let json = br#"{"entries": {"pond": [{"version": "1.0.0", "urls": ["x"]}]}}"#;
-        assert!(Index::parse(json).is_ok());
+        assert!(RepositoryIndex::parse(json).is_ok());
         for broken in [&b"<html></html>"[..], b"{}", b"entries: 1", b"\xff", b""] {
-            assert!(Index::parse(broken).is_err());
+            assert!(RepositoryIndex::parse(broken).is_err());
         }
     }
 }

@@ -11,7 +11,7 @@ use orkestra_core::{
     value::Node,
 };
 
-pub(crate) use index::Index;
+pub(crate) use index::RepositoryIndex;
 
 use crate::{Error, Fetched, Limits, git::Blob};
 
@@ -34,7 +34,7 @@ pub(crate) fn is_exact(version: &str) -> bool {
 }
 
 /// A chart that was fetched.
-pub(crate) enum Packed {
+pub(crate) enum PackedChart {
     /// A `.tgz`.
     Archive(Vec<u8>),
     /// The files of its folder.
@@ -42,7 +42,7 @@ pub(crate) enum Packed {
 }
 
 /// A text with values.
-pub(crate) enum Values {
+pub(crate) enum ValuesText {
     /// A file of the chart.
     InChart(String),
     /// A text with its name.
@@ -51,7 +51,7 @@ pub(crate) enum Values {
 
 /// The result of rendering.
 #[derive(Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedChart {
     /// The documents of Orkestra's kinds.
     pub(crate) documents: Vec<Fetched>,
     /// The version that the chart itself says it has.
@@ -64,11 +64,11 @@ pub(crate) struct Rendered {
 /// values give the same documents.
 pub(crate) fn rendered(
     what: &str,
-    packed: Packed,
-    files: &[Values],
+    packed: PackedChart,
+    files: &[ValuesText],
     values: &Node,
     limits: &Limits,
-) -> Result<Rendered, Error> {
+) -> Result<RenderedChart, Error> {
     let wrong = |error: orkestra_charts::Error| Error::Chart(what.to_owned(), Box::new(error));
     let (chart, named) = load(what, packed, files)?;
     let mut merged = Node::object([]);
@@ -105,7 +105,7 @@ pub(crate) fn rendered(
         });
     }
     number_duplicates(&mut documents);
-    Ok(Rendered {
+    Ok(RenderedChart {
         documents,
         version: chart.metadata().version.clone(),
     })
@@ -114,17 +114,17 @@ pub(crate) fn rendered(
 /// Loads a chart, and the texts of its values files.
 fn load(
     what: &str,
-    packed: Packed,
-    files: &[Values],
+    packed: PackedChart,
+    files: &[ValuesText],
 ) -> Result<(Chart, Vec<(String, String)>), Error> {
     let limits = archive::Limits::default();
     let wrong = |error: orkestra_charts::Error| Error::Chart(what.to_owned(), Box::new(error));
     let wants_own = files
         .iter()
-        .any(|values| matches!(values, Values::InChart(_)));
+        .any(|values| matches!(values, ValuesText::InChart(_)));
     let mut own: Vec<(String, Vec<u8>)> = Vec::new();
     let chart = match packed {
-        Packed::Archive(bytes) => {
+        PackedChart::Archive(bytes) => {
             if wants_own {
                 let unpacked = archive::unpack(&bytes, &limits)
                     .map_err(|why| Error::Malformed(what.to_owned(), why.to_string()))?;
@@ -135,7 +135,7 @@ fn load(
             }
             Chart::from_archive(&bytes, &limits)
         }
-        Packed::Files(blobs) => {
+        PackedChart::Files(blobs) => {
             if wants_own {
                 own.extend(
                     blobs
@@ -150,8 +150,8 @@ fn load(
     let mut named = Vec::new();
     for values in files {
         match values {
-            Values::Text(name, text) => named.push((name.clone(), text.clone())),
-            Values::InChart(name) => {
+            ValuesText::Text(name, text) => named.push((name.clone(), text.clone())),
+            ValuesText::InChart(name) => {
                 let path = name.trim_start_matches("./");
                 let found = own.iter().find(|(own, _)| own == path);
                 let (_, data) = found.ok_or_else(|| {
@@ -236,8 +236,8 @@ mod tests {
         let values = Node::object([("fish", Node::from("pike"))]);
         let rendered = rendered(
             "pond",
-            Packed::Files(files.into()),
-            &[Values::InChart("./deep.yaml".to_owned())],
+            PackedChart::Files(files.into()),
+            &[ValuesText::InChart("./deep.yaml".to_owned())],
             &values,
             &Limits::default(),
         )

@@ -238,3 +238,15 @@ async fn a_chart_without_our_kinds_and_one_that_fails_say_why() {
         assert!(error.contains(why), "{error}");
     }
 }
+
+#[tokio::test]
+async fn the_archive_of_a_chart_is_fetched_without_rendering_it() {
+    let server = Server::start(repository(&["1.0.0", "1.1.0"])).await;
+    let fetcher = fetcher(|_| {});
+    let archive = fetcher.chart(&server.url("/stable"), "pond", "^1").await;
+    assert_eq!(archive.unwrap(), chart("1.1.0"));
+    let archive = fetcher.chart(&server.url("/stable"), "pond", "1.0.0").await;
+    assert_eq!(archive.unwrap(), chart("1.0.0"));
+    let none = fetcher.chart(&server.url("/stable"), "lake", "").await;
+    assert!(none.unwrap_err().to_string().contains("lake"));
+}

@@ -9,6 +9,7 @@
 mod charts;
 mod files;
 mod hostile;
+mod keyless;
 mod repositories;
 mod server;
 mod signatures;

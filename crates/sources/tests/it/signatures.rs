@@ -10,7 +10,9 @@ use orkestra_registry::{
     artifact::{self, File, Kind, Summary},
     signature::{PrivateKey, sign_bundle},
 };
-use orkestra_sources::{Document, Error, Fetcher, Pin, Policy, Source, Trust, Verified};
+use orkestra_sources::{
+    Document, Error, Fetcher, Pin, Policy, SignatureRequirement, Source, Verified,
+};
 
 use crate::{
     fetcher,
@@ -24,7 +26,7 @@ struct Store {
     manifests: BTreeMap<String, (String, Vec<u8>)>,
 }
 
-async fn registry() -> Server {
+pub(super) async fn registry() -> Server {
     let store = Mutex::new(Store::default());
     Server::start(move |request| store.lock().unwrap().answer(request)).await
 }
@@ -93,12 +95,12 @@ fn key() -> PrivateKey {
     PrivateKey::from_pem(&PrivateKey::generate().unwrap(), b"").unwrap()
 }
 
-fn trust(key: &PrivateKey) -> Trust {
-    Trust::keys([&*key.public().unwrap().pem()]).unwrap()
+fn trust(key: &PrivateKey) -> SignatureRequirement {
+    SignatureRequirement::keys([&*key.public().unwrap().pem()]).unwrap()
 }
 
 /// Pushes an artifact, and returns its digest.
-async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str, &str)]) -> Digest {
+pub(super) async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str, &str)]) -> Digest {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let files: Vec<File> = files
         .iter()
@@ -138,7 +140,7 @@ async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str, &str)]) ->
         .digest
 }
 
-fn client() -> Client {
+pub(super) fn client() -> Client {
     Client::new(Options {
         plain_http: true,
         roots: Vec::new(),
@@ -149,7 +151,11 @@ fn client() -> Client {
     })
 }
 
-fn source(server: &Server, version: &str, verify: Option<Trust>) -> Source {
+pub(super) fn source(
+    server: &Server,
+    version: &str,
+    verify: Option<SignatureRequirement>,
+) -> Source {
     Source::Registry {
         reference: format!("{}/acme/ponds{version}", server.address),
         document: Document::Katalog,
@@ -168,7 +174,7 @@ async fn sign(server: &Server, digest: Digest, key: &PrivateKey) {
         .unwrap();
 }
 
-fn at(repository: &Repository, digest: Digest) -> Reference {
+pub(super) fn at(repository: &Repository, digest: Digest) -> Reference {
     Reference {
         repository: repository.clone(),
         tag: None,

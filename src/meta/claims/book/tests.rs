@@ -51,16 +51,16 @@ fn alive(installation: &str, renewed: Option<Timestamp>) -> (String, Record) {
     )
 }
 
-fn need(name: &str) -> Demand {
-    Demand {
+fn need(name: &str) -> ClaimRequest {
+    ClaimRequest {
         kinds: BTreeMap::from([(pond(), claimant(name))]),
         complete: true,
     }
 }
 
 /// Returns East's book, in which those records are listed at minute 0 and the kind is needed.
-fn book(records: Vec<(String, Record)>) -> Book {
-    let mut book = Book::new(EAST.into());
+fn book(records: Vec<(String, Record)>) -> ClaimTable {
+    let mut book = ClaimTable::new(EAST.into());
     book.need(need("a"));
     book.replace(records, at(0));
     book.look_at_clock(at(0));
@@ -68,7 +68,7 @@ fn book(records: Vec<(String, Record)>) -> Book {
 }
 
 /// Executes the due actions as if the API server accepted them.
-fn write(book: &mut Book, now: Timestamp) -> Vec<Action> {
+fn write(book: &mut ClaimTable, now: Timestamp) -> Vec<Action> {
     let actions = book.actions(now);
     for action in actions.clone() {
         let (name, record) = match action {
@@ -91,13 +91,13 @@ fn write(book: &mut Book, now: Timestamp) -> Vec<Action> {
     actions
 }
 
-fn standing(book: &Book, now: Timestamp) -> Option<Standing> {
+fn standing(book: &ClaimTable, now: Timestamp) -> Option<ClaimState> {
     book.standings(now).of(&pond()).cloned()
 }
 
 #[test]
 fn nothing_is_written_before_the_claims_are_known() {
-    let mut book = Book::new(EAST.into());
+    let mut book = ClaimTable::new(EAST.into());
     book.need(need("a"));
     assert_eq!(book.actions(at(0)), []);
     assert!(!book.standings(at(0)).listed);
@@ -110,7 +110,10 @@ fn a_free_kind_is_claimed_after_the_installation_has_shown_that_it_is_alive() {
     assert_eq!(standing(&book, at(0)), None);
     let taken = Action::Claim(lease_of(&pond()), claimant("a"), None);
     assert_eq!(write(&mut book, at(0)), [taken]);
-    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("a"))));
+    assert_eq!(
+        standing(&book, at(0)),
+        Some(ClaimState::Ours(claimant("a")))
+    );
     assert_eq!(book.actions(at(4)), [], "a quiet time costs nothing");
     assert_eq!(book.next(at(4)), Some(at(5)));
     assert_eq!(write(&mut book, at(5)), [Action::Renew(Some(state("9")))]);
@@ -120,17 +123,26 @@ fn a_free_kind_is_claimed_after_the_installation_has_shown_that_it_is_alive() {
 #[test]
 fn a_restart_writes_nothing() {
     let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(-1)))]);
-    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("a"))));
+    assert_eq!(
+        standing(&book, at(0)),
+        Some(ClaimState::Ours(claimant("a")))
+    );
     assert_eq!(write(&mut book, at(0)), []);
 }
 
 #[test]
 fn a_claim_goes_to_another_katalog_of_the_installation() {
     let mut book = book(vec![claim(EAST, "b", "1"), alive(EAST, Some(at(-1)))]);
-    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("b"))));
+    assert_eq!(
+        standing(&book, at(0)),
+        Some(ClaimState::Ours(claimant("b")))
+    );
     let moved = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
     assert_eq!(write(&mut book, at(0)), [moved]);
-    assert_eq!(standing(&book, at(0)), Some(Standing::Ours(claimant("a"))));
+    assert_eq!(
+        standing(&book, at(0)),
+        Some(ClaimState::Ours(claimant("a")))
+    );
 }
 
 #[test]
@@ -142,11 +154,14 @@ fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
         installation: WEST.to_owned(),
         claimant: claimant("b"),
     };
-    assert_eq!(standing(&book, at(0)), Some(Standing::Foreign(holder)));
+    assert_eq!(standing(&book, at(0)), Some(ClaimState::Foreign(holder)));
     assert_eq!(book.next(at(0)), Some(at(1)), "that is when it expires");
     let taken = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
     assert_eq!(write(&mut book, at(2)), [taken]);
-    assert_eq!(standing(&book, at(2)), Some(Standing::Ours(claimant("a"))));
+    assert_eq!(
+        standing(&book, at(2)),
+        Some(ClaimState::Ours(claimant("a")))
+    );
 }
 
 #[test]
@@ -196,11 +211,11 @@ fn one_that_could_not_renew_relies_on_its_claims_no_more_until_it_has_written_th
 #[test]
 fn what_is_not_needed_is_dropped_once_all_that_is_needed_is_known() {
     let mut book = book(vec![claim(EAST, "a", "1"), alive(EAST, Some(at(0)))]);
-    book.need(Demand::default());
+    book.need(ClaimRequest::default());
     assert_eq!(book.actions(at(0)), []);
-    book.need(Demand {
+    book.need(ClaimRequest {
         complete: true,
-        ..Demand::default()
+        ..ClaimRequest::default()
     });
     let dropped = Action::Drop(lease_of(&pond()), state("1"));
     assert_eq!(write(&mut book, at(0)), [dropped]);
@@ -226,7 +241,7 @@ fn a_claim_that_cannot_be_written_says_why_and_is_tried_again_ever_more_slowly()
         now = next;
     }
     assert_eq!(waits, [0, 1, 2, 4, 8, 16, 30, 30]);
-    assert_eq!(standing(&book, now), Some(Standing::Refused(problem)));
+    assert_eq!(standing(&book, now), Some(ClaimState::Refused(problem)));
 }
 
 #[test]
@@ -242,6 +257,6 @@ fn the_end_drops_everything_of_this_installation_and_nothing_else() {
     let (name, other) = claim(WEST, "b", "2");
     book.take_in(name, other, at(0));
     assert_eq!(book.farewell().len(), 1);
-    book.need(Demand::default());
+    book.need(ClaimRequest::default());
     assert_eq!(book.farewell(), [], "another process may need them");
 }

@@ -81,7 +81,7 @@ async fn a_lease_that_cannot_be_read_is_the_claim_of_nobody_and_hides_no_other()
             "kind-pond.water.example"
         ]
     );
-    let mut book = Book::new("east".into());
+    let mut book = ClaimTable::new("east".into());
     let records = watches
         .all(0)
         .iter()
@@ -98,7 +98,7 @@ async fn a_lease_that_cannot_be_read_is_the_claim_of_nobody_and_hides_no_other()
     assert_eq!(of("Lake.water.example"), None);
     let pond = of("Pond.water.example");
     assert!(
-        matches!(&pond, Some(super::super::Standing::Foreign(holder)) if holder.installation == "west"),
+        matches!(&pond, Some(super::super::ClaimState::Foreign(holder)) if holder.installation == "west"),
         "{pond:?}"
     );
 }

@@ -9,62 +9,65 @@ use orkestra_core::{
         ObjectKey, OperatorPlan, ResourceType,
         observe::{Changes, EventPlan, KeyPlan},
     },
-    reconcile::observe::{self, Lead, Seen},
+    reconcile::observe::{self, Lead, ObservedRecord},
     value::Path,
 };
+use orkestra_ground::Clock;
 
 use super::latest::Latest;
-use crate::runtime::{queue::Lane, shared::Shared};
+use crate::runtime::context::Context;
+
+/// Queues the custom resources to which a change leads.
+pub(in crate::runtime) type Wake = Arc<dyn Fn(&Lead) + Send + Sync>;
 
 /// One watch, and the effects of its changes.
 pub(super) struct Entry {
-    shared: Weak<Shared>,
+    wake: Wake,
+    clock: Clock,
     plan: Arc<OperatorPlan>,
-    of: Of,
+    of: EntryRef,
     kind: ResourceType,
     /// Whether custom resources are namespaced.
     namespaced: bool,
-    pub(super) watch: Handle<Seen>,
+    pub(super) watch: Handle<ObservedRecord>,
     pub(super) latest: Latest,
 }
 
 /// The plan entry of a watch, by its index.
 #[derive(Clone, Copy)]
-pub(super) enum Of {
+pub(super) enum EntryRef {
     Watch(usize),
     Events(usize),
 }
 
 impl Entry {
     pub(super) fn start(
-        shared: &Arc<Shared>,
+        context: &Context,
+        wake: &Wake,
         plan: &Arc<OperatorPlan>,
-        (of, kind, namespaced): (Of, ResourceType, bool),
-        watched: Watched,
-        paths: &[Path],
+        (of, kind, namespaced): (EntryRef, ResourceType, bool),
+        (watched, paths): (Watched, &[Path]),
     ) -> Arc<Self> {
         let entry = Arc::new_cyclic(|entry: &Weak<Self>| {
             let entry = entry.clone();
             // Changes before the entry exists are found in the store.
-            let told: Subscriber<Seen> = Arc::new(move |change| {
+            let told: Subscriber<ObservedRecord> = Arc::new(move |change| {
                 if let Some(entry) = entry.upgrade() {
                     entry.told(change);
                 }
             });
             Self {
-                shared: Arc::downgrade(shared),
+                wake: wake.clone(),
+                clock: context.clock.clone(),
                 plan: plan.clone(),
                 of,
                 kind,
                 namespaced,
-                watch: shared
-                    .context
-                    .informers
-                    .observed(watched, paths, Some(told)),
+                watch: context.informers.observed(watched, paths, Some(told)),
                 latest: Latest::default(),
             }
         });
-        let now = shared.context.clock.now();
+        let now = context.clock.now();
         for key in entry.watch.store().keys() {
             entry.take_in(&key, now);
         }
@@ -75,22 +78,22 @@ impl Entry {
 
     pub(super) fn key(&self) -> &KeyPlan {
         match self.of {
-            Of::Watch(index) => &self.plan.observe.watches[index].key,
-            Of::Events(index) => &self.plan.observe.events[index].key,
+            EntryRef::Watch(index) => &self.plan.observe.watches[index].key,
+            EntryRef::Events(index) => &self.plan.observe.events[index].key,
         }
     }
 
     fn on(&self) -> Changes {
         match self.of {
-            Of::Watch(index) => self.plan.observe.watches[index].on,
-            Of::Events(index) => self.plan.observe.events[index].on,
+            EntryRef::Watch(index) => self.plan.observe.watches[index].on,
+            EntryRef::Events(index) => self.plan.observe.events[index].on,
         }
     }
 
     pub(super) fn events(&self) -> Option<&EventPlan> {
         match self.of {
-            Of::Watch(_) => None,
-            Of::Events(index) => Some(&self.plan.observe.events[index]),
+            EntryRef::Watch(_) => None,
+            EntryRef::Events(index) => Some(&self.plan.observe.events[index]),
         }
     }
 
@@ -114,11 +117,8 @@ impl Entry {
         )
     }
 
-    fn told(&self, change: &Change<Seen>) {
-        let Some(shared) = self.shared.upgrade() else {
-            return;
-        };
-        let now = shared.context.clock.now();
+    fn told(&self, change: &Change<ObservedRecord>) {
+        let now = self.clock.now();
         self.take_in(&change.key, now);
         if change.before.is_none() && !self.is_listed() {
             return;
@@ -131,12 +131,12 @@ impl Entry {
         let mut leads: Vec<Lead> = leads.filter_map(|seen| self.lead(seen, now)).collect();
         leads.dedup();
         for lead in &leads {
-            wake(&shared, lead);
+            (self.wake)(lead);
         }
     }
 
     /// Returns the lead of an object, if the object matches.
-    fn lead(&self, seen: &Seen, now: Timestamp) -> Option<Lead> {
+    fn lead(&self, seen: &ObservedRecord, now: Timestamp) -> Option<Lead> {
         if (self.events()).is_some_and(|events| !events.admits(&seen.view)) {
             return None;
         }
@@ -155,8 +155,8 @@ impl Entry {
     /// True if templates read its objects.
     fn is_read(&self) -> bool {
         match self.of {
-            Of::Watch(index) => !self.plan.observe.watches[index].reads.is_empty(),
-            Of::Events(index) => !self.plan.observe.events[index].reads.is_empty(),
+            EntryRef::Watch(index) => !self.plan.observe.watches[index].reads.is_empty(),
+            EntryRef::Events(index) => !self.plan.observe.events[index].reads.is_empty(),
         }
     }
 
@@ -167,36 +167,5 @@ impl Entry {
             let lead = || self.lead(&*store.get(key)?, now);
             self.latest.refresh(key, lead);
         }
-    }
-}
-
-/// Queues the custom resources to which a change leads. Missing ones have a pass when they are created.
-fn wake(shared: &Shared, lead: &Lead) {
-    // Before a plan is bound, no custom resource has had a pass.
-    let Some(bound) = shared.bound.load_full() else {
-        return;
-    };
-    let key = match lead {
-        Lead::Uid(uid) => shared.owner(uid),
-        Lead::About(kind, key) if bound.served().is(kind) => Some(key.clone()),
-        Lead::About(kind, key) => {
-            let child = bound.kind(kind).and_then(|kind| kind.store().get(key));
-            child.and_then(|child| shared.owner(child.owner()?))
-        }
-        Lead::Name(None, name) if bound.served().namespaced => {
-            let mut all = bound.cr_keys();
-            all.retain(|key| key.name == *name);
-            for key in all {
-                shared.enqueue(key, Lane::Changed);
-            }
-            None
-        }
-        Lead::Name(namespace, name) => Some(ObjectKey {
-            namespace: namespace.clone(),
-            name: name.clone(),
-        }),
-    };
-    if let Some(key) = key.filter(|key| bound.cr(key).is_some()) {
-        shared.enqueue(key, Lane::Changed);
     }
 }

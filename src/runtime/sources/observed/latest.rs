@@ -8,12 +8,12 @@ use std::{
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{
-        observe::{Lead, Seen, about_uid},
+        observe::{Lead, ObservedRecord, about_uid},
         record::Uid,
     },
 };
 
-use crate::runtime::shared::lock;
+use crate::runtime::lock::lock;
 
 /// The Events of one entry, by their leads.
 #[derive(Default)]
@@ -60,10 +60,10 @@ impl Latest {
     pub(super) fn of(
         &self,
         leads: &[(Lead, Option<Uid>)],
-        get: impl Fn(&ObjectKey) -> Option<Arc<Seen>>,
-    ) -> Option<Arc<Seen>> {
+        get: impl Fn(&ObjectKey) -> Option<Arc<ObservedRecord>>,
+    ) -> Option<Arc<ObservedRecord>> {
         let index = lock(&self.0);
-        let mut latest: Option<Arc<Seen>> = None;
+        let mut latest: Option<Arc<ObservedRecord>> = None;
         for (lead, uid) in leads {
             let events = index.events.get(lead).into_iter().flatten();
             for seen in events.filter_map(&get) {
@@ -73,8 +73,9 @@ impl Latest {
                     _ => true,
                 };
                 let version = &seen.id.resource_version;
-                let is_later =
-                    |latest: &Arc<Seen>| version.is_newer_than(&latest.id.resource_version);
+                let is_later = |latest: &Arc<ObservedRecord>| {
+                    version.is_newer_than(&latest.id.resource_version)
+                };
                 if is_meant && latest.as_ref().is_none_or(is_later) {
                     latest = Some(seen);
                 }
@@ -98,20 +99,24 @@ mod tests {
         }
     }
 
-    fn event(name: &str, version: &str, uid: &str) -> Arc<Seen> {
+    fn event(name: &str, version: &str, uid: &str) -> Arc<ObservedRecord> {
         let object = json!({
             "metadata": { "name": name, "namespace": "east", "uid": name, "resourceVersion": version },
             "regarding": { "uid": uid },
         });
         let all = [orkestra_core::value::Path::root()];
-        Arc::new(Seen::read(&Node::from(&object), &all).unwrap())
+        Arc::new(ObservedRecord::read(&Node::from(&object), &all).unwrap())
     }
 
     fn of(name: &str) -> Lead {
         Lead::Name(Some("east".into()), name.into())
     }
 
-    fn latest(index: &Latest, events: &[Arc<Seen>], leads: &[(Lead, Option<Uid>)]) -> String {
+    fn latest(
+        index: &Latest,
+        events: &[Arc<ObservedRecord>],
+        leads: &[(Lead, Option<Uid>)],
+    ) -> String {
         let get = |key: &ObjectKey| events.iter().find(|seen| seen.id.key == *key).cloned();
         let found = index.of(leads, get);
         found.map_or_else(String::new, |seen| seen.id.key.name.to_string())

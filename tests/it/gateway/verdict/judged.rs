@@ -6,13 +6,16 @@ use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Timestamp;
 use orkestra_core::{
     admission::{Admitted, Answers, Operation, Review, User, admit},
+    compile,
+    definitions::{CrdShape, Schemas},
     document,
-    plan::{CrdShape, GroupKind, KatalogRef, Library, OperatorPlan, Plan, Schemas, compile},
+    plan::{GroupKind, KatalogRef, OperatorPlan, Plan},
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed},
-        step::{Failure, Step, step},
+        step::{Failure, StepResult, step},
     },
+    scope::Library,
     template::Entropy,
     value::Node,
 };
@@ -57,7 +60,7 @@ pub(super) fn compiled(text: &str, definitions: &[Value]) -> Result<Plan> {
     let (documents, _) = document::read_stream("katalog.yaml", text)?;
     let document = documents.katalogs.first().context("no Katalog")?;
     let katalog = KatalogRef::new("default".into(), document.name.clone());
-    let (plan, _) = compile(&katalog, &document.spec, &schemas, &Library::default())?;
+    let (plan, _) = compile::katalog(&katalog, &document.spec, &schemas, &Library::default())?;
     Ok(plan)
 }
 
@@ -109,8 +112,8 @@ pub(super) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Told> {
     let scopes: std::collections::BTreeMap<GroupKind, bool> = std::collections::BTreeMap::new();
     let (now, entropy) = (Timestamp::UNIX_EPOCH, Entropy::seeded([7; 32]));
     match step(plan, &scopes, &observed, now, &entropy) {
-        Step::Need(reads) => bail!("a pass needs {reads:?}"),
-        Step::Done(cycle) => {
+        StepResult::Need(reads) => bail!("a pass needs {reads:?}"),
+        StepResult::Done(cycle) => {
             let prepared = &cycle.sources.prepared;
             let is_violation = |failure: &Failure| failure.reason == Reason::ValidationFailed;
             ensure!(

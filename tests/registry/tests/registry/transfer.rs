@@ -141,7 +141,7 @@ async fn inspect_shows_what_is_declared_without_the_layers() -> Result<()> {
     let pulled = work.ork(&format!("pull oci://{host}/k/shop:edge pulled"))?;
     assert!(
         pulled.err.contains("warning: end of life")
-            && !pulled.err.contains("declare something else"),
+            && !pulled.err.contains("differ from the metadata"),
         "{}",
         pulled.err
     );

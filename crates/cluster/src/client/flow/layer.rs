@@ -9,7 +9,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use tower::{BoxError, Layer, Service};
 
-use super::{Flow, Heard, Share, Turn};
+use super::{Flow, RequestPermit, ResponseSignal, Share};
 
 /// A request that was cancelled after this time counts as not answered in time.
 const TIMED_OUT: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const TIMED_OUT: Duration = Duration::from_secs(10);
 const LEVEL: &str = "x-kubernetes-pf-prioritylevel-uid";
 const SCHEMA: &str = "x-kubernetes-pf-flowschema-uid";
 
-/// Makes requests wait for their turn: that of the [`Turn`] or [`Share`] in their extensions, or else of the process.
+/// Makes requests wait for their turn: that of the [`RequestPermit`] or [`Share`] in their extensions, or else of the process.
 #[derive(Clone, Debug)]
 pub struct FlowLayer(Flow);
 
@@ -30,10 +30,10 @@ impl FlowLayer {
 }
 
 impl<S> Layer<S> for FlowLayer {
-    type Service = Flowing<S>;
+    type Service = FlowControlled<S>;
 
-    fn layer(&self, inner: S) -> Flowing<S> {
-        Flowing {
+    fn layer(&self, inner: S) -> FlowControlled<S> {
+        FlowControlled {
             flow: self.0.clone(),
             process: Share::new("process"),
             events: Share::new("events"),
@@ -44,14 +44,14 @@ impl<S> Layer<S> for FlowLayer {
 
 /// A service whose requests wait for their turn.
 #[derive(Clone, Debug)]
-pub struct Flowing<S> {
+pub struct FlowControlled<S> {
     flow: Flow,
     process: Share,
     events: Share,
     inner: S,
 }
 
-impl<S, B, A> Service<Request<B>> for Flowing<S>
+impl<S, B, A> Service<Request<B>> for FlowControlled<S>
 where
     S: Service<Request<B>, Response = Response<A>> + Clone + Send + 'static,
     S::Error: Into<BoxError>,
@@ -73,7 +73,7 @@ where
         if !counts(request.uri()) {
             return async move { inner.call(request).await.map_err(Into::into) }.boxed();
         }
-        let turn = request.extensions_mut().remove::<Turn>();
+        let turn = request.extensions_mut().remove::<RequestPermit>();
         let share = request.extensions_mut().remove::<Share>();
         let share = share.unwrap_or_else(|| {
             let is_event = request.uri().path().ends_with("/events");
@@ -112,18 +112,20 @@ fn counts(uri: &Uri) -> bool {
 
 /// Waits for a response.
 struct Listening {
-    turn: Turn,
+    turn: RequestPermit,
     timed: bool,
 }
 
 impl Listening {
     fn heard<A>(&self, answer: Option<&Response<A>>) {
         let heard = match answer {
-            None => Heard::Failing,
+            None => ResponseSignal::Failing,
             Some(answer) => match answer.status() {
                 StatusCode::TOO_MANY_REQUESTS => throttled(answer.headers()),
-                StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => Heard::Failing,
-                _ => Heard::Fine { timed: self.timed },
+                StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+                    ResponseSignal::Failing
+                }
+                _ => ResponseSignal::Fine { timed: self.timed },
             },
         };
         let _ = self.turn.0.heard.set(heard);
@@ -134,12 +136,12 @@ impl Drop for Listening {
     fn drop(&mut self) {
         // No effect after a response: it is already set.
         if self.turn.0.started.elapsed() >= TIMED_OUT {
-            let _ = self.turn.0.heard.set(Heard::Failing);
+            let _ = self.turn.0.heard.set(ResponseSignal::Failing);
         }
     }
 }
 
-fn throttled(headers: &HeaderMap) -> Heard {
+fn throttled(headers: &HeaderMap) -> ResponseSignal {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let seconds = text(header::RETRY_AFTER.as_str()).and_then(|text| text.trim().parse().ok());
     tracing::warn!(
@@ -148,5 +150,5 @@ fn throttled(headers: &HeaderMap) -> Heard {
         flow_schema = text(SCHEMA),
         "the API server throttles requests"
     );
-    Heard::Throttled(seconds.map(Duration::from_secs))
+    ResponseSignal::Throttled(seconds.map(Duration::from_secs))
 }

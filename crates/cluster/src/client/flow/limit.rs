@@ -33,7 +33,7 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// What a response shows about the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum ResponseSignal {
     /// The server keeps up. `timed` is true if the duration is comparable with others; it is not for lists.
     Fine {
         /// Whether the duration is comparable.
@@ -51,12 +51,12 @@ pub(super) struct Limit {
     permits: f64,
     cut_at: Option<Instant>,
     paused_until: Option<Instant>,
-    pulses: BTreeMap<Share, Pulse>,
+    pulses: BTreeMap<Share, RecentResponses>,
 }
 
 /// The recent responses to one account.
 #[derive(Debug)]
-struct Pulse {
+struct RecentResponses {
     /// Seconds per response, over the last few hundred.
     usual: f64,
     /// The same over the last few; `None` since the last decrease.
@@ -66,7 +66,7 @@ struct Pulse {
     heard_at: Instant,
 }
 
-impl Pulse {
+impl RecentResponses {
     fn is_ill(&self) -> bool {
         let threshold = (self.usual * SLOW_TIMES).max(SLOW);
         let is_slow =
@@ -123,27 +123,30 @@ impl Limit {
     pub(super) fn heard(
         &mut self,
         share: &Share,
-        heard: Heard,
+        heard: ResponseSignal,
         (started, now): (Instant, Instant),
         used: usize,
         chance: f64,
     ) {
-        if let Heard::Throttled(pause) = heard {
+        if let ResponseSignal::Throttled(pause) = heard {
             let pause = pause.unwrap_or(USUAL_PAUSE).min(LONGEST_PAUSE);
             let until = now + pause.mul_f64(1.0 + chance * PAUSE_SPREAD);
             self.paused_until = Some(self.paused_until.map_or(until, |other| other.max(until)));
             return self.cut(0.5, (started, now));
         }
-        let pulse = self.pulses.entry(share.clone()).or_insert_with(|| Pulse {
-            usual: 0.0,
-            recent: None,
-            answers: 0,
-            failing: false,
-            heard_at: now,
-        });
+        let pulse = self
+            .pulses
+            .entry(share.clone())
+            .or_insert_with(|| RecentResponses {
+                usual: 0.0,
+                recent: None,
+                answers: 0,
+                failing: false,
+                heard_at: now,
+            });
         pulse.heard_at = now;
-        pulse.failing = heard == Heard::Failing;
-        if heard == (Heard::Fine { timed: true }) {
+        pulse.failing = heard == ResponseSignal::Failing;
+        if heard == (ResponseSignal::Fine { timed: true }) {
             pulse.measure(now.saturating_duration_since(started));
         }
         if pulse.is_ill() {
@@ -179,7 +182,7 @@ impl Limit {
 mod tests {
     use super::*;
 
-    const FINE: Heard = Heard::Fine { timed: true };
+    const FINE: ResponseSignal = ResponseSignal::Fine { timed: true };
 
     struct Case {
         limit: Limit,
@@ -195,7 +198,7 @@ mod tests {
         }
 
         /// So many responses in a row that each took that long, with all permits in use.
-        fn hear(&mut self, name: &str, heard: Heard, took_ms: u64, times: usize) {
+        fn hear(&mut self, name: &str, heard: ResponseSignal, took_ms: u64, times: usize) {
             for _ in 0..times {
                 let started = self.now;
                 self.now += Duration::from_millis(took_ms);
@@ -228,7 +231,7 @@ mod tests {
         let started = case.now;
         for millis in [5, 6, 7] {
             let moments = (started, started + Duration::from_millis(millis));
-            let throttled = Heard::Throttled(Some(Duration::from_secs(3)));
+            let throttled = ResponseSignal::Throttled(Some(Duration::from_secs(3)));
             (case.limit).heard(&Share::new("a"), throttled, moments, 32, 1.0);
         }
         assert_eq!(case.limit.current(), 16);
@@ -239,9 +242,9 @@ mod tests {
         assert_eq!(case.limit.at(ends), 16);
         // A 429 to a request that began later halves it again; the lower bound stays.
         case.now = ends;
-        case.hear("a", Heard::Throttled(None), 5, 10);
+        case.hear("a", ResponseSignal::Throttled(None), 5, 10);
         assert_eq!(case.limit.current(), 4);
-        let forever = Heard::Throttled(Some(Duration::from_hours(9)));
+        let forever = ResponseSignal::Throttled(Some(Duration::from_hours(9)));
         case.hear("a", forever, 5, 1);
         let pause = case.limit.paused_until().unwrap() - case.now;
         assert_eq!(pause, LONGEST_PAUSE);
@@ -269,13 +272,13 @@ mod tests {
         }
         let before = case.limit.current();
         for _ in 0..50 {
-            case.hear("a", Heard::Failing, 9_000, 1);
+            case.hear("a", ResponseSignal::Failing, 9_000, 1);
             case.hear("b", FINE, 20, 1);
             case.hear("c", FINE, 20, 1);
         }
         assert!(case.limit.current() >= before);
         // If most accounts see it, the server is the cause.
-        case.hear("b", Heard::Failing, 9_000, 1);
+        case.hear("b", ResponseSignal::Failing, 9_000, 1);
         assert!(case.limit.current() < before);
     }
 
@@ -287,7 +290,7 @@ mod tests {
         }
         case.now += FRESH;
         let before = case.limit.current();
-        case.hear("a", Heard::Failing, 100, 1);
+        case.hear("a", ResponseSignal::Failing, 100, 1);
         assert_eq!(case.limit.current(), before / 2);
     }
 }

@@ -30,8 +30,8 @@ use tokio::{
 
 pub use self::{layer::FlowLayer, metrics::FlowMetrics, shares::Share};
 use self::{
-    limit::{Heard, Limit},
-    shares::{Shares, Ticket},
+    limit::{Limit, ResponseSignal},
+    shares::{QueuePosition, Shares},
 };
 
 /// Every counted request of one process. Cheap to clone; clones share it.
@@ -50,7 +50,7 @@ struct Inner {
 struct State {
     limit: Limit,
     shares: Shares,
-    waiting: HashMap<Ticket, oneshot::Sender<()>>,
+    waiting: HashMap<QueuePosition, oneshot::Sender<()>>,
     /// The pause whose end a task waits for.
     awaited: Option<Instant>,
 }
@@ -89,10 +89,10 @@ impl Flow {
     }
 
     /// Waits for the turn of a request of `share`. May be cancelled at any time.
-    pub async fn turn(&self, share: &Share) -> Turn {
+    pub async fn turn(&self, share: &Share) -> RequestPermit {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
-        let mut waiting = Waiting {
+        let mut waiting = QueuedRequest {
             flow: self.clone(),
             share: share.clone(),
             ticket: {
@@ -110,7 +110,7 @@ impl Flow {
         if let Some(metrics) = self.0.metrics.get() {
             metrics.waited(started.saturating_duration_since(asked));
         }
-        Turn(Arc::new(Permit {
+        RequestPermit(Arc::new(Permit {
             flow: self.clone(),
             share: share.clone(),
             started,
@@ -173,7 +173,7 @@ impl Flow {
             let used = state.shares.in_flight();
             let moments = (permit.started, now);
             (state.limit).heard(&permit.share, *heard, moments, used, (self.0.chance)());
-            if let (Heard::Throttled(_), Some(metrics)) = (heard, self.0.metrics.get()) {
+            if let (ResponseSignal::Throttled(_), Some(metrics)) = (heard, self.0.metrics.get()) {
                 metrics.throttled();
             }
         }
@@ -183,13 +183,13 @@ impl Flow {
 }
 
 /// In line, until its turn or until it is dropped.
-struct Waiting {
+struct QueuedRequest {
     flow: Flow,
     share: Share,
-    ticket: Option<Ticket>,
+    ticket: Option<QueuePosition>,
 }
 
-impl Drop for Waiting {
+impl Drop for QueuedRequest {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         let mut state = self.flow.state();
@@ -204,14 +204,14 @@ impl Drop for Waiting {
 
 /// The turn of one request; it ends when the last clone is dropped. It is put into the request's extensions.
 #[derive(Clone, Debug)]
-pub struct Turn(Arc<Permit>);
+pub struct RequestPermit(Arc<Permit>);
 
 #[derive(Debug)]
 struct Permit {
     flow: Flow,
     share: Share,
     started: Instant,
-    heard: OnceLock<Heard>,
+    heard: OnceLock<ResponseSignal>,
 }
 
 impl Drop for Permit {

@@ -21,21 +21,21 @@ impl Share {
 }
 
 /// A place in line.
-pub(super) type Ticket = u64;
+pub(super) type QueuePosition = u64;
 
 /// All accounts with a request in flight or waiting.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     accounts: BTreeMap<Share, Account>,
     in_flight: usize,
-    last: Ticket,
+    last: QueuePosition,
     turns: u64,
 }
 
 #[derive(Debug, Default)]
 struct Account {
     in_flight: usize,
-    waiting: VecDeque<Ticket>,
+    waiting: VecDeque<QueuePosition>,
     last_turn: u64,
 }
 
@@ -46,7 +46,7 @@ fn most(limit: usize) -> usize {
 
 impl Shares {
     /// Joins the line.
-    pub(super) fn ask(&mut self, share: &Share) -> Ticket {
+    pub(super) fn ask(&mut self, share: &Share) -> QueuePosition {
         self.last += 1;
         let account = self.accounts.entry(share.clone()).or_default();
         account.waiting.push_back(self.last);
@@ -54,7 +54,7 @@ impl Shares {
     }
 
     /// Leaves the line; false if it is not in line because it had its turn.
-    pub(super) fn give_up(&mut self, share: &Share, ticket: Ticket) -> bool {
+    pub(super) fn give_up(&mut self, share: &Share, ticket: QueuePosition) -> bool {
         let Some(account) = self.accounts.get_mut(share) else {
             return false;
         };
@@ -66,7 +66,7 @@ impl Shares {
     }
 
     /// Returns the next ticket if fewer than `limit` requests are in flight; its request counts from then on.
-    pub(super) fn next(&mut self, limit: usize) -> Option<Ticket> {
+    pub(super) fn next(&mut self, limit: usize) -> Option<QueuePosition> {
         if self.in_flight >= limit {
             return None;
         }
@@ -117,7 +117,11 @@ mod tests {
     }
 
     /// The names of the requests that start, until the limit is reached.
-    fn turns(shares: &mut Shares, limit: usize, names: &BTreeMap<Ticket, &'static str>) -> String {
+    fn turns(
+        shares: &mut Shares,
+        limit: usize,
+        names: &BTreeMap<QueuePosition, &'static str>,
+    ) -> String {
         let mut text = String::new();
         while let Some(ticket) = shares.next(limit) {
             text.push_str(names[&ticket]);
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn within_an_account_it_is_first_come_first_served() {
         let mut shares = Shares::default();
-        let tickets: Vec<Ticket> = (0..5).map(|_| shares.ask(&share("a"))).collect();
+        let tickets: Vec<QueuePosition> = (0..5).map(|_| shares.ask(&share("a"))).collect();
         let mut gone = Vec::new();
         while let Some(ticket) = shares.next(1) {
             gone.push(ticket);

@@ -46,7 +46,8 @@ async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     let flow = flow();
     let share = Share::new("a");
     // All requests that one account may have.
-    let turns: Vec<Turn> = std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
+    let turns: Vec<RequestPermit> =
+        std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
     assert_eq!(turns.len(), 24);
     let mut first = Box::pin(flow.turn(&share));
     let mut second = Box::pin(flow.turn(&share));
@@ -151,7 +152,8 @@ async fn a_request_that_is_given_up_after_ten_seconds_tells_of_an_ill_server() {
 async fn a_turn_that_was_awaited_before_is_not_awaited_again() {
     let flow = flow();
     let share = Share::new("a");
-    let turns: Vec<Turn> = std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
+    let turns: Vec<RequestPermit> =
+        std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
     let mut turns = turns.into_iter();
     let server = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(status(200)) });
     let service = FlowLayer::new(flow.clone()).layer(server);

@@ -179,7 +179,7 @@ async fn what_two_share_is_held_for_the_one_that_came_first() {
     let other = informers.crs(watched(), &[], None);
     assert_eq!(
         (handle.store().held().records, other.store().held()),
-        (2, Held::default())
+        (2, MemoryUse::default())
     );
     drop(handle);
     assert_eq!(other.store().held().records, 2);

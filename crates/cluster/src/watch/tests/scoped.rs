@@ -1,12 +1,12 @@
 //! One kind in several namespaces, each with its own informer.
 
-use orkestra_core::plan::Places;
+use orkestra_core::plan::ObjectNamespaces;
 
 use super::*;
 
 /// The namespaces `garden` and `shop`, in listing order.
-fn places() -> Places {
-    Places::Only(["shop".into(), "garden".into()].into())
+fn places() -> ObjectNamespaces {
+    ObjectNamespaces::Only(["shop".into(), "garden".into()].into())
 }
 
 fn websites(informers: &Informers) -> Scoped<CrRecord> {

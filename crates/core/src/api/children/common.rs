@@ -21,8 +21,8 @@ pub struct Common {
     /// How the child is handled.
     #[serde(flatten)]
     pub control: Control,
-    /// What the object has beside or instead of what the other fields make: as in its manifest, merged into it. `null`
-    /// takes a field away; lists are merged by the keys that Kubernetes merges them by, such as the `name` of containers.
+    /// A partial manifest that is merged into the generated object. `null` removes a field. Lists are merged by the keys that
+    /// Kubernetes uses for them, such as the `name` of containers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub patch: BTreeMap<String, Node>,
@@ -32,90 +32,88 @@ pub struct Common {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Meta {
-    /// The object's name. The default carries the custom resource's name and the kind.
+    /// Name of the object. The default is made of the custom resource's name and the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
-    /// The object's namespace. Default: the custom resource's.
+    /// Namespace of the object. Default: the custom resource's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Text>,
-    /// Labels, beside those of ours.
+    /// Labels of the object, in addition to those that Orkestra sets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Text>,
-    /// Annotations, beside those of ours.
+    /// Annotations of the object, in addition to those that Orkestra sets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Text>,
 }
 
-/// How a child is handled.
+/// Lifecycle options of a child.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Control {
-    /// In `onCreate`: `true` keeps the object as declared and makes it anew when it is gone. Default
-    /// `false`.
+    /// In `onCreate`: if `true`, the object is kept as declared, and is created again if it is deleted. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reconcile: Option<bool>,
-    /// All must hold for the object to be wanted.
+    /// Conditions that must all hold for the object to be created and kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<GateCondition>,
-    /// One must hold for the object to be wanted. Beside `when` both count.
+    /// Conditions of which at least one must hold for the object to be created and kept. If `when` is also set, both apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<GateCondition>,
-    /// Makes an object for each element of a list or map.
+    /// Creates one object for each element of a list or map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub for_each: Option<ForEach>,
-    /// What happens to the object when `when` and `or` no longer hold, or its element of `forEach` is
-    /// gone. Default: `delete` when all conditions ask for the custom resource's metadata or spec, else
-    /// `keep`.
+    /// Specifies whether the object is deleted or kept when `when` and `or` no longer hold, or when its element of `forEach` is
+    /// removed. Default: `delete` if all conditions read only the custom resource's metadata or spec, else `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_false: Option<OnFalse>,
-    /// `true` takes fields that another manager applies. Default: the entry's.
+    /// If `true`, takes ownership of fields that another field manager applies. Default: the entry's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_conflict: Option<bool>,
-    /// `true` takes over an object of this name that somebody else made. Default `false`.
+    /// If `true`, takes over an existing object of this name that was created by someone else. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopt: Option<bool>,
-    /// What happens when the object exists and the API server refuses a change because the field is immutable, such as
-    /// `roleRef` of a `RoleBinding` or `clusterIP` of a Service. Default `report`.
+    /// Specifies how to handle a change that the API server rejects because the field is immutable, such as `roleRef` of a
+    /// `RoleBinding` or `clusterIP` of a Service. Default `report`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_immutable: Option<OnImmutable>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ControlLater>,
 }
 
-/// A list or map with an object for each element. Templates of the entry read an element of a list as `.item`, the key of a
-/// map's entry as `.item` and its value as `.value`, and the position, from 0, as `.index`. Entries that read `.item.key` or
-/// `.item.value` get both parts of a map's entry there.
+/// A list or map; one object is created for each element. Templates of the entry read an element of a list as `.item`, the key
+/// of a map's entry as `.item` and its value as `.value`, and the position, from 0, as `.index`. In entries that read
+/// `.item.key` or `.item.value`, `.item` holds both parts of a map's entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForEach {
-    /// Path of the list or map, such as `spec.regions`. Where there is none, no object is made.
+    /// Path of the list or map, such as `spec.regions`. If the path does not exist, no object is created.
     pub field: Text,
-    /// What templates call the element, beside `.item`. Default `item`.
+    /// A name for the element in templates, in addition to `.item`. Default `item`.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub as_: Option<String>,
 }
 
-/// What happens to a child of which an immutable field is to change.
+/// The handling of a change to an immutable field of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OnImmutable {
-    /// It stays as it is, and the condition names the field.
+    /// The object is not changed, and the condition names the field.
     Report,
-    /// It is deleted and created again. Until it is, there is none: pods stop, and addresses change. An error for a
+    /// The object is deleted and created again. In between it does not exist: pods stop, and addresses change. An error for a
     /// `PersistentVolumeClaim`, a `PersistentVolume` and a Namespace.
     Recreate,
-    /// The same for kinds whose data is lost with the object.
+    /// Like `recreate`, and also permitted for kinds whose data is lost with the object.
     RecreateAndLoseData,
 }
 
-/// What happens to a child when its `when` no longer holds.
+/// The handling of a child when its `when` no longer holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OnFalse {
-    /// It is deleted.
+    /// The object is deleted.
     Delete,
-    /// It stays as it is.
+    /// The object is kept unchanged.
     Keep,
 }

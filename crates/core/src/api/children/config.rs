@@ -18,10 +18,10 @@ pub struct ConfigMap {
     /// Name, metadata and handling. Default name: `<cr>-config`.
     #[serde(flatten)]
     pub common: Common,
-    /// The texts by key.
+    /// The data, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, Text>,
-    /// A `ConfigMap` to copy, by name. What `data` has wins.
+    /// Name of a `ConfigMap` to copy. Keys in `data` take precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_config_map: Option<Text>,
     /// From where and to where it is copied.
@@ -36,28 +36,29 @@ pub struct Secret {
     /// Name, metadata and handling. Default name: `<cr>-secret`.
     #[serde(flatten)]
     pub common: Common,
-    /// The Secret's type. Default `Opaque`.
+    /// Type of the Secret. Default `Opaque`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Text>,
-    /// The texts by key, plain; they are encoded on the way to the cluster.
+    /// The data, by key, in plain text. Values are base64-encoded when the Secret is written.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub data: BTreeMap<String, Text>,
-    /// `true` makes the Secret when it is missing, with fresh random values, and leaves it alone while it is there. Default
-    /// `false`.
+    /// If `true`, creates the Secret with new random values if it does not exist, and leaves an existing Secret unchanged.
+    /// Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub once: Option<bool>,
-    /// How old a Secret that is made once may become before it gets fresh values, in place; at least `1s`. It stands for `once`
-    /// too. Of a certificate: when it is renewed. Default: never, a certificate after two thirds of its life.
+    /// The maximum age of a Secret that is created once; after that its values are replaced in place. Must be at least `1s`.
+    /// Implies `once`. For a certificate, the age at which it is renewed. Default: never, a certificate after two thirds of its
+    /// life.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotate_after: Option<Span>,
-    /// A certificate that an authority of its own signs, instead of `data`: `tls.crt`, `tls.key` and `ca.crt`. It is made anew
-    /// before it expires, and when what it is for changes.
+    /// A certificate signed by its own certificate authority, instead of `data`: `tls.crt`, `tls.key` and `ca.crt`. It is
+    /// reissued before it expires, and when its names or its validity period change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<SecretTls>,
-    /// A Secret to copy, by name, with its type. What `data` has wins.
+    /// Name of a Secret to copy, including its type. Keys in `data` take precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret: Option<Text>,
-    /// A `ConfigMap` to copy, by name, its texts as the Secret's values. What `data` has wins.
+    /// Name of a `ConfigMap` whose data is copied into the Secret. Keys in `data` take precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_config_map: Option<Text>,
     /// From where and to where it is copied.
@@ -65,33 +66,36 @@ pub struct Secret {
     pub copies: Copies,
 }
 
-/// A certificate that an authority of its own signs.
+/// A certificate signed by its own certificate authority.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SecretTls {
-    /// The certificate's common name. Default: the first of `dnsNames`.
+    /// Common name of the certificate. Default: the first of `dnsNames`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common_name: Option<Text>,
-    /// The hosts that it is for; names, wildcards such as `*.example.org`, and addresses. Default: the common name.
+    /// A list of hosts that the certificate is valid for: names, wildcards such as `*.example.org`, and addresses. Default: the
+    /// common name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dns_names: Vec<Text>,
-    /// How long it is valid, at least `1s`. Default: `rotateAfter`, else a year.
+    /// The validity period of the certificate. Must be at least `1s`. Default: `rotateAfter`, else a year.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_for: Option<Span>,
 }
 
-/// Where an object is copied from and to.
+/// The source and the target namespaces of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Copies {
-    /// The namespace of the object that is copied. Default: the custom resource's.
+    /// Namespace of the object to copy. Default: the custom resource's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_namespace: Option<Text>,
-    /// What may be copied from other namespaces, as `namespace/name` with `*` for any text. It is needed where the custom
-    /// resource has a say in which object that is: else whoever writes one could copy whatever the operators can read.
+    /// A list of objects that may be copied from other namespaces, as `namespace/name`; `*` matches any text. Required if the
+    /// source depends on the custom resource: otherwise the author of a custom resource could copy any object that the operator
+    /// can read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_sources: Vec<String>,
-    /// Namespaces that get an object each, instead of `namespace`. Where one renders to nothing there is none.
+    /// A list of namespaces in which the object is created, instead of `namespace`. An item that renders to empty text is
+    /// skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to_namespaces: Vec<Text>,
 }

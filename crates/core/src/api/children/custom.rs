@@ -11,29 +11,29 @@ use crate::api::planned::CustomLater;
 use crate::api::scalar::Text;
 use crate::value::Node;
 
-/// An object of any kind, written out in full. Every text in it may be a template.
+/// An object of any kind, written out in full. Every string in it may be a template.
 ///
-/// What is not named here, such as `spec`, `data` or `rules`, is the object's own.
+/// Fields that are not listed here, such as `spec`, `data` or `rules`, are copied to the object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Custom {
     /// How the object is handled.
     #[serde(flatten)]
     pub control: Control,
-    /// The object's `apiVersion`, such as `batch/v1`.
+    /// `apiVersion` of the object, such as `batch/v1`.
     pub api_version: Text,
-    /// The object's kind.
+    /// Kind of the object.
     pub kind: Text,
     /// Name, namespace, labels and annotations.
     pub metadata: CustomMeta,
-    /// Whether the kind lives in namespaces. Read from the cluster when left out.
+    /// If `true`, the kind is namespaced. If not set, this is read from the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaced: Option<bool>,
-    /// Everything else the object has, by its first key.
+    /// All other fields of the object, by top-level key.
     #[serde(flatten)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub body: BTreeMap<String, Node>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<CustomLater>,
@@ -43,15 +43,15 @@ pub struct Custom {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMeta {
-    /// The object's name.
+    /// Name of the object.
     pub name: Text,
-    /// The object's namespace. Default: the custom resource's.
+    /// Namespace of the object. Default: the custom resource's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Text>,
-    /// Labels, beside those of ours.
+    /// Labels of the object, in addition to those that Orkestra sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Text>,
-    /// Annotations, beside those of ours.
+    /// Annotations of the object, in addition to those that Orkestra sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Text>,
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::api::scalar::Text;
 use crate::value::Node;
 
-/// Environment variables: by name, or as Kubernetes' own list.
+/// Environment variables: a map by name, or a list as in a Pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Env {
-    /// By name; they reach the container in the order of their names.
+    /// A map by name; variables are set in the order of their names.
     Map(BTreeMap<String, EnvValue>),
-    /// As in a Pod; the order is kept.
+    /// A list as in a Pod; the order is kept.
     List(Vec<EnvVar>),
 }
 
@@ -24,17 +24,17 @@ pub enum Env {
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum EnvValue {
-    /// Where the value comes from.
+    /// The source of the value.
     Source(EnvSource),
-    /// The value itself.
+    /// The literal value.
     Text(Text),
 }
 
-/// Where the value of an environment variable comes from; exactly one is given.
+/// The source of an environment variable's value. Exactly one field must be set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct EnvSource {
-    /// The value itself.
+    /// The literal value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Text>,
     /// A key of a Secret.
@@ -49,11 +49,11 @@ pub struct EnvSource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRef {
-    /// The object's name.
+    /// Name of the object.
     pub name: Text,
-    /// The key in its data.
+    /// The key in the object's data.
     pub key: Text,
-    /// `true` starts the container also when the object or the key is missing.
+    /// If `true`, the container starts even if the object or the key does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
@@ -62,12 +62,12 @@ pub struct KeyRef {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvVar {
-    /// The variable's name.
+    /// Name of the variable.
     pub name: Text,
     /// The value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Text>,
-    /// Where the value comes from, as in a Pod.
+    /// The source of the value, as in a Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub value_from: Option<Node>,
@@ -78,13 +78,13 @@ pub struct EnvVar {
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum EnvFrom {
-    /// In order, one source an item.
+    /// An ordered list of sources.
     List(Vec<EnvFromSource>),
     /// By kind.
     Object(EnvFromObject),
 }
 
-/// One source of environment variables; exactly one reference is given.
+/// A source of environment variables. Exactly one reference must be set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvFromSource {
@@ -94,7 +94,7 @@ pub struct EnvFromSource {
     /// A Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<NameRef>,
-    /// What the variables' names start with.
+    /// A prefix for the names of the variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Text>,
 }
@@ -118,9 +118,9 @@ pub struct EnvFromObject {
 pub enum NameRef {
     /// As in a Pod.
     Object {
-        /// The object's name.
+        /// Name of the object.
         name: Text,
-        /// `true` starts the container also when the object is missing.
+        /// If `true`, the container starts even if the object does not exist.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         optional: Option<bool>,
     },
@@ -129,7 +129,7 @@ pub enum NameRef {
 }
 
 impl NameRef {
-    /// The object's name.
+    /// Name of the object.
     pub fn name(&self) -> &Text {
         match self {
             NameRef::Object { name, .. } | NameRef::Name(name) => name,

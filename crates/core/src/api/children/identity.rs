@@ -1,4 +1,4 @@
-//! Namespaces, rights, quotas, priorities.
+//! Namespaces, permissions, quotas, priorities.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Namespace {
     /// Name, metadata and handling. Default name: `<cr>-ns`.
     #[serde(flatten)]
     pub common: Common,
-    /// Finalizers of the namespace: each is for somebody to take off before the namespace goes.
+    /// A list of finalizers of the namespace. Each must be removed by its controller before the namespace is deleted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<Text>,
 }
@@ -36,7 +36,7 @@ pub struct Role {
     /// Name, metadata and handling. Default name: `<cr>-role`.
     #[serde(flatten)]
     pub common: Common,
-    /// What it allows; at least one.
+    /// A list of rules. At least one is required.
     pub rules: Vec<PolicyRule>,
 }
 
@@ -47,22 +47,22 @@ pub struct ClusterRole {
     /// Name, metadata and handling. Default name: `<cr>-cluster-role`.
     #[serde(flatten)]
     pub common: Common,
-    /// What it allows; at least one.
+    /// A list of rules. At least one is required.
     pub rules: Vec<PolicyRule>,
 }
 
-/// What a role allows.
+/// A rule of a role.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRule {
-    /// API groups; the core group is `""`. Default `[""]`.
+    /// A list of API groups. The core group is `""`. Default `[""]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_groups: Option<Vec<Text>>,
-    /// Resources, in the plural.
+    /// A list of resources, by plural name.
     pub resources: Vec<Text>,
-    /// What may be done.
+    /// A list of permitted verbs.
     pub verbs: Vec<Text>,
-    /// Names of objects. Default: all.
+    /// A list of object names that the rule is limited to. Default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_names: Vec<Text>,
 }
@@ -74,9 +74,9 @@ pub struct RoleBinding {
     /// Name, metadata and handling. Default name: `<cr>-rolebinding`.
     #[serde(flatten)]
     pub common: Common,
-    /// The role that is given. Kubernetes does not change it later.
+    /// The role that is granted. Immutable in Kubernetes.
     pub role_ref: RoleRef,
-    /// Who gets it; at least one.
+    /// A list of subjects that the role is granted to. At least one is required.
     pub subjects: Vec<Subject>,
 }
 
@@ -84,9 +84,9 @@ pub struct RoleBinding {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleRef {
-    /// The role's name.
+    /// Name of the role.
     pub name: Text,
-    /// `Role` or `ClusterRole`. Default `Role`.
+    /// Kind of the role: `Role` or `ClusterRole`. Default `Role`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Text>,
 }
@@ -98,9 +98,9 @@ pub struct ClusterRoleBinding {
     /// Name, metadata and handling. Default name: `<cr>-crb`.
     #[serde(flatten)]
     pub common: Common,
-    /// The role that is given. Kubernetes does not change it later.
+    /// The role that is granted. Immutable in Kubernetes.
     pub role_ref: ClusterRoleRef,
-    /// Who gets it; at least one.
+    /// A list of subjects that the role is granted to. At least one is required.
     pub subjects: Vec<Subject>,
 }
 
@@ -108,41 +108,41 @@ pub struct ClusterRoleBinding {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterRoleRef {
-    /// The role's name.
+    /// Name of the role.
     pub name: Text,
-    /// `ClusterRole`, the only word. Default `ClusterRole`.
+    /// Kind of the role. Must be `ClusterRole`. Default `ClusterRole`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Text>,
 }
 
-/// Who gets a role.
+/// A subject that a role is granted to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// `ServiceAccount`, `User` or `Group`. Default `ServiceAccount`.
+    /// Kind of the subject: `ServiceAccount`, `User` or `Group`. Default `ServiceAccount`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Text>,
     /// The name.
     pub name: Text,
-    /// A service account's namespace. Default: the custom resource's.
+    /// Namespace of a service account. Default: the custom resource's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Text>,
 }
 
-/// A `ResourceQuota`. Its name is needed.
+/// A `ResourceQuota`. The name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceQuota {
-    /// Name, metadata and handling. The name is needed.
+    /// Name, metadata and handling. The name is required.
     #[serde(flatten)]
     pub common: Common,
     /// What it allows.
     #[serde(flatten)]
     pub quota: Quota,
-    /// A profile that stands for `hard`: a built-in one such as `small`, or one of `profiles.resourceQuotas`.
+    /// A profile that provides `hard`: a built-in one such as `small`, or one of `profiles.resourceQuotas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// A quota to copy, by name, instead of the rules here: its whole `spec`. `patch` changes the copy.
+    /// Name of a `ResourceQuota` whose `spec` is copied, instead of the rules here. `patch` changes the copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_resource_quota: Option<Text>,
     /// From where and to where it is copied.
@@ -150,20 +150,20 @@ pub struct ResourceQuota {
     pub copies: Copies,
 }
 
-/// A `LimitRange`. Its name is needed.
+/// A `LimitRange`. The name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LimitRange {
-    /// Name, metadata and handling. The name is needed.
+    /// Name, metadata and handling. The name is required.
     #[serde(flatten)]
     pub common: Common,
     /// What it allows.
     #[serde(flatten)]
     pub limits: Limits,
-    /// A profile that stands for `limits`: one of `profiles.limitRanges`.
+    /// A profile that provides `limits`: one of `profiles.limitRanges`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// A limit range to copy, by name, instead of the rules here: its whole `spec`. `patch` changes the copy.
+    /// Name of a `LimitRange` whose `spec` is copied, instead of the rules here. `patch` changes the copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_limit_range: Option<Text>,
     /// From where and to where it is copied.
@@ -171,22 +171,23 @@ pub struct LimitRange {
     pub copies: Copies,
 }
 
-/// A `PriorityClass`. Its name is needed.
+/// A `PriorityClass`. The name is required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriorityClass {
-    /// Name, metadata and handling. The name is needed.
+    /// Name, metadata and handling. The name is required.
     #[serde(flatten)]
     pub common: Common,
-    /// The priority; more is sooner. Kubernetes does not change it later.
+    /// The priority; pods with a higher value are scheduled first. Immutable in Kubernetes.
     pub value: Scalar,
-    /// `true` makes it that of pods without a class. Default `false`.
+    /// If `true`, this class applies to pods without a priority class. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_default: Option<Scalar>,
-    /// Whether its pods drive out others: `PreemptLowerPriority` or `Never`. Default `PreemptLowerPriority`.
+    /// Specifies whether pods of this class preempt pods of lower priority: `PreemptLowerPriority` or `Never`. Default
+    /// `PreemptLowerPriority`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption_policy: Option<Text>,
-    /// What it is for.
+    /// A description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Text>,
 }

@@ -18,7 +18,7 @@ pub struct Service {
     /// Name, metadata and handling. Default name: `<cr>-svc`.
     #[serde(flatten)]
     pub common: Common,
-    /// `ClusterIP`, `NodePort` or `LoadBalancer`. Default `ClusterIP`.
+    /// Type of the Service: `ClusterIP`, `NodePort` or `LoadBalancer`. Default `ClusterIP`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Text>,
     /// The port of the Service. Default: the selected workload's.
@@ -27,16 +27,16 @@ pub struct Service {
     /// The port of the pods. Default: the Service's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_port: Option<Scalar>,
-    /// `TCP`, `UDP` or `SCTP`. Default `TCP`.
+    /// Protocol of the port: `TCP`, `UDP` or `SCTP`. Default `TCP`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Text>,
-    /// Several ports, instead of `port`.
+    /// A list of ports, instead of `port`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ServicePort>,
-    /// `true` gives the Service no address of its own. Default `false`.
+    /// If `true`, the Service is headless: it has no cluster IP. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headless: Option<bool>,
-    /// Labels of the pods. Default: the workload of the same name, or the only one.
+    /// Labels of the selected pods. Default: the workload of the same name, or the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<BTreeMap<String, Text>>,
 }
@@ -45,7 +45,7 @@ pub struct Service {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
-    /// The port's name; several ports need one each.
+    /// Name of the port. Required if there are several ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
     /// The port of the Service.
@@ -56,7 +56,7 @@ pub struct ServicePort {
     /// The port on every node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_port: Option<Scalar>,
-    /// `TCP`, `UDP` or `SCTP`. Default `TCP`.
+    /// Protocol of the port: `TCP`, `UDP` or `SCTP`. Default `TCP`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Text>,
 }
@@ -68,60 +68,60 @@ pub struct Ingress {
     /// Name, metadata and handling. Default name: `<cr>-ingress`.
     #[serde(flatten)]
     pub common: Common,
-    /// The host that is served. Default: every host.
+    /// The host that the rule applies to. Default: every host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Text>,
-    /// The Service that requests go to.
+    /// Name of the Service that receives the requests.
     pub service_name: Text,
-    /// Its port, a number or a name.
+    /// Port of the Service, as a number or a name.
     pub service_port: Scalar,
-    /// The path that is served. Default `/`.
+    /// The path that the rule applies to. Default `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Text>,
-    /// How `path` is compared: `Prefix`, `Exact` or `ImplementationSpecific`. Default `Prefix`.
+    /// Specifies how `path` is matched: `Prefix`, `Exact` or `ImplementationSpecific`. Default `Prefix`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_type: Option<Text>,
-    /// The class of the controller.
+    /// Name of the `IngressClass`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class_name: Option<Text>,
-    /// Encryption.
+    /// TLS configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<IngressTls>,
 }
 
-/// Encryption of an Ingress.
+/// TLS configuration of an Ingress.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct IngressTls {
-    /// The Secret with the certificate. Default: the controller's own certificate.
+    /// Name of the Secret that holds the certificate. Default: the controller's own certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<Text>,
-    /// The hosts that it is for. Default: `host`.
+    /// A list of hosts that the certificate is valid for. Default: `host`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Text>,
-    /// `true` makes that Secret, with a certificate for the hosts that an authority of its own signs, and keeps it as
-    /// `secrets[].tls` does: `secretName` is `<name of the Ingress>-tls` by default then. Default `false`.
+    /// If `true`, creates the Secret with a certificate for the hosts, signed by its own certificate authority, and maintains
+    /// it as `secrets[].tls` does. `secretName` then defaults to `<name of the Ingress>-tls`. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create: Option<bool>,
 }
 
-/// A `NetworkPolicy`. Its name is needed.
+/// A `NetworkPolicy`. The name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkPolicy {
-    /// Name, metadata and handling. The name is needed.
+    /// Name, metadata and handling. The name is required.
     #[serde(flatten)]
     pub common: Common,
-    /// Labels of the pods that it is about. Default: all pods of the namespace, as `{}` is.
+    /// Labels of the pods that the policy applies to. Default: all pods of the namespace, the same as `{}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_selector: Option<PodSelector>,
-    /// Who may connect to whom.
+    /// Ingress and egress rules.
     #[serde(flatten)]
     pub rules: NetworkRules,
-    /// A profile that stands for the rules: a built-in one such as `deny-all`, or one of `profiles.networkPolicies`.
+    /// A profile that provides the rules: a built-in one such as `deny-all`, or one of `profiles.networkPolicies`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// A policy to copy, by name, instead of the rules here: its whole `spec`. `patch` changes the copy.
+    /// Name of a `NetworkPolicy` whose `spec` is copied, instead of the rules here. `patch` changes the copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_network_policy: Option<Text>,
     /// From where and to where it is copied.
@@ -133,7 +133,7 @@ pub struct NetworkPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSelector {
-    /// The labels, as Kubernetes writes them.
+    /// Labels in the form of a Kubernetes label selector.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, Text>,
     /// The labels.
@@ -141,20 +141,20 @@ pub struct PodSelector {
     pub labels: BTreeMap<String, Text>,
 }
 
-/// A `PodDisruptionBudget`; one of the bounds is given. Default name: `<cr>-pdb`.
+/// A `PodDisruptionBudget`; one of the bounds must be set. Default name: `<cr>-pdb`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodDisruptionBudget {
     /// Name, metadata and handling. Default name: `<cr>-pdb`.
     #[serde(flatten)]
     pub common: Common,
-    /// Labels of the pods. Default: the workload of the same name, or the only one.
+    /// Labels of the selected pods. Default: the workload of the same name, or the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<BTreeMap<String, Text>>,
     /// The bounds.
     #[serde(flatten)]
     pub bounds: Budget,
-    /// The bounds, or a profile that stands for them.
+    /// The bounds, or a profile that provides them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behavior: Option<BudgetBehavior>,
 }
@@ -178,53 +178,53 @@ pub struct HorizontalPodAutoscaler {
     /// Name, metadata and handling. Default name: `<cr>-hpa`.
     #[serde(flatten)]
     pub common: Common,
-    /// What is scaled. Default: the workload of the same name, or the only one.
+    /// The workload to scale. Default: the workload of the same name, or the only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_target_ref: Option<ScaleTarget>,
-    /// The fewest pods. Default `1`.
+    /// The minimum number of pods. Default `1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_replicas: Option<Scalar>,
-    /// The most pods; needed, unless the profile says it.
+    /// The maximum number of pods. Required unless the profile sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<Scalar>,
-    /// The share of requested CPU to aim for, in percent. Default: the profile's, else `80`.
+    /// The target average CPU utilization, as a percentage of the requested CPU. Default: the profile's, else `80`.
     #[serde(
         rename = "targetCPUUtilizationPercentage",
         skip_serializing_if = "Option::is_none"
     )]
     pub target_cpu_utilization_percentage: Option<Scalar>,
-    /// How fast, or a profile that says so.
+    /// The scaling behavior, or a profile that provides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behavior: Option<ScalingBehavior>,
 }
 
-/// What an autoscaler scales.
+/// The workload that an autoscaler scales.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScaleTarget {
-    /// Its `apiVersion`. Default `apps/v1`.
+    /// `apiVersion` of the workload. Default `apps/v1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<Text>,
-    /// Its kind. Default `Deployment`.
+    /// Kind of the workload. Default `Deployment`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Text>,
-    /// Its name.
+    /// Name of the workload.
     pub name: Text,
 }
 
-/// How fast an autoscaler scales.
+/// The scaling behavior of an autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScalingBehavior {
-    /// A profile: a built-in one such as `web`, or one of `profiles.hpa`. What it says of numbers counts where the
-    /// autoscaler itself says nothing.
+    /// A profile: a built-in one such as `web`, or one of `profiles.hpa`. Its numbers apply where the autoscaler does not set
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// How fast there are more, as in a `HorizontalPodAutoscaler`.
+    /// Scaling policy for scaling up, as in a `HorizontalPodAutoscaler`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub scale_up: Option<Node>,
-    /// How fast there are fewer, as in a `HorizontalPodAutoscaler`.
+    /// Scaling policy for scaling down, as in a `HorizontalPodAutoscaler`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub scale_down: Option<Node>,

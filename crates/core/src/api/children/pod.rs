@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::scalar::{Scalar, Text};
 
-/// What a container asks for and may use.
+/// Compute resources of a container.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Resources {
-    /// A profile that stands for the other fields: a built-in one such as `small`, or one of `profiles.resources`.
+    /// A profile that provides the other fields: a built-in one such as `small`, or one of `profiles.resources`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// What is set aside: `cpu`, `memory` and others, as quantities.
+    /// Requested resources: `cpu`, `memory` and others, as quantities.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, Text>,
-    /// What is never exceeded: `cpu`, `memory` and others, as quantities.
+    /// The maximum resources: `cpu`, `memory` and others, as quantities.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, Text>,
 }
@@ -26,13 +26,13 @@ pub struct Resources {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Probes {
-    /// Holds the other probes back until it succeeds.
+    /// Startup probe. The other probes start after it succeeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup: Option<Probe>,
-    /// Restarts the container when it fails.
+    /// Liveness probe. If it fails, the container is restarted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Probe>,
-    /// Takes the pod out of its Services while it fails.
+    /// Readiness probe. While it fails, the pod is removed from the endpoints of its Services.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness: Option<Probe>,
 }
@@ -41,32 +41,31 @@ pub struct Probes {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Probe {
-    /// A profile that stands for the times and thresholds: a built-in one such as `standard`, or one of
-    /// `profiles.probes`.
+    /// A profile that provides the times and thresholds: a built-in one such as `standard`, or one of `profiles.probes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// `http` or `tcp`. Default: `http` when `path` is set, else `tcp`.
+    /// Type of the probe: `http` or `tcp`. Default: `http` when `path` is set, else `tcp`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<Text>,
-    /// The path that is asked for.
+    /// The path of the HTTP request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Text>,
-    /// The port that is asked. Default: the container's.
+    /// The port to probe. Default: the container's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<Scalar>,
-    /// Seconds before the first probe.
+    /// Number of seconds after the container starts before the first probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_delay_seconds: Option<Scalar>,
-    /// Seconds between probes.
+    /// Number of seconds between probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_seconds: Option<Scalar>,
-    /// Failures in a row that count as failed.
+    /// The minimum number of consecutive failures for the probe to be considered failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_threshold: Option<Scalar>,
-    /// Successes in a row that count as succeeded.
+    /// The minimum number of consecutive successes for the probe to be considered successful.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_threshold: Option<Scalar>,
-    /// Seconds that one probe may take.
+    /// Number of seconds after which a probe times out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Scalar>,
 }
@@ -75,16 +74,16 @@ pub struct Probe {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SecurityContext {
-    /// A profile that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.containerSecurity`.
+    /// A profile that provides the other fields: a built-in one such as `restricted`, or one of `profiles.containerSecurity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// Refuses to start as root.
+    /// If `true`, the container must run as a non-root user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_non_root: Option<Scalar>,
-    /// Mounts the image read-only.
+    /// If `true`, the container's root filesystem is read-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_root_filesystem: Option<Scalar>,
-    /// Whether a process may gain more rights than its parent.
+    /// If `true`, a process can gain more privileges than its parent process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_privilege_escalation: Option<Scalar>,
     /// Linux capabilities.
@@ -92,14 +91,14 @@ pub struct SecurityContext {
     pub capabilities: Option<Capabilities>,
 }
 
-/// Linux capabilities that a container gains and loses.
+/// Linux capabilities to add to and drop from a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Capabilities {
-    /// Gained.
+    /// Capabilities to add.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add: Vec<Text>,
-    /// Lost; `ALL` is every one.
+    /// Capabilities to drop. `ALL` drops every capability.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop: Vec<Text>,
 }
@@ -108,19 +107,19 @@ pub struct Capabilities {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSecurity {
-    /// A profile that stands for the other fields: a built-in one such as `restricted`, or one of `profiles.podSecurity`.
+    /// A profile that provides the other fields: a built-in one such as `restricted`, or one of `profiles.podSecurity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// Refuses to start as root.
+    /// If `true`, all containers must run as a non-root user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_non_root: Option<Scalar>,
-    /// User id of the processes.
+    /// User ID of the processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<Scalar>,
-    /// Group id of the processes.
+    /// Group ID of the processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_group: Option<Scalar>,
-    /// Group id that owns the volumes.
+    /// Group ID that owns the volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fs_group: Option<Scalar>,
 }

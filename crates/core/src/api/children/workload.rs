@@ -18,15 +18,15 @@ use crate::value::Node;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodParts {
-    /// The container's image.
+    /// Image of the container.
     pub image: Text,
-    /// Secrets with registry credentials.
+    /// A list of Secrets with registry credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<NameRef>,
-    /// The command, instead of the image's.
+    /// Entrypoint of the container, instead of the image's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Texts>,
-    /// Arguments of the command.
+    /// Arguments of the entrypoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Texts>,
     /// Environment variables.
@@ -35,7 +35,7 @@ pub struct PodParts {
     /// Environment variables from all keys of `ConfigMaps` and Secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env_from: Option<EnvFrom>,
-    /// What the container asks for and may use.
+    /// Compute resources of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
     /// The container's security context.
@@ -48,34 +48,34 @@ pub struct PodParts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub volumes: Vec<Node>,
-    /// Where the container sees the volumes, as in a Pod.
+    /// Volume mounts of the container, as in a Pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub volume_mounts: Vec<Node>,
-    /// Labels of the nodes that may run the pods.
+    /// Labels that a node must have to run the pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, Text>,
-    /// The service account that the pods run as.
+    /// Name of the `ServiceAccount` that the pods run as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<Text>,
-    /// The directory that the command starts in.
+    /// Working directory of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<Text>,
-    /// Further containers beside that of `image`, as in a Pod.
+    /// A list of further containers, in addition to that of `image`, as in a Pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub containers: Vec<Node>,
-    /// Containers that must end before the others start, as in a Pod.
+    /// A list of init containers, as in a Pod. They must complete before the other containers start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
     pub init_containers: Vec<Node>,
 }
 
-/// What kinds have whose pods keep running.
+/// Port and probes of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Serving {
-    /// The port that the container listens on; empty or 0 is none.
+    /// The port that the container listens on. Empty or 0 means no port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<Scalar>,
     /// The port's protocol: `TCP`, `UDP` or `SCTP`. Default `TCP`.
@@ -86,27 +86,27 @@ pub struct Serving {
     pub probes: Option<Probes>,
 }
 
-/// How a change of a workload is rolled out.
+/// The rolling update strategy of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// A profile that stands for the other fields: a built-in one such as `safe`, or one of `profiles.rollingUpdate`.
+    /// A profile that provides the other fields: a built-in one such as `safe`, or one of `profiles.rollingUpdate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Text>,
-    /// Pods above the wanted number, as a number or a percentage.
+    /// The maximum number of pods above the desired number, as a number or a percentage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<Scalar>,
-    /// Pods below the wanted number, as a number or a percentage.
+    /// The maximum number of pods that can be unavailable during the update, as a number or a percentage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<Scalar>,
 }
 
-/// Whether the pods of a workload follow their configuration.
+/// Restarts of pods when their configuration changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rolling {
-    /// `true` rolls the pods when a Secret or a `ConfigMap` changes that they take variables, files or credentials from; of a
-    /// `CronJob`, those of the runs that start from then on. Default `false`.
+    /// If `true`, the pods are restarted when a Secret or a `ConfigMap` that they use for variables, files or credentials
+    /// changes. For a `CronJob`, this applies to runs that start afterwards. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roll_on_change: Option<bool>,
 }
@@ -124,16 +124,16 @@ pub struct Deployment {
     /// Port and probes.
     #[serde(flatten)]
     pub serving: Serving,
-    /// How many pods. Default `1`.
+    /// The desired number of pods. Default `1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Scalar>,
-    /// How a change is rolled out.
+    /// The rolling update strategy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
     /// Whether its pods follow their configuration.
     #[serde(flatten)]
     pub rolling: Rolling,
-    /// Changes the number of pods by conditions.
+    /// Scaling of the number of pods by conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<WorkloadAutoscale>,
 }
@@ -151,42 +151,42 @@ pub struct StatefulSet {
     /// Port and probes.
     #[serde(flatten)]
     pub serving: Serving,
-    /// The image's tag, when `image` has neither tag nor digest. Default `latest`.
+    /// Tag of the image. Used if `image` has neither tag nor digest. Default `latest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<Text>,
-    /// How many pods. Default `1`.
+    /// The desired number of pods. Default `1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Scalar>,
-    /// How a change is rolled out; of it, `maxSurge` has no effect here.
+    /// The rolling update strategy. `maxSurge` has no effect on a `StatefulSet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
     /// Whether its pods follow their configuration.
     #[serde(flatten)]
     pub rolling: Rolling,
-    /// The headless Service that names the pods. Default: the object's name.
+    /// Name of the headless Service that governs the pods' network identity. Default: the object's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_name: Option<Text>,
-    /// Volumes of each pod's own. Kubernetes changes none of them later.
+    /// A list of volume claims that are created for each pod. Immutable in Kubernetes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub volume_claim_templates: Vec<VolumeClaimTemplate>,
-    /// Changes the number of pods by conditions.
+    /// Scaling of the number of pods by conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<WorkloadAutoscale>,
 }
 
-/// A volume of each pod's own.
+/// A volume claim that is created for each pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeClaimTemplate {
-    /// The volume's name. Default `data`.
+    /// Name of the volume. Default `data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Text>,
-    /// Its storage class. Default: the cluster's.
+    /// Name of the storage class. Default: the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class: Option<Text>,
-    /// How large it is, as a quantity.
+    /// Size of the volume, as a quantity.
     pub storage_size: Text,
-    /// Where the container sees it. Default: where `volumeMounts` says.
+    /// The mount path in the container. Default: where `volumeMounts` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount_path: Option<Text>,
 }
@@ -204,7 +204,7 @@ pub struct DaemonSet {
     /// Port and probes.
     #[serde(flatten)]
     pub serving: Serving,
-    /// How a change is rolled out.
+    /// The rolling update strategy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
     /// Whether its pods follow their configuration.
@@ -215,7 +215,7 @@ pub struct DaemonSet {
 /// A `ReplicaSet`. Default name: `<cr>-replicaset`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Refused(&["rollOnChange"], "a `ReplicaSet` exchanges no pods when its template changes: declare a Deployment"))]
+#[schemars(transform = Refused(&["rollOnChange"], "a `ReplicaSet` does not replace pods when its template changes: declare a Deployment"))]
 pub struct ReplicaSet {
     /// Name, metadata and handling. Default name: `<cr>-replicaset`.
     #[serde(flatten)]
@@ -226,22 +226,22 @@ pub struct ReplicaSet {
     /// Port and probes.
     #[serde(flatten)]
     pub serving: Serving,
-    /// How many pods. Default `1`.
+    /// The desired number of pods. Default `1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Scalar>,
-    /// Changes the number of pods by conditions.
+    /// Scaling of the number of pods by conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<WorkloadAutoscale>,
-    /// What is not built yet.
+    /// Fields that are not supported yet.
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ReplicaSetLater>,
 }
 
-/// A Pod; a change that Kubernetes does not make in place makes it anew. Default name: `<cr>-pod`.
+/// A Pod. It is recreated for a change that Kubernetes cannot make in place. Default name: `<cr>-pod`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Refused(&["rollOnChange"], "a Pod has no template from which others are made: declare a Deployment"))]
+#[schemars(transform = Refused(&["rollOnChange"], "a Pod has no pod template: declare a Deployment"))]
 pub struct Pod {
     /// Name, metadata and handling. Default name: `<cr>-pod`.
     #[serde(flatten)]
@@ -254,10 +254,10 @@ pub struct Pod {
     pub serving: Serving,
 }
 
-/// A Job; it is made once. Default name: `<cr>-job`.
+/// A Job. It is created once. Default name: `<cr>-job`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = Refused(&["rollOnChange"], "a Job is made once and runs to its end: nothing of it is exchanged"))]
+#[schemars(transform = Refused(&["rollOnChange"], "a Job is created once and runs to completion: its pods are not replaced"))]
 pub struct Job {
     /// Name, metadata and handling. Default name: `<cr>-job`.
     #[serde(flatten)]
@@ -265,10 +265,10 @@ pub struct Job {
     /// The pod.
     #[serde(flatten)]
     pub pod: PodParts,
-    /// How often a failed pod is tried again. Default `3`.
+    /// The maximum number of retries before the Job is marked as failed. Default `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<Scalar>,
-    /// Seconds that its pods have to end when they are deleted: `terminationGracePeriodSeconds` of the pod.
+    /// The number of seconds that the pods have to terminate when they are deleted: `terminationGracePeriodSeconds` of the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<Scalar>,
 }
@@ -286,24 +286,25 @@ pub struct CronJob {
     /// Whether its pods follow their configuration.
     #[serde(flatten)]
     pub rolling: Rolling,
-    /// When it runs, in five fields.
+    /// The schedule in cron format, with five fields.
     pub schedule: Text,
-    /// `true` starts no further run. Default `false`.
+    /// If `true`, no further runs are started. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<Scalar>,
-    /// How late a run may start, in seconds.
+    /// The maximum number of seconds by which a run may start late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starting_deadline_seconds: Option<Scalar>,
-    /// Finished runs that are kept. Default `3`.
+    /// The number of successful runs to keep. Default `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successful_jobs_history_limit: Option<Scalar>,
-    /// Failed runs that are kept. Default `1`.
+    /// The number of failed runs to keep. Default `1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_jobs_history_limit: Option<Scalar>,
-    /// What a run does while the one before still runs: `allow`, `forbid` or `replace`. Default `allow`.
+    /// Specifies how to handle a run that is due while the previous one is still running: `allow`, `forbid` or `replace`.
+    /// Default `allow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_policy: Option<Text>,
-    /// How often a failed pod is tried again. Default `3`.
+    /// The maximum number of retries before the Job is marked as failed. Default `3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<Scalar>,
 }

@@ -33,7 +33,7 @@ fn the_yaml_is_small_and_always_the_same() {
     for definition in crds() {
         // A plain `kubectl apply` keeps them in an annotation, as compact JSON; all of these may have 256 KiB.
         let json = serde_json::to_string(&definition).unwrap();
-        assert!(json.len() < 230_000, "{} bytes", json.len());
+        assert!(json.len() < 245_000, "{} bytes", json.len());
         let yaml = serde_saphyr::to_string(&definition).unwrap();
         let read: Value = serde_saphyr::from_str(&yaml).unwrap();
         assert_eq!(read, definition);

@@ -5,17 +5,17 @@ use serde::Deserialize;
 
 use crate::api::scalar::{Scalar, Text, Texts};
 
-/// What is expected of an output: all that is given must hold. White space around the output does not count.
+/// Assertions on an output. All that are set must hold. Surrounding white space is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Assertions {
     /// The output is this text.
     pub equals: Option<Scalar>,
-    /// The output is another text.
+    /// The output is not this text.
     pub not_equals: Option<Scalar>,
-    /// The output is one of these: a list, or text with commas.
+    /// The output is one of these: a list, or comma-separated text.
     pub one_of: Option<Texts>,
-    /// The output is none of these: a list, or text with commas.
+    /// The output is none of these: a list, or comma-separated text.
     pub not_one_of: Option<Texts>,
     /// The output contains this text, or each of these texts.
     pub output_contains: Option<OneOrMore>,
@@ -23,21 +23,21 @@ pub struct Assertions {
     pub output_not_contains: Option<OneOrMore>,
     /// The output contains a match of this regular expression.
     pub regex: Option<Text>,
-    /// The output is a greater number.
+    /// The output is a number greater than this.
     pub greater_than: Option<Scalar>,
     /// The output is a number that is at least this.
     pub greater_than_or_equal: Option<Scalar>,
-    /// The output is a smaller number.
+    /// The output is a number less than this.
     pub less_than: Option<Scalar>,
     /// The output is a number that is at most this.
     pub less_than_or_equal: Option<Scalar>,
-    /// The output is a number from the first to the second: `1,5`, both included.
+    /// The output is a number in this inclusive range, such as `1,5`.
     pub between: Option<Texts>,
-    /// The output is a number outside of the two.
+    /// The output is a number outside this range.
     pub not_between: Option<Texts>,
-    /// `true` expects some output, `false` none.
+    /// If `true`, expects output; if `false`, expects no output.
     pub exists: Option<bool>,
-    /// `true` expects no output, `false` some.
+    /// If `true`, expects no output; if `false`, expects output.
     pub not_exists: Option<bool>,
 }
 

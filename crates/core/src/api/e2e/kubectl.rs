@@ -11,8 +11,8 @@ use crate::api::duration::Span;
 use crate::api::scalar::Text;
 
 /// Calls of `kubectl`. They run in this order: `apply`, `patch`, `restart`, `scale`, `delete`, then `get`, `logs`, `describe`,
-/// `exec`, `portForward`, `events`, `auth`, `cp` and `top`. The first five run until their own assertions hold, and then no
-/// more; the others are repeated until all hold together.
+/// `exec`, `portForward`, `events`, `auth`, `cp` and `top`. The first five run until their own assertions hold, and are then
+/// not repeated. The others are repeated until all hold together.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Kubectl {
@@ -38,11 +38,11 @@ pub struct Kubectl {
     pub port_forward: Vec<PortForward>,
     /// Events of an object to read.
     pub events: Vec<Events>,
-    /// Permissions to ask for.
+    /// A list of permissions to check.
     pub auth: Vec<Auth>,
     /// Files to read from containers.
     pub cp: Vec<Copy>,
-    /// Use of resources to read; the cluster needs a metrics server.
+    /// Resource usage to read. Requires a metrics server in the cluster.
     pub top: Vec<Top>,
 }
 
@@ -66,7 +66,7 @@ pub struct Get {
     pub jq: Option<String>,
     /// The same over YAML.
     pub yq: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
@@ -97,7 +97,7 @@ impl Format {
     }
 }
 
-/// Which Pod is meant: one of the three.
+/// Selects a Pod. One of the three must be set.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodChoice {
@@ -109,7 +109,7 @@ pub struct PodChoice {
     pub leader_election: Option<LeaderElection>,
 }
 
-/// A Lease; the Pod that holds it is meant.
+/// Selects the Pod that holds a Lease.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaderElection {
@@ -130,11 +130,11 @@ pub struct Logs {
     pub namespace: Option<String>,
     /// The container. Default: the first one.
     pub container: Option<String>,
-    /// How far back, such as `5m`. Default: everything.
+    /// The age of the oldest entries to read, such as `5m`. Default: everything.
     pub since: Option<Span>,
     /// An expression of `jq` over the output, which must be JSON; needs the program `jq`.
     pub jq: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
@@ -151,7 +151,7 @@ pub struct Describe {
     pub label_selector: Option<String>,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
@@ -169,19 +169,19 @@ pub struct Exec {
     pub container: Option<String>,
     /// The program and its arguments.
     pub command: Vec<Text>,
-    /// The expected exit code; another one than `0` expects that the call fails. Default `0`.
+    /// The expected exit code. A value other than `0` expects the call to fail. Default `0`.
     #[schemars(range(min = 0, max = 255))]
     pub exit_code: Option<i32>,
     /// An expression of `jq` over the output, which must be JSON; needs the program `jq`.
     pub jq: Option<String>,
     /// The same over YAML.
     pub yq: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
 
-/// An HTTP request through a forwarded port. The output is the body of the answer.
+/// An HTTP request through a forwarded port. The output is the body of the response.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PortForward {
@@ -205,7 +205,7 @@ pub struct PortForward {
     pub headers: BTreeMap<String, Text>,
     /// Body of the request; `$NAME` and `${NAME}` are replaced by environment variables.
     pub body: Option<Text>,
-    /// How long to wait before the request. Default `0s`.
+    /// The delay before the request. Default `0s`.
     pub wait: Option<Span>,
     /// The expected HTTP status. Default: any below 400.
     #[schemars(range(min = 100, max = 599))]
@@ -214,7 +214,7 @@ pub struct PortForward {
     pub jq: Option<String>,
     /// The same over YAML.
     pub yq: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
@@ -229,12 +229,12 @@ pub struct Events {
     pub name: String,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
 
-/// A permission to ask for; the output is `yes` or `no`.
+/// A permission to check. The output is `yes` or `no`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Auth {
@@ -244,10 +244,10 @@ pub struct Auth {
     pub resource: String,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// The user to ask for. Default: the user of the kubeconfig.
+    /// The user whose permission is checked. Default: the user of the kubeconfig.
     #[serde(rename = "as")]
     pub as_: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
@@ -269,16 +269,16 @@ pub struct Copy {
     pub jq: Option<String>,
     /// The same over YAML.
     pub yq: Option<String>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
 
-/// Use of CPU and memory.
+/// CPU and memory usage.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Top {
-    /// What is measured. Default `pod`.
+    /// The kind of object to measure. Default `pod`.
     pub kind: Option<TopKind>,
     /// Name of the Pod or Node. Default: all.
     pub name: Option<String>,
@@ -286,14 +286,14 @@ pub struct Top {
     pub label_selector: Option<String>,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// `true` measures each container of Pods. Default `false`.
+    /// If `true`, measures each container of Pods. Default `false`.
     pub containers: Option<bool>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
 
-/// What is measured.
+/// The kind of object to measure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TopKind {

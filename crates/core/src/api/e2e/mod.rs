@@ -34,7 +34,7 @@ pub const DEFAULT_CLUSTER: &str = "ork-e2e";
 /// How long an expectation may take where nothing is said.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What an E2E declares: what runs on a cluster, and what is expected of it.
+/// The specification of an E2E: a test of an operator on a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(&["init"], "packs are not supported; name the files as `katalog`, `crd` and `cr`"))]
@@ -52,17 +52,17 @@ pub struct E2eSpec {
     pub cr: Option<String>,
     /// Further files with custom resources.
     pub cr_files: Vec<String>,
-    /// The cluster that the test needs.
+    /// The cluster for the test.
     pub cluster: Option<Cluster>,
     /// An operator that `ork` does not start.
     pub custom: Option<Custom>,
-    /// What is prepared before the operator starts.
+    /// Preparation before the operator starts.
     pub setup: Option<E2eSetup>,
     /// Functions that the templates of `when` and `or` can call.
     pub notes: Option<Notes>,
-    /// What is printed once if any expectation is not met.
+    /// Diagnostics that are printed once if any expectation is not met.
     pub on_failure: Option<OnFailure>,
-    /// What is expected. Expectations of a phase are checked in this order.
+    /// A list of expectations. Those of a phase are checked in this order.
     pub expect: Vec<Expectation>,
     /// Files with further E2E documents, relative to this file. They run after the expectations of this one.
     pub imports: Vec<Import>,
@@ -72,15 +72,15 @@ pub struct E2eSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cluster {
-    /// Where the cluster comes from. Default `kind`.
+    /// The provider of the cluster. Default `kind`.
     pub provider: Option<Provider>,
     /// Name of the kind cluster. Default `ork-e2e`.
     pub name: Option<String>,
-    /// `true` uses the kind cluster of that name if the kubeconfig has it. Default `false`.
+    /// If `true`, uses the kind cluster of that name if it is in the kubeconfig. Default `false`.
     pub reuse: Option<bool>,
 }
 
-/// Where the cluster of a test comes from.
+/// A provider of the cluster of a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Provider {
@@ -99,7 +99,7 @@ pub struct Custom {
     pub target: CustomTarget,
 }
 
-/// Where an operator runs that `ork` does not start.
+/// The place where an operator that `ork` does not start runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CustomTarget {
@@ -107,26 +107,26 @@ pub enum CustomTarget {
     Kubernetes,
 }
 
-/// What is prepared before the operator starts.
+/// Preparation before the operator starts.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum E2eSetup {
-    /// Files alone.
+    /// A list of files.
     Files(Vec<SetupFile>),
-    /// Manifests, then charts, then what is waited for.
+    /// Manifests, then charts, then objects to wait for.
     Steps(E2eSetupSteps),
 }
 
-/// What is prepared before the operator starts: first `apply`, then `helm`, then `wait`.
+/// Preparation before the operator starts: first `apply`, then `helm`, then `wait`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct E2eSetupSteps {
-    /// Manifests to apply, in order.
+    /// A list of manifests to apply, in order.
     pub apply: Vec<SetupFile>,
     /// Charts to install with the program `helm`, in order.
     pub helm: Vec<HelmChart>,
-    /// Objects that must exist before the operator starts.
+    /// A list of objects that must exist before the operator starts.
     pub wait: Vec<SetupWait>,
 }
 
@@ -157,7 +157,7 @@ impl E2eSetup {
     }
 }
 
-/// When an expectation is checked.
+/// The phase in which an expectation is checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -185,15 +185,15 @@ impl Phase {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Expectation {
-    /// A file with expectations under `expect`, relative to this one. Nothing else may stand beside it.
+    /// A file with expectations under `expect`, relative to this one. Must not be combined with other fields.
     pub include: Option<String>,
-    /// What is expected, in words. Required without `include`.
+    /// Name of the expectation, as a description. Required without `include`.
     pub name: Option<String>,
-    /// When it is checked. Default `setup-complete`.
+    /// The phase in which the expectation is checked. Default `setup-complete`.
     pub after: Option<Phase>,
-    /// How long it may take until all assertions hold. Default `60s`.
+    /// The timeout for all assertions to hold. Default `60s`.
     pub timeout: Option<Span>,
-    /// How long to wait before the first check; it does not count as part of `timeout`. Default `0s`.
+    /// The delay before the first check. It is not part of `timeout`. Default `0s`.
     pub wait: Option<Span>,
     /// Conditions on the first custom resource and the time; if they do not hold, the expectation is skipped.
     #[serde(flatten)]
@@ -204,7 +204,7 @@ pub struct Expectation {
     pub commands: Vec<Command>,
     /// Calls of `kubectl`, and what is expected of their output.
     pub kubectl: Option<Kubectl>,
-    /// What is printed if this expectation is not met.
+    /// Diagnostics that are printed if this expectation is not met.
     pub on_failure: Option<OnFailure>,
 }
 
@@ -217,12 +217,12 @@ pub struct Command {
     /// The expected exit code. Default `0`.
     #[schemars(range(min = 0, max = 255))]
     pub exit_code: Option<i32>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
 
-/// What is run after a failure, to print what it says.
+/// Commands to run after a failure. Their output is printed.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OnFailure {
@@ -249,9 +249,9 @@ pub enum Import {
 pub struct ImportedSuite {
     /// The path, relative to this file.
     pub path: String,
-    /// `true` runs the documents on a control plane of their own; that needs a cluster that `ork` starts. Default `false`.
+    /// If `true`, the documents run on their own control plane. Requires a cluster that `ork` starts. Default `false`.
     pub fresh_cluster: Option<bool>,
-    /// How long to wait before they run. Default `0s`.
+    /// The delay before the documents run. Default `0s`.
     pub wait: Option<Span>,
 }
 

@@ -18,10 +18,10 @@ pub struct Apply {
     pub inline: Option<Node>,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// The expected exit code; another one than `0` expects that the call fails. Default `0`.
+    /// The expected exit code. A value other than `0` expects the call to fail. Default `0`.
     #[schemars(range(min = 0, max = 255))]
     pub exit_code: Option<i32>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
@@ -36,28 +36,28 @@ pub struct Patch {
     pub name: String,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// How the patch is written. Default `merge`.
+    /// Type of the patch. Default `merge`.
     #[serde(rename = "type")]
     pub type_: Option<PatchType>,
     /// The patch: a map or a list, or text with either.
     #[schemars(with = "serde_json::Value")]
     pub patch: Node,
-    /// The expected exit code; another one than `0` expects that the call fails. Default `0`.
+    /// The expected exit code. A value other than `0` expects the call to fail. Default `0`.
     #[schemars(range(min = 0, max = 255))]
     pub exit_code: Option<i32>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }
 
-/// How a patch is written.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PatchType {
     /// A JSON merge patch.
     #[default]
     Merge,
-    /// A strategic merge patch; only for kinds of Kubernetes itself.
+    /// A strategic merge patch; only for built-in kinds.
     Strategic,
     /// A list of JSON patch operations.
     Json,
@@ -84,7 +84,7 @@ pub struct Restart {
     pub name: String,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// `true` also waits until the rollout is complete. Default `true`.
+    /// If `true`, also waits until the rollout is complete. Default `true`.
     pub ready: Option<bool>,
 }
 
@@ -101,7 +101,7 @@ pub struct Scale {
     /// The number of replicas.
     #[schemars(range(min = 0))]
     pub replicas: u32,
-    /// `true` also waits until the rollout is complete. Default `true`.
+    /// If `true`, also waits until the rollout is complete. Default `true`.
     pub ready: Option<bool>,
 }
 
@@ -111,19 +111,19 @@ pub struct Scale {
 pub struct Delete {
     /// A file with manifests, relative to the document.
     pub file: Option<String>,
-    /// Kind or resource. Required with `name` and `labelSelector`; what holds a Lease is a Pod, unless this says otherwise.
+    /// Kind or resource. Required with `name` and `labelSelector`; the holder of a Lease is a Pod, unless this is set.
     pub kind: Option<String>,
     /// The objects.
     #[serde(flatten)]
     pub pod: PodChoice,
     /// Namespace. Default: the namespace of the kubeconfig's context.
     pub namespace: Option<String>,
-    /// `true` succeeds if the object does not exist. Default `false`.
+    /// If `true`, succeeds if the object does not exist. Default `false`.
     pub ignore_not_found: Option<bool>,
-    /// The expected exit code; another one than `0` expects that the call fails. Default `0`.
+    /// The expected exit code. A value other than `0` expects the call to fail. Default `0`.
     #[schemars(range(min = 0, max = 255))]
     pub exit_code: Option<i32>,
-    /// What is expected of the output.
+    /// Assertions on the output.
     #[serde(flatten)]
     pub assertions: Assertions,
 }

@@ -12,61 +12,61 @@ use crate::api::scalar::{Scalar, Text};
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BoxLater {
-    /// Resources outside of the cluster, by provider.
+    /// External resources, by provider.
     providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
-    /// Nothing is rolled back.
+    /// If `true`, a failed reconcile pass is rolled back.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
     roll_back_on_error: Option<bool>,
-    /// What is applied again after passes that failed.
+    /// The rollback after failed reconcile passes.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
     rollback: Option<serde_json::Value>,
-    /// A function in Go that runs beside the declared blocks.
+    /// A function in Go that runs in addition to the declared blocks.
     hooks: Option<Hooks>,
     /// A reconciler in Go that runs instead of the declared blocks.
     constructor: Option<Constructor>,
 }
 
-/// A resource outside of the cluster: its type, and the fields of that.
+/// An external resource: its type, and the fields of the type.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProviderResource {
-    /// Another form: what is done.
+    /// Alternative form: the action.
     action: Option<Text>,
-    /// Another form: with what it is done.
+    /// Alternative form: the input of the action.
     input: Option<BTreeMap<String, serde_json::Value>>,
     #[serde(flatten)]
     types: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
 }
 
-/// A function in Go. None can be loaded here.
+/// A function in Go. Orkestra cannot load Go code.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hooks {
     #[serde(flatten)]
     constructor: Constructor,
-    /// `true` runs it before the declared blocks. Default `false`.
+    /// If `true`, runs before the declared blocks. Default `false`.
     run_hooks_first: Option<bool>,
 }
 
-/// A reconciler in Go. None can be loaded here.
+/// A reconciler in Go. Orkestra cannot load Go code.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Constructor {
-    /// Where the code is.
+    /// Import path of the code.
     location: Option<String>,
-    /// The function's name.
+    /// Name of the function.
     function: Option<String>,
-    /// What the code's package is called.
+    /// Import alias of the package.
     alias: Option<String>,
-    /// Kinds that the code makes.
+    /// A list of kinds that the code creates.
     managed_resources: Option<Vec<ManagedResource>>,
-    /// Arguments.
+    /// Arguments of the function.
     args: Option<BTreeMap<String, serde_json::Value>>,
-    /// Calls before it.
+    /// A list of calls that are made before it.
     external: Option<Vec<ExternalCall>>,
 }
 
-/// A kind that code makes.
+/// A kind that the code creates.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ManagedResource {
@@ -78,36 +78,36 @@ pub(crate) struct ManagedResource {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueLater {
-    /// What happens to a queue that is full.
+    /// The handling of a full queue.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
     behaviour: Option<QueueBehaviour>,
 }
 
-/// What happens to a queue that is full.
+/// The handling of a full queue.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueueBehaviour {
-    /// At `maxDepth`.
+    /// The handling at `maxDepth`.
     on_limit: Option<OnLimit>,
-    /// At a share of `maxDepth`.
+    /// The handling at a percentage of `maxDepth`.
     on_threshold: Option<OnThreshold>,
 }
 
-/// What happens at `maxDepth`.
+/// The handling at `maxDepth`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OnLimit {
-    /// Whether more is dropped.
+    /// If `true`, further items are dropped.
     drop: Option<bool>,
     #[serde(flatten)]
     gates: Gates,
 }
 
-/// What happens at a share of `maxDepth`.
+/// The handling at a percentage of `maxDepth`.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OnThreshold {
-    /// The share, in percent.
+    /// The threshold, as a percentage.
     value: Option<Scalar>,
     #[serde(flatten)]
     gates: Gates,

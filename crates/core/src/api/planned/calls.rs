@@ -10,11 +10,11 @@ use crate::api::scalar::Text;
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CallLater {
-    /// Waits before the call.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "a delay settles nothing: ask for what is awaited with `when`, or try again with `retryBackoff`"))]
+    /// The delay before the call.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "a delay guarantees nothing: wait for a condition with `when`, or retry with `retryBackoff`"))]
     sleep: Option<Span>,
-    /// What is asked, in the protocol's own language.
-    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "calls speak HTTP: put what is asked into `url` or `body`"))]
+    /// The query, in the protocol's own language.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "calls use HTTP: put the query into `url` or `body`"))]
     query: Option<Text>,
 }
 
@@ -22,41 +22,41 @@ pub(crate) struct CallLater {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CrossLater {
-    /// Where it is read, when not here.
+    /// The location of the resource, if it is not in this cluster.
     source: Option<CrossSource>,
 }
 
-/// Where another custom resource is read.
+/// The location of another custom resource.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CrossSource {
     /// URL of another runtime.
     host: Option<Text>,
-    /// What is read there. Default `cr`.
+    /// The data to read. Default `cr`.
     protocol: Option<CrossProtocol>,
     /// URL of JSON to read, instead of `host`.
     endpoint: Option<Text>,
-    /// How long an answer is used again. Default `30s`.
+    /// The duration for which a response is cached. Default `30s`.
     cache_for: Option<Span>,
-    /// The namespace there. Default: the custom resource's.
+    /// Namespace of the resource. Default: the custom resource's.
     namespace: Option<Text>,
-    /// Credentials; one of the two.
+    /// Credentials. One of the two fields must be set.
     auth: Option<CrossAuth>,
 }
 
-/// What is read of another runtime.
+/// The data to read from another runtime.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CrossProtocol {
     /// The custom resource.
     Cr,
-    /// How its operator is.
+    /// The health of its operator.
     Health,
-    /// Figures of its operator.
+    /// The metrics of its operator.
     Metrics,
-    /// What its operator is.
+    /// Information about its operator.
     Info,
-    /// Its events.
+    /// Its Events.
     Events,
 }
 

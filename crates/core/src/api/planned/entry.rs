@@ -6,31 +6,31 @@ use schemars::JsonSchema;
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntryLater {
-    /// Every change is reconciled, whatever generation was seen before.
+    /// If `true`, every change is reconciled, regardless of the observed generation.
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     ignore_observed_generation: Option<bool>,
-    /// Takes all finalizers off a resource that is deleted.
+    /// If `true`, all finalizers of a deleted custom resource are removed.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "only the finalizers of Orkestra are removed: each controller removes its own"))]
     remove_finalizers: Option<bool>,
     /// The operator's self-service pages.
     serve: Option<serde_json::Value>,
 }
 
-/// Further fields of what is deprecated.
+/// Further fields of a deprecation.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeprecationLater {
-    /// What a user agrees to.
+    /// The acknowledgment of the deprecation.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a deprecated Katalog warns and runs"))]
     accept: Option<Accept>,
 }
 
-/// What a user agrees to.
+/// The acknowledgment of the deprecation.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Accept {
-    /// To run it while it is deprecated. Default `false`.
+    /// If `true`, the Katalog runs while it is deprecated. Default `false`.
     before_eol: Option<bool>,
-    /// To run it after its end. Default `false`.
+    /// If `true`, the Katalog runs after its end of life. Default `false`.
     eol: Option<bool>,
 }

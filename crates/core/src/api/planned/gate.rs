@@ -9,25 +9,25 @@ use crate::api::scalar::Text;
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ConditionLater {
-    /// Where a metric of another operator is read.
+    /// The runtime from which a metric of another operator is read.
     source: Option<MetricSource>,
 }
 
-/// Where a metric of another operator is read.
+/// The runtime from which a metric of another operator is read.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MetricSource {
-    /// URL of the runtime that has it.
+    /// URL of the runtime.
     host: Option<Text>,
-    /// How long an answer is used.
+    /// The duration for which a response is cached.
     cache_for: Option<Span>,
 }
 
-/// Further handling of a child.
+/// Further options of a child.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ControlLater {
-    /// Waits before the object.
+    /// The delay before the object is created.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a delay blocks a worker; wait for a condition with `when`"))]
     sleep: Option<Span>,
 }
@@ -36,9 +36,9 @@ pub(crate) struct ControlLater {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CustomLater {
-    /// The status that the object gets when it is made.
+    /// The initial status of the object.
     status: Option<serde_json::Value>,
-    /// Whether the kind has a status subresource.
-    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the definition of the kind says so"))]
+    /// If `true`, the kind has a status subresource.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "this is read from the definition of the kind"))]
     has_status: Option<bool>,
 }

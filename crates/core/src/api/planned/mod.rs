@@ -1,6 +1,6 @@
 //! Fields of the language whose behaviour is not built yet.
 //!
-//! The types exist for their schemas: documents that declare such a field are checked inside it, and told that it is
+//! The types exist for their schemas: documents that declare such a field are checked inside it, and the diagnostic says that it is
 //! not supported yet. When a field is built, it moves to the type that documents are read into.
 #![expect(dead_code, reason = "only the schemas are used")]
 

@@ -11,19 +11,19 @@ use crate::api::scalar::Text;
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SpecLater {
-    /// Providers of resources outside of the cluster.
+    /// Providers of external resources.
     providers: Option<Vec<Provider>>,
-    /// Who is told when something fails.
+    /// Notifications about failures.
     notification: Option<Notification>,
-    /// The REST surface and other clusters.
+    /// The REST API and access to other clusters.
     gateway: Option<serde_json::Value>,
-    /// Whether others may read the resources through `cross`.
+    /// If `true`, other operators can read the custom resources through `cross`.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "each entry of `spec.crds` has its own `crossAccess`"))]
     cross_access: Option<bool>,
-    /// What a registry asks of what it takes.
+    /// The requirements of a registry for artifacts.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
     policy: Option<serde_json::Value>,
-    /// What is done when the document is published.
+    /// The steps to run when the document is published.
     #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
     publish: Option<serde_json::Value>,
 }
@@ -38,19 +38,19 @@ pub(crate) struct KomposerLater {
     notification: Option<Notification>,
 }
 
-/// A provider of resources outside of the cluster.
+/// A provider of external resources.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Provider {
-    /// Its name, such as `aws`.
+    /// Name of the provider, such as `aws`.
     name: String,
-    /// `true` refuses to start without it. Default `false`.
+    /// If `true`, Orkestra does not start without the provider. Default `false`.
     required: Option<bool>,
     /// Credentials; `$VAR` is read from the environment.
     auth: Option<ProviderAuth>,
-    /// The version that is expected.
+    /// The expected version.
     version: Option<String>,
-    /// OCI reference of the plug-in.
+    /// OCI reference of the plugin.
     library: Option<String>,
 }
 
@@ -58,54 +58,54 @@ pub(crate) struct Provider {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProviderAuth {
-    /// The connection of `mongodb`.
+    /// The connection URI of `mongodb`.
     mongo_uri: Option<String>,
     #[serde(flatten)]
     others: BTreeMap<String, Text>,
 }
 
-/// Who is told when something fails.
+/// Notifications about failures.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Notification {
-    /// Whether anybody is. Default `true`.
+    /// If `false`, no notifications are sent. Default `true`.
     enabled: Option<bool>,
-    /// `true` sends without the gateway. Default: `false` in a cluster, `true` outside.
+    /// If `true`, notifications are sent without the gateway. Default: `false` in a cluster, `true` outside.
     standalone: Option<bool>,
-    /// What counts for all teams.
+    /// Settings of all teams that do not set them.
     defaults: Option<NotificationDefaults>,
-    /// Who is told, by name.
+    /// The teams to notify, by name.
     teams: Option<BTreeMap<String, Team>>,
 }
 
-/// What counts for all teams.
+/// Settings of all teams that do not set them.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotificationDefaults {
-    /// The least time between two messages. Default `15m`.
+    /// The minimum interval between two messages. Default `15m`.
     interval: Option<Span>,
-    /// Where messages go without a team's own; `$VAR` is read from the environment.
+    /// Slack webhook URL for teams without their own. `$VAR` is read from the environment.
     slack_webhook_url: Option<String>,
 }
 
-/// Who is told.
+/// A team to notify.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Team {
-    /// A channel.
+    /// A Slack channel.
     slack: Option<Slack>,
-    /// Addresses.
+    /// A list of email addresses.
     email: Option<Vec<String>>,
-    /// The least time between two messages. Default: that of `defaults`.
+    /// The minimum interval between two messages. Default: that of `defaults`.
     interval: Option<Span>,
     /// The message, as a template.
     message: Option<Text>,
 }
 
-/// A channel.
+/// A Slack channel.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Slack {
-    /// Its URL; `$VAR` is read from the environment.
+    /// Webhook URL of the channel. `$VAR` is read from the environment.
     webhook: Option<String>,
 }

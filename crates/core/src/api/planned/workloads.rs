@@ -8,7 +8,7 @@ use crate::api::children::RollingUpdate;
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReplicaSetLater {
-    /// Kubernetes rolls nothing out here.
+    /// The rolling update strategy. Kubernetes does not support it for a `ReplicaSet`.
     #[schemars(extend("x-orkestra-support" = "ignored"))]
     rolling_update: Option<RollingUpdate>,
 }

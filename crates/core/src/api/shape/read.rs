@@ -141,7 +141,7 @@ fn support(schema: &Value) -> Support {
     }
 }
 
-/// The default that a doc comment tells: ``Default `x`.``, or `Default: the other one.`
+/// The default in a doc comment: ``Default `x`.``, or `Default: the other one.`
 fn default(description: &str) -> Option<String> {
     let (_, rest) = description.split_once("Default")?;
     if let Some(words) = rest.strip_prefix(": ") {

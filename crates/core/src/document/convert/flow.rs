@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::layout::{Slot, Sort, Style};
+use super::layout::{Slot, SlotKind, Style};
 use super::scalar;
 use super::write::Writer;
 use crate::tree::{Key, Tree, TreeValue};
@@ -20,7 +20,7 @@ impl Writer<'_> {
             .map(|index| &self.layout.slots[index]);
         let has_lines = slot.is_some_and(|slot| match slot.style {
             Style::Map | Style::List | Style::Opaque => {
-                !slot.is_inside && Sort::of(value) != Sort::Map
+                !slot.is_inside && SlotKind::of(value) != SlotKind::Map
             }
             Style::Scalar => !self.is_on_line(slot),
             Style::Flow => false,

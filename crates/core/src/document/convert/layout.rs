@@ -25,18 +25,18 @@ pub(super) enum Style {
 
 /// The kind of value at a position. Several values can begin at the same byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Sort {
+pub(super) enum SlotKind {
     Scalar,
     List,
     Map,
 }
 
-impl Sort {
+impl SlotKind {
     pub(super) fn of(value: &Tree) -> Self {
         match value.value {
-            TreeValue::Map(_) => Sort::Map,
-            TreeValue::List(_) => Sort::List,
-            _ => Sort::Scalar,
+            TreeValue::Map(_) => SlotKind::Map,
+            TreeValue::List(_) => SlotKind::List,
+            _ => SlotKind::Scalar,
         }
     }
 }
@@ -81,7 +81,7 @@ pub(super) struct Layout<'t> {
     lines: Vec<usize>,
     pub(super) slots: Vec<Slot<'t>>,
     keys: HashMap<usize, usize>,
-    values: HashMap<(usize, Sort), usize>,
+    values: HashMap<(usize, SlotKind), usize>,
 }
 
 impl<'t> Layout<'t> {
@@ -103,7 +103,7 @@ impl<'t> Layout<'t> {
             values: HashMap::new(),
         };
         let end = layout.leading(text.len(), 0, 0);
-        layout.place(tree, Place::document(end));
+        layout.place(tree, SlotPosition::document(end));
         let by_their_keys = layout.slots.iter().filter_map(|slot| {
             let first = slot
                 .children
@@ -135,19 +135,19 @@ impl<'t> Layout<'t> {
     /// Returns the slot of a value.
     pub(super) fn source(&self, value: &Tree) -> Option<usize> {
         let at = self.at(value.span)?;
-        self.values.get(&(at, Sort::of(value))).copied()
+        self.values.get(&(at, SlotKind::of(value))).copied()
     }
 
-    fn place(&mut self, value: &'t Tree, place: Place) -> usize {
-        let Place { after, end, .. } = place;
+    fn place(&mut self, value: &'t Tree, place: SlotPosition) -> usize {
+        let SlotPosition { after, end, .. } = place;
         let own = self.at(value.span).filter(|at| (after..=end).contains(at));
         let is_flow = value.span.is_some_and(|span| span.len == 1);
-        let style = match (own, Sort::of(value)) {
+        let style = match (own, SlotKind::of(value)) {
             (None, _) => Style::Opaque,
-            (_, Sort::Scalar) => Style::Scalar,
+            (_, SlotKind::Scalar) => Style::Scalar,
             (_, _) if is_flow => Style::Flow,
-            (_, Sort::Map) => Style::Map,
-            (_, Sort::List) => Style::List,
+            (_, SlotKind::Map) => Style::Map,
+            (_, SlotKind::List) => Style::List,
         };
         let content = own.unwrap_or(after);
         let len = value.span.and_then(|span| usize::try_from(span.len).ok());
@@ -173,7 +173,9 @@ impl<'t> Layout<'t> {
             children: Vec::new(),
         });
         if let (Some(at), false) = (own, value.is_null()) {
-            self.values.entry((at, Sort::of(value))).or_insert(index);
+            self.values
+                .entry((at, SlotKind::of(value)))
+                .or_insert(index);
         }
         self.fill(index);
         index
@@ -217,7 +219,7 @@ impl<'t> Layout<'t> {
             .collect();
         let is_entry = value.as_map().is_some();
         for (n, (start, after, value)) in places.into_iter().enumerate() {
-            let place = Place {
+            let place = SlotPosition {
                 lead: leads[n],
                 start,
                 after,
@@ -294,7 +296,7 @@ impl<'t> Layout<'t> {
 
 /// The position of a slot, as far as the surrounding slots determine it.
 #[derive(Clone, Copy)]
-struct Place {
+struct SlotPosition {
     lead: usize,
     start: usize,
     after: usize,
@@ -303,9 +305,9 @@ struct Place {
     is_inside: bool,
 }
 
-impl Place {
+impl SlotPosition {
     fn document(end: usize) -> Self {
-        Place {
+        SlotPosition {
             lead: 0,
             start: 0,
             after: 0,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::comments::comments;
-use super::layout::{Layout, Slot, Sort, Style};
+use super::layout::{Layout, Slot, SlotKind, Style};
 use super::scalar;
 use crate::tree::{Key, Tree, TreeValue};
 
@@ -165,7 +165,9 @@ impl<'a> Writer<'a> {
                 self.out.push_str(&text);
                 self.copy(slot.close..slot.end, by);
             }
-            (Style::Scalar, ..) if Sort::of(value) == Sort::Scalar && self.is_on_line(slot) => {
+            (Style::Scalar, ..)
+                if SlotKind::of(value) == SlotKind::Scalar && self.is_on_line(slot) =>
+            {
                 self.copy(slot.after..slot.content, by);
                 let was = &self.layout.text[slot.content..slot.close];
                 self.out.push_str(&scalar::scalar(value, was));
@@ -242,7 +244,8 @@ impl<'a> Writer<'a> {
         let whole = whole.filter(|index| self.slot(*index).value.span == value.span);
         let alone = || self.layout.source(value);
         // A new map may begin at the same byte as the map around it.
-        let is_around = |index: &usize| Sort::of(value) == Sort::Map && self.open.contains(index);
+        let is_around =
+            |index: &usize| SlotKind::of(value) == SlotKind::Map && self.open.contains(index);
         whole.or_else(|| alone().filter(|index| *index > 0 && !is_around(index)))
     }
 

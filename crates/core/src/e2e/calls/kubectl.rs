@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Action, Call, Forward, NOTHING, Word};
+use super::{Action, Argument, Call, Forward, NOTHING};
 use crate::api::Text;
 use crate::api::e2e::{
     Apply, Assertions, Copy, Delete, Exec, Format, Get, Logs, Patch, PodChoice, PortForward, Top,
@@ -16,14 +16,14 @@ const ROLLOUTS: [&str; 3] = ["deployment", "statefulset", "daemonset"];
 
 /// Arguments of `kubectl`.
 pub(super) struct Args<'a> {
-    words: Vec<Word>,
+    words: Vec<Argument>,
     namespace: Option<&'a str>,
 }
 
 impl<'a> Args<'a> {
     pub(super) fn new<const N: usize>(words: [&str; N]) -> Self {
         Self {
-            words: words.map(|word| Word::Text(word.to_owned())).to_vec(),
+            words: words.map(|word| Argument::Text(word.to_owned())).to_vec(),
             namespace: None,
         }
     }
@@ -38,22 +38,22 @@ impl<'a> Args<'a> {
         if let Some(text) = text {
             let words = flag.into_iter().chain([text]);
             self.words
-                .extend(words.map(|word| Word::Text(word.to_owned())));
+                .extend(words.map(|word| Argument::Text(word.to_owned())));
         }
         self
     }
 
-    fn word(mut self, word: Word) -> Self {
+    fn word(mut self, word: Argument) -> Self {
         self.words.push(word);
         self
     }
 
     fn title(&self) -> String {
-        let shown = |word: &Word| match word {
-            Word::Text(text) => text.lines().next().unwrap_or_default().to_owned(),
-            Word::File(file) => file.clone(),
-            Word::Pod(before, after) => format!("{before}POD{after}"),
-            Word::Scratch => "FILE".to_owned(),
+        let shown = |word: &Argument| match word {
+            Argument::Text(text) => text.lines().next().unwrap_or_default().to_owned(),
+            Argument::File(file) => file.clone(),
+            Argument::Pod(before, after) => format!("{before}POD{after}"),
+            Argument::Scratch => "FILE".to_owned(),
         };
         let words: Vec<String> = self.words.iter().map(shown).collect();
         format!("kubectl {}", words.join(" "))
@@ -104,8 +104,8 @@ pub(super) fn apply(apply: &Apply) -> Call<'_> {
     let args = Args::new(["apply", "-f"]);
     let file = apply.file.as_ref();
     let word = file.map_or_else(
-        || Word::Text("-".to_owned()),
-        |file| Word::File(file.clone()),
+        || Argument::Text("-".to_owned()),
+        |file| Argument::File(file.clone()),
     );
     let args = args.word(word).namespace(apply.namespace.as_deref());
     let input = apply.inline.as_ref().map(text_of);
@@ -139,12 +139,16 @@ pub(super) fn delete(delete: &Delete) -> Call<'_> {
     let mut args = Args::new(["delete"]);
     let mut pod = None;
     match (&delete.file, &delete.pod) {
-        (Some(file), _) => args = args.maybe(None, Some("-f")).word(Word::File(file.clone())),
+        (Some(file), _) => {
+            args = args
+                .maybe(None, Some("-f"))
+                .word(Argument::File(file.clone()));
+        }
         (None, choice) if choice.leader_election.is_some() => {
             let kind = delete.kind.as_deref().unwrap_or("Pod");
             args = args
                 .maybe(None, Some(kind))
-                .word(Word::Pod("", String::new()));
+                .word(Argument::Pod("", String::new()));
             pod = Some(Cow::Borrowed(choice));
         }
         (None, choice) => {
@@ -219,7 +223,7 @@ pub(super) fn logs(logs: &Logs) -> Call<'_> {
             .maybe(Some("-l"), Some(selector))
             .maybe(None, Some("--tail=-1"));
     } else {
-        args = args.word(Word::Pod("", String::new()));
+        args = args.word(Argument::Pod("", String::new()));
         pod = Some(Cow::Borrowed(&logs.pod));
     }
     let since = logs
@@ -238,7 +242,7 @@ pub(super) fn logs(logs: &Logs) -> Call<'_> {
 
 pub(super) fn exec(exec: &Exec) -> Call<'_> {
     let args = Args::new(["exec"]).namespace(exec.namespace.as_deref());
-    let args = args.word(Word::Pod("", String::new()));
+    let args = args.word(Argument::Pod("", String::new()));
     let args = args.maybe(Some("-c"), exec.container.as_deref());
     let args = args.maybe(None, Some("--"));
     let words = exec.command.iter().map(Text::as_str);
@@ -255,8 +259,8 @@ pub(super) fn copy(copy: &Copy) -> Call<'_> {
     let args = Args::new(["cp"]).namespace(copy.namespace.as_deref());
     let args = args.maybe(Some("-c"), copy.container.as_deref());
     let args = args
-        .word(Word::Pod("", format!(":{}", copy.src)))
-        .word(Word::Scratch);
+        .word(Argument::Pod("", format!(":{}", copy.src)))
+        .word(Argument::Scratch);
     let (title, namespace) = (args.title(), args.namespace);
     let call = Call::new(
         FieldPath::root(),
@@ -276,7 +280,7 @@ pub(super) fn forward(forward: &PortForward) -> Call<'_> {
     let service = forward.service.as_ref();
     let args = match service {
         Some(service) => args.maybe(None, Some(&format!("svc/{service}"))),
-        None => args.word(Word::Pod("pod/", String::new())),
+        None => args.word(Argument::Pod("pod/", String::new())),
     };
     let method = forward.method.as_deref().unwrap_or("GET").to_uppercase();
     let path = forward.path.as_deref().unwrap_or("/");

@@ -3,8 +3,8 @@
 use super::{leaf, list, map, of_template};
 use crate::{
     plan::{
-        Asks, CleanupPlan, Condition, EmitPlan, Gate, HoldPlan, JsonType, Leaf, Members, Operand,
-        Order, OwnCondition, Pattern, Relation, RequeuePlan, StatusPlan, Test, Window,
+        CleanupPlan, Condition, EmitPlan, Gate, HoldPlan, JsonType, Leaf, Members, Operand, Order,
+        OwnCondition, Pattern, Question, Relation, RequeuePlan, StatusPlan, Test, Window,
     },
     value::Node,
     window::Daily,
@@ -128,7 +128,7 @@ fn condition(condition: &Condition) -> Node {
     let negate = negate.then_some(("negate", Node::from(true)));
 
     match asks {
-        Asks::Value(operand, tests) => {
+        Question::Value(operand, tests) => {
             let operand = match operand {
                 Operand::Path(path) => Node::from(path.to_string()),
                 Operand::Template(template) => of_template("$template", template),
@@ -136,7 +136,7 @@ fn condition(condition: &Condition) -> Node {
             let tests = tests.iter().map(test);
             map([("field", operand)].into_iter().chain(tests).chain(negate))
         }
-        Asks::Time(windows) => map([("time", list(windows.iter().map(window)))]
+        Question::Time(windows) => map([("time", list(windows.iter().map(window)))]
             .into_iter()
             .chain(negate)),
     }

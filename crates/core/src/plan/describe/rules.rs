@@ -2,7 +2,7 @@
 
 use super::{gate, leaf, list, map, place};
 use crate::{
-    plan::{Completion, Demand, Moments, Normalized, RulesPlan, Target},
+    plan::{Completion, Moments, Normalized, RulesPlan, Target, ValidationRulePlan},
     value::Node,
 };
 
@@ -66,8 +66,8 @@ fn completion(one: &Completion) -> Node {
     map(completion.chain(only(moments)))
 }
 
-fn demand(one: &Demand) -> Node {
-    let Demand {
+fn demand(one: &ValidationRulePlan) -> Node {
+    let ValidationRulePlan {
         import,
         label,
         test,

@@ -4,7 +4,8 @@ use super::{leaf, list, map};
 use crate::{
     api::duration,
     plan::{
-        Allowed, CertificatePlan, ChildPlan, CopyPlan, LastingPlan, Leaf, ScalePlan, ScaleStep,
+        Allowed, CertificatePlan, ChildPlan, CopyPlan, GeneratedSecretPlan, Leaf, ScalePlan,
+        ScaleStep,
     },
     value::Node,
 };
@@ -13,7 +14,7 @@ use crate::{
 pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)> {
     let ChildPlan {
         recreates,
-        lasting,
+        generated,
         copy,
         scale,
         rolls,
@@ -22,9 +23,9 @@ pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)>
     } = plan;
     let entries = [
         recreates.then(|| ("recreates", Node::from(true))),
-        lasting
+        generated
             .as_ref()
-            .map(|plan| ("lasting", self::lasting(plan))),
+            .map(|plan| ("generated", self::generated_secret(plan))),
         copy.as_ref().map(|plan| ("copy", self::copy(plan))),
         scale.as_ref().map(|plan| ("scale", self::scale(plan))),
         rolls.then(|| ("rolls", Node::from(true))),
@@ -57,8 +58,8 @@ fn scale(plan: &ScalePlan) -> Node {
     ])
 }
 
-fn lasting(plan: &LastingPlan) -> Node {
-    let LastingPlan {
+fn generated_secret(plan: &GeneratedSecretPlan) -> Node {
+    let GeneratedSecretPlan {
         once,
         renew_after,
         certificate,

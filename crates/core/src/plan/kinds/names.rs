@@ -4,7 +4,7 @@ use super::resource;
 use crate::plan::ResourceType;
 
 /// A kind that an entry of a Katalog may name without its group: short names, group, version, kind.
-type Named = (
+type ShortNameRow = (
     &'static [&'static str],
     &'static str,
     &'static str,
@@ -14,7 +14,7 @@ type Named = (
 /// The kinds, with their stable version.
 ///
 /// Source: language reference, earliest shapes; short names of `kubectl api-resources`, Kubernetes 1.34.
-const NAMED: &[Named] = &[
+const NAMED: &[ShortNameRow] = &[
     (&["po"], "", "v1", "Pod"),
     (&["svc"], "", "v1", "Service"),
     (&["cm"], "", "v1", "ConfigMap"),

@@ -4,10 +4,10 @@
 //! that are on, and a test compares them.
 
 /// A built-in kind: kind, plural, whether it is namespaced.
-type Known = (&'static str, &'static str, bool);
+type BuiltInRow = (&'static str, &'static str, bool);
 
 /// Built-in kinds by group: kind, plural, whether it is namespaced. Only kinds that can be listed, watched and patched.
-pub(super) const KINDS: &[(&str, &[Known])] = &[
+pub(super) const KINDS: &[(&str, &[BuiltInRow])] = &[
     (
         "",
         &[

@@ -2,9 +2,9 @@
 //!
 //! Source: Kubernetes, "Privilege escalation prevention and bootstrapping".
 
-use super::Rights;
+use super::CollectedPermissions;
 use crate::{
-    plan::{ChildPlan, Leaf, OperatorPlan, Places, Tree},
+    plan::{ChildPlan, Leaf, ObjectNamespaces, OperatorPlan, Tree},
     value::Node,
 };
 
@@ -13,7 +13,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Adds the permissions that the operator's roles and bindings grant, as far as they are literal. Those that depend on a
 /// custom resource are unknown in advance; missing ones are reported on that resource.
-pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
+pub(super) fn add(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
     for child in operator
         .children
         .iter()
@@ -34,7 +34,12 @@ pub(super) fn add(rights: &mut Rights, operator: &OperatorPlan) {
 
 /// Adds the permission to bind a role from elsewhere, whose rules are unknown here. The rules of a role of the same
 /// operator are known, and holding them suffices.
-fn bind(rights: &mut Rights, operator: &OperatorPlan, places: &Places, binding: &ChildPlan) {
+fn bind(
+    rights: &mut CollectedPermissions,
+    operator: &OperatorPlan,
+    places: &ObjectNamespaces,
+    binding: &ChildPlan,
+) {
     let Some(role) = part(&binding.body, "roleRef") else {
         return;
     };
@@ -74,19 +79,16 @@ fn makes(children: &[ChildPlan], kind: &str, name: &str) -> bool {
 
 /// Returns the template of the role that the binding `child` grants, if the custom resource chooses it: it is neither
 /// literal nor a role that the same operator creates.
-pub(in crate::plan) fn chosen_role<'a>(
-    child: &'a ChildPlan,
-    children: &[ChildPlan],
-) -> Option<&'a Leaf> {
+pub(crate) fn chosen_role<'a>(child: &'a ChildPlan, children: &[ChildPlan]) -> Option<&'a Leaf> {
     let is_binding = matches!(&*child.kind.kind, "RoleBinding" | "ClusterRoleBinding");
     if &*child.kind.group != RBAC || !is_binding {
         return None;
     }
     let role = part(&child.body, "roleRef")?;
-    let Part::Tree(role_ref) = role else {
+    let TreePart::Tree(role_ref) = role else {
         return None;
     };
-    let Part::Tree(Tree::Leaf(leaf)) = part(role_ref, "name")? else {
+    let TreePart::Tree(Tree::Leaf(leaf)) = part(role_ref, "name")? else {
         return None;
     };
     let kind = source(role, "kind")?;
@@ -94,7 +96,7 @@ pub(in crate::plan) fn chosen_role<'a>(
     (name.contains("{{") && !makes(children, kind, name)).then_some(leaf)
 }
 
-fn rule_of(rights: &mut Rights, places: &Places, rule: &Node) {
+fn rule_of(rights: &mut CollectedPermissions, places: &ObjectNamespaces, rule: &Node) {
     let texts = |key: &str| -> Vec<String> {
         let list = rule.get(key).and_then(Node::as_list).unwrap_or_default();
         list.iter()
@@ -111,14 +113,14 @@ fn rule_of(rights: &mut Rights, places: &Places, rule: &Node) {
 }
 
 /// Returns the value under a key of an object; of a patched object, the value in the patch.
-fn part<'a>(tree: &'a Tree, key: &str) -> Option<Part<'a>> {
+fn part<'a>(tree: &'a Tree, key: &str) -> Option<TreePart<'a>> {
     match tree {
-        Tree::Fixed(node) => node.get(key).map(Part::Fixed),
+        Tree::Fixed(node) => node.get(key).map(TreePart::Fixed),
         Tree::Map(entries) | Tree::Part(entries) => {
             let (_, below) = entries.iter().find(|(known, _)| &**known == key)?;
             Some(match below {
-                Tree::Fixed(node) => Part::Fixed(node),
-                tree => Part::Tree(tree),
+                Tree::Fixed(node) => TreePart::Fixed(node),
+                tree => TreePart::Tree(tree),
             })
         }
         Tree::Patched(parts) => part(&parts.1, key).or_else(|| part(&parts.0, key)),
@@ -128,7 +130,7 @@ fn part<'a>(tree: &'a Tree, key: &str) -> Option<Part<'a>> {
 
 /// A part of a tree, with or without expressions.
 #[derive(Clone, Copy)]
-enum Part<'a> {
+enum TreePart<'a> {
     Fixed(&'a Node),
     Tree(&'a Tree),
 }
@@ -136,8 +138,8 @@ enum Part<'a> {
 /// Returns the items of a list that contain no expressions.
 fn fixed_items<'a>(tree: &'a Tree, key: &str) -> Vec<&'a Node> {
     match part(tree, key) {
-        Some(Part::Fixed(node)) => node.as_list().unwrap_or_default().iter().collect(),
-        Some(Part::Tree(Tree::List(items))) => {
+        Some(TreePart::Fixed(node)) => node.as_list().unwrap_or_default().iter().collect(),
+        Some(TreePart::Tree(Tree::List(items))) => {
             let fixed = items.iter().filter_map(|item| match item {
                 Tree::Fixed(node) => Some(node),
                 _ => None,
@@ -149,13 +151,13 @@ fn fixed_items<'a>(tree: &'a Tree, key: &str) -> Vec<&'a Node> {
 }
 
 /// Returns the text under a key, or its template.
-fn source<'a>(part: Part<'a>, key: &str) -> Option<&'a str> {
+fn source<'a>(part: TreePart<'a>, key: &str) -> Option<&'a str> {
     let text = match part {
-        Part::Fixed(node) => node.get(key)?.as_str()?,
-        Part::Tree(tree) => match self::part(tree, key)? {
-            Part::Fixed(node) => node.as_str()?,
-            Part::Tree(Tree::Leaf(leaf)) => leaf.template.source(),
-            Part::Tree(_) => return None,
+        TreePart::Fixed(node) => node.get(key)?.as_str()?,
+        TreePart::Tree(tree) => match self::part(tree, key)? {
+            TreePart::Fixed(node) => node.as_str()?,
+            TreePart::Tree(Tree::Leaf(leaf)) => leaf.template.source(),
+            TreePart::Tree(_) => return None,
         },
     };
     Some(text.trim())

@@ -32,10 +32,15 @@ pub fn manifests(plans: &[&Plan], namespaces: &BTreeSet<Box<str>>) -> Vec<Value>
     manifests.extend(grant(Some(CLAIMS_NAMESPACE), CLAIMS_NAMESPACE, &claims()));
     manifests.extend(grants(SERVICE_ACCOUNT, &install(namespaces)));
     manifests.extend(grants(WEBHOOKS, &webhooks()));
-    for plan in plans {
-        manifests.extend(grants(&role_name(plan), &permissions(plan)));
-    }
+    manifests.extend(katalog_manifests(plans));
     manifests
+}
+
+/// Returns the roles of `plans` with their bindings, and nothing that an installation grants itself: two field managers that write
+/// one role conflict when a new version changes it.
+pub fn katalog_manifests(plans: &[&Plan]) -> Vec<Value> {
+    let of = |plan: &&Plan| grants(&role_name(plan), &permissions(plan));
+    plans.iter().flat_map(of).collect()
 }
 
 /// Returns the Role for the objects that the sources of a Komposer name, with its binding; nothing if they name none.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::plan::Places;
+use crate::plan::ObjectNamespaces;
 
 /// One rule of a role: every verb on every resource of one group.
 ///
@@ -33,20 +33,20 @@ pub struct Permissions {
 }
 
 /// Namespace, group, resource and object names of a permission.
-type About = (Option<Box<str>>, String, String, Vec<String>);
+type PermissionKey = (Option<Box<str>>, String, String, Vec<String>);
 
 /// Collected permissions: verbs by object.
 #[derive(Default)]
-pub(super) struct Rights(BTreeMap<About, BTreeSet<String>>);
+pub(super) struct CollectedPermissions(BTreeMap<PermissionKey, BTreeSet<String>>);
 
-impl Rights {
+impl CollectedPermissions {
     pub(super) fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
-        self.add_in(&Places::All, group, resource, verbs);
+        self.add_in(&ObjectNamespaces::All, group, resource, verbs);
     }
 
     pub(super) fn add_in(
         &mut self,
-        places: &Places,
+        places: &ObjectNamespaces,
         group: &str,
         resource: impl Into<String>,
         verbs: &[&'static str],
@@ -58,7 +58,7 @@ impl Rights {
     /// Adds permissions on named objects only; without names, on all.
     pub(super) fn add_named<'a>(
         &mut self,
-        places: &Places,
+        places: &ObjectNamespaces,
         group: &str,
         resource: &str,
         names: &[String],

@@ -1,6 +1,8 @@
 //! A declared child, and its object with expressions at the leaves.
 
-use super::super::{CopyPlan, Gate, GroupKind, LastingPlan, Reach, ResourceType, ScalePlan};
+use super::super::{
+    CopyPlan, Gate, GeneratedSecretPlan, GroupKind, Reach, ResourceType, ScalePlan,
+};
 use crate::{
     template::Template,
     value::{Key, Node, Path},
@@ -51,7 +53,7 @@ pub struct ChildPlan {
     /// Deletes and recreates the object if the API server refuses a change of an immutable field.
     pub recreates: bool,
     /// The lifetime of generated Secret values.
-    pub lasting: Option<Box<LastingPlan>>,
+    pub generated: Option<Box<GeneratedSecretPlan>>,
     /// The source of a copy; the body takes precedence.
     pub copy: Option<Box<CopyPlan>>,
     /// The autoscaler of a workload.
@@ -179,9 +181,9 @@ pub enum Tree {
     Part(Box<[(Key, Tree)]>),
     /// A list; values that are left out are removed, and an empty list is left out.
     List(Box<[Tree]>),
-    /// The name of the container of `image` in the workload with this name: [`crate::resources::container_name`].
+    /// The name of the container of `image` in the workload with this name: `plan::container_name`.
     ContainerName(Leaf),
-    /// An image, and its tag if it has none: [`crate::resources::tagged_image`].
+    /// An image, and its tag if it has none: `plan::tagged_image`.
     Image(Box<(Leaf, Leaf)>),
     /// The value of a profile that each custom resource chooses.
     Chosen(Box<Chosen>),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     Request,
-    seen::{NO_ANSWER, failed, not_called, told},
+    view::{NO_ANSWER, failed, not_called, read_answer},
 };
 use crate::{
     plan::{
@@ -17,10 +17,10 @@ use crate::{
         record::Observed,
         render::{RenderError, Renderer, Setting},
         sources::{Answer, Read, Sources},
-        step::{Cycle, Failure, Step},
+        step::{Cycle, Failure, StepResult},
     },
     template::Budget,
-    value::{Key, Map, Node, Path, Step as PathStep},
+    value::{Key, Map, Node, Path, PathStep},
 };
 
 /// Adds the answers to the calls of a stage to the sources. A call without an answer, as in a preview, makes only fields that
@@ -35,7 +35,7 @@ pub(in crate::reconcile) fn make(
     sources: &mut Sources,
     stage: Stage,
     now: Timestamp,
-) -> Result<(), Step> {
+) -> Result<(), StepResult> {
     for (place, call) in plan.calls.iter().enumerate() {
         if call.stage != stage {
             continue;
@@ -44,13 +44,13 @@ pub(in crate::reconcile) fn make(
         let asked = asked(plan, observed, (sources, &setting), (place, call), now);
         sources.heard(&setting.turns);
         let (seen, failure) = match asked {
-            Ok(Asked::Nothing) => (not_called(), None),
-            Ok(Asked::Read(read)) => return Err(Step::Need(vec![read])),
-            Ok(Asked::Answered(seen, permanent)) => {
+            Ok(CallState::Nothing) => (not_called(), None),
+            Ok(CallState::Read(read)) => return Err(StepResult::Need(vec![read])),
+            Ok(CallState::Answered(seen, permanent)) => {
                 let failure = failure(call, &seen, permanent);
                 (seen, failure)
             }
-            Ok(Asked::Unanswered) => {
+            Ok(CallState::Unanswered) => {
                 hide(sources, call, NO_ANSWER.into());
                 continue;
             }
@@ -74,7 +74,7 @@ pub(in crate::reconcile) fn make(
 }
 
 /// The state of a call.
-enum Asked {
+enum CallState {
     /// It is not made: its gate, or that of its block, is closed, or it belongs to admission.
     Nothing,
     /// This must be known first.
@@ -120,9 +120,9 @@ fn asked(
     (sources, setting): (&Sources, &Setting<'_>),
     (place, call): (usize, &CallPlan),
     now: Timestamp,
-) -> Result<Asked, RenderError> {
+) -> Result<CallState, RenderError> {
     if !call.moments.includes(sources.moment) {
-        return Ok(Asked::Nothing);
+        return Ok(CallState::Nothing);
     }
     let frame = setting.frame(sources);
     let children = children_data(plan, observed, &plan.field_manager(), frame);
@@ -136,29 +136,29 @@ fn asked(
         frame,
     };
     if call.block.is_some() && !renderer.gate(&plan.hold.children)? {
-        return Ok(Asked::Nothing);
+        return Ok(CallState::Nothing);
     }
     if let Some(block) = call.block
         && !renderer.gate(&plan.blocks[block].gate)?
     {
-        return Ok(Asked::Nothing);
+        return Ok(CallState::Nothing);
     }
     if !renderer.gate(&call.gate)? {
-        return Ok(Asked::Nothing);
+        return Ok(CallState::Nothing);
     }
     let token = match token(&mut renderer, observed, call)? {
-        Shown::Token(token) => token,
-        Shown::Missing(asked) => return Ok(asked),
+        TokenResult::Token(token) => token,
+        TokenResult::Missing(asked) => return Ok(asked),
     };
     let request = Box::new(request(&mut renderer, (place, call), token)?);
     let read = Read::Call(request);
     Ok(match observed.answers.get(&read) {
-        Some(Answer::Absent) if !call.continue_on_error => Asked::Unanswered,
+        Some(Answer::Absent) if !call.continue_on_error => CallState::Unanswered,
         Some(answer) => {
-            let (seen, permanent) = told(answer);
-            Asked::Answered(seen, permanent)
+            let (seen, permanent) = read_answer(answer);
+            CallState::Answered(seen, permanent)
         }
-        None => Asked::Read(read),
+        None => CallState::Read(read),
     })
 }
 
@@ -194,20 +194,20 @@ fn request(
 }
 
 /// The token of a call, or why it is not available yet.
-enum Shown {
+enum TokenResult {
     Token(Box<[Piece]>),
-    Missing(Asked),
+    Missing(CallState),
 }
 
 fn token(
     renderer: &mut Renderer<'_, '_>,
     observed: &Observed,
     call: &CallPlan,
-) -> Result<Shown, RenderError> {
-    let whole = |text: String| Shown::Token(Box::new([Piece::Text(text.into())]));
+) -> Result<TokenResult, RenderError> {
+    let whole = |text: String| TokenResult::Token(Box::new([Piece::Text(text.into())]));
     let (namespace, name, key) = match &call.token {
-        None => return Ok(Shown::Token(Box::default())),
-        Some(Token::Literal(pieces)) => return Ok(Shown::Token(pieces.clone())),
+        None => return Ok(TokenResult::Token(Box::default())),
+        Some(Token::Literal(pieces)) => return Ok(TokenResult::Token(pieces.clone())),
         Some(Token::Template(leaf)) => return Ok(whole(renderer.text(leaf)?)),
         Some(Token::Secret {
             namespace,
@@ -223,10 +223,10 @@ fn token(
             name: Key::from(&**name),
         },
     };
-    let missing = |why: String| Shown::Missing(Asked::Answered(failed(&why), false));
+    let missing = |why: String| TokenResult::Missing(CallState::Answered(failed(&why), false));
     let read = Read::Object(secret.clone());
     Ok(match observed.answers.get(&read) {
-        None => Shown::Missing(Asked::Read(read)),
+        None => TokenResult::Missing(CallState::Read(read)),
         Some(Answer::Absent) => missing(format!("{secret} does not exist")),
         Some(Answer::Unavailable(why)) => missing(format!("{secret} cannot be read: {why}")),
         Some(Answer::Ready(object)) => match value(object, key) {

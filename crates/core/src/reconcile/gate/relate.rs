@@ -7,7 +7,7 @@ use crate::{
     api::ValueType,
     plan::{
         Coerce, Condition, JsonType, Leaf, Members, OLD, Operand, Order, Pattern, Relation, Test,
-        conditions,
+        gate,
     },
     reconcile::{
         prepare::{is_given, is_same},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Why values cannot be compared. The test does not hold then.
-struct Doubt(String);
+struct Incomparable(String);
 
 /// Why a test has no result.
 enum Unanswered {
@@ -33,8 +33,8 @@ impl From<RenderError> for Unanswered {
     }
 }
 
-impl From<Doubt> for Unanswered {
-    fn from(doubt: Doubt) -> Self {
+impl From<Incomparable> for Unanswered {
+    fn from(doubt: Incomparable) -> Self {
         Self::Doubtful(doubt.0)
     }
 }
@@ -111,7 +111,7 @@ impl Renderer<'_, '_> {
 
     fn matches(&mut self, text: &str, right: &Leaf) -> Result<bool, RenderError> {
         let pattern = self.text(right)?;
-        match conditions::relations::regex(&pattern) {
+        match gate::regex(&pattern) {
             Ok(regex) => Ok(regex.is_match(text)),
             Err(why) => Err(RenderError {
                 path: right.path.clone(),
@@ -180,16 +180,21 @@ fn left(condition: &Condition) -> String {
 }
 
 /// Parses a number; empty text is 0.
-fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
+fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Incomparable> {
     if let Ok(whole) = text.parse::<i128>() {
         return Ok(Number::Int(whole));
     }
     Number::read(&Node::from(if text.is_empty() { "0" } else { text }))
-        .ok_or_else(|| Doubt(format!("{} is no number", name())))
+        .ok_or_else(|| Incomparable(format!("{} is no number", name())))
 }
 
 /// True if two texts are equal as values of a type.
-fn equal(of: ValueType, left: &str, right: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
+fn equal(
+    of: ValueType,
+    left: &str,
+    right: &str,
+    name: impl Fn() -> String,
+) -> Result<bool, Incomparable> {
     let side = || "the right side".to_owned();
     match of {
         ValueType::String => Ok(left == right),
@@ -205,7 +210,7 @@ fn equal(of: ValueType, left: &str, right: &str, name: impl Fn() -> String) -> R
     }
 }
 
-fn integer(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
+fn integer(text: &str, name: impl Fn() -> String) -> Result<Number, Incomparable> {
     let whole = |number: &Number| match number {
         Number::Int(_) => true,
         Number::Float(number) => number.fract() == 0.0,
@@ -213,13 +218,16 @@ fn integer(text: &str, name: impl Fn() -> String) -> Result<Number, Doubt> {
     number(text, &name)
         .ok()
         .filter(whole)
-        .ok_or_else(|| Doubt(format!("{} is no whole number", name())))
+        .ok_or_else(|| Incomparable(format!("{} is no whole number", name())))
 }
 
-fn flag(text: &str, name: impl Fn() -> String) -> Result<bool, Doubt> {
+fn flag(text: &str, name: impl Fn() -> String) -> Result<bool, Incomparable> {
     match Coerce::Bool.apply(Node::from(text)) {
         Ok(flag) => Ok(flag == Some(Node::Bool(true))),
-        Err(_) => Err(Doubt(format!("{} is neither true nor false", name()))),
+        Err(_) => Err(Incomparable(format!(
+            "{} is neither true nor false",
+            name()
+        ))),
     }
 }
 

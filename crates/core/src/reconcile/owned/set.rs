@@ -26,14 +26,14 @@ pub(in crate::reconcile) enum Element {
 /// An object's own values among the keys of list items. They are replaced in the trees, so that the children of a thousand
 /// custom resources share one.
 #[derive(Clone, Copy, Debug)]
-pub struct Own<'a> {
+pub struct OwnValues<'a> {
     /// The object's name: containers often have the name of their Deployment.
     pub name: &'a str,
     /// The uid of the object's owner, the key of owner references.
     pub owner: Option<&'a Uid>,
 }
 
-impl Own<'_> {
+impl OwnValues<'_> {
     fn is_owner(self, text: &str) -> bool {
         self.owner.is_some_and(|owner| *owner == *text)
     }
@@ -48,7 +48,7 @@ pub(in crate::reconcile) enum Scalar {
 }
 
 impl Scalar {
-    pub(in crate::reconcile) fn read(node: &Node, own: Own<'_>) -> Self {
+    pub(in crate::reconcile) fn read(node: &Node, own: OwnValues<'_>) -> Self {
         match &*node.to_text() {
             text if text == own.name => Self::OwnName,
             text if own.is_owner(text) => Self::OwnOwner,
@@ -56,7 +56,7 @@ impl Scalar {
         }
     }
 
-    fn is(&self, node: &Node, own: Own<'_>) -> bool {
+    fn is(&self, node: &Node, own: OwnValues<'_>) -> bool {
         let text = node.to_text();
         match self {
             Self::OwnName => text == own.name,
@@ -68,7 +68,7 @@ impl Scalar {
 
 /// One step from an object's root to a leaf, in a rendered object.
 #[derive(Clone, Copy, Debug)]
-pub enum Step<'a> {
+pub enum PathElement<'a> {
     /// A field of a map.
     Field(&'a Key),
     /// An item of a list: its position and its content.
@@ -77,7 +77,7 @@ pub enum Step<'a> {
 
 impl Fields {
     /// Reads a set. `others` are the sets of other managers, from the same path on.
-    pub(super) fn read(node: &Node, own: Own<'_>, others: &[&Node]) -> Self {
+    pub(super) fn read(node: &Node, own: OwnValues<'_>, others: &[&Node]) -> Self {
         let mut itself = false;
         let mut below = Vec::new();
         for (name, child) in node.as_map().into_iter().flat_map(Map::iter) {
@@ -103,7 +103,7 @@ impl Fields {
 
     /// True if the leaf at `trail` is in the set: it is an owned path, or it is below an owned path that has nothing below it
     /// in the set (an atomic list or map). An empty list or map that was applied owns nothing below it.
-    pub fn covers(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
+    pub fn covers(&self, trail: &[PathElement<'_>], own: OwnValues<'_>) -> bool {
         let Some((step, rest)) = trail.split_first() else {
             return self.itself;
         };
@@ -116,7 +116,7 @@ impl Fields {
     }
 
     /// True if the path at `trail` is in the set, or anything below it.
-    pub(super) fn touches(&self, trail: &[Step<'_>], own: Own<'_>) -> bool {
+    pub(super) fn touches(&self, trail: &[PathElement<'_>], own: OwnValues<'_>) -> bool {
         match trail.split_first() {
             None => self.itself || !self.below.is_empty(),
             Some(_) if self.below.is_empty() => self.itself && !self.hollow,
@@ -144,7 +144,7 @@ fn has_below(set: &Node) -> bool {
 }
 
 impl Element {
-    fn read(name: &str, own: Own<'_>) -> Option<Self> {
+    fn read(name: &str, own: OwnValues<'_>) -> Option<Self> {
         let (form, rest) = name.split_once(':')?;
         match form {
             "f" => Some(Self::Field(Key::from(rest))),
@@ -167,10 +167,10 @@ impl Element {
 
     /// True if a rendered item matches, by the keys that it has: the server adds defaults such as `protocol: TCP` for the
     /// others.
-    pub(in crate::reconcile) fn matches(&self, step: Step<'_>, own: Own<'_>) -> bool {
+    pub(in crate::reconcile) fn matches(&self, step: PathElement<'_>, own: OwnValues<'_>) -> bool {
         match (self, step) {
-            (Self::Field(field), Step::Field(key)) => field == key,
-            (Self::Item(keys), Step::Item(_, item)) => {
+            (Self::Field(field), PathElement::Field(key)) => field == key,
+            (Self::Item(keys), PathElement::Item(_, item)) => {
                 keys.iter().all(|(key, value)| match item.get(key) {
                     Some(rendered) => value.is(rendered, own),
                     // The only key with a default among Kubernetes' own kinds: 53/TCP is not 53/UDP.
@@ -178,8 +178,8 @@ impl Element {
                     None => true,
                 })
             }
-            (Self::Value(value), Step::Item(_, item)) => value.is(item, own),
-            (Self::Index(index), Step::Item(position, _)) => *index == position as u64,
+            (Self::Value(value), PathElement::Item(_, item)) => value.is(item, own),
+            (Self::Index(index), PathElement::Item(position, _)) => *index == position as u64,
             _ => false,
         }
     }

@@ -6,7 +6,7 @@
 use super::{Rules, is_same, listed};
 use crate::{
     plan::{Moment, Normalized, RulesPlan},
-    reconcile::{holds::Holds, patch::merge_patch, render::RenderError},
+    reconcile::{field_holders::Holds, patch::merge_patch, render::RenderError},
     value::{Node, Path, set},
 };
 

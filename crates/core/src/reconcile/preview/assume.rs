@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::{
     calls,
-    marks::set_in,
+    child_metadata::set_in,
     proof::OwnerMark,
     record::{CrRecord, Malformed, child_mark, owner_label},
     sources::{Answer, CERTIFICATE_PARTS, Read},
@@ -180,6 +180,7 @@ pub(in crate::reconcile) fn answer(
             Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
         }
         Read::Call(request) => called(request, calls),
+        Read::Introspection(read) => Answer::Ready(Arc::new(read.assumed())),
         // It is the only custom resource.
         Read::Same(..)
         | Read::Cross(_)

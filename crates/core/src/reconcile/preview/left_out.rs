@@ -26,12 +26,12 @@ pub struct LeftOut {
     /// Its path in the Katalog.
     pub at: String,
     /// Why it is not created.
-    pub why: Why,
+    pub why: LeftOutReason,
 }
 
 /// Why a child is not created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum LeftOutReason {
     /// The condition at that path, relative to the child, does not hold.
     Gate(String),
     /// No element of that list creates one.
@@ -52,7 +52,7 @@ pub enum Why {
     CleanedUp,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for LeftOutReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gate(path) => write!(f, "{path} does not hold"),
@@ -83,9 +83,9 @@ pub(super) fn left_out(
     now: Timestamp,
 ) -> Vec<LeftOut> {
     let all = match cycle.held_back {
-        Some(_) => Some(Why::Held),
-        None if cycle.sources.cleanup == Some(Cleanup::Due) => Some(Why::CleanedUp),
-        None => cycle.sources.is_refused().then_some(Why::Refused),
+        Some(_) => Some(LeftOutReason::Held),
+        None if cycle.sources.cleanup == Some(Cleanup::Due) => Some(LeftOutReason::CleanedUp),
+        None => cycle.sources.is_refused().then_some(LeftOutReason::Refused),
     };
     if let Some(why) = all {
         let refused = |child: &ChildPlan| LeftOut {
@@ -132,7 +132,7 @@ pub(super) fn left_out(
 }
 
 /// Returns why a child is not created, if the pass could not decide on it.
-fn failed(cycle: &Cycle, child: &ChildPlan) -> Option<Why> {
+fn failed(cycle: &Cycle, child: &ChildPlan) -> Option<LeftOutReason> {
     let is_below = |at: &str| {
         let rest = at.strip_prefix(&*child.path);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -142,19 +142,19 @@ fn failed(cycle: &Cycle, child: &ChildPlan) -> Option<Why> {
         .iter()
         .find(|failure| is_below(&failure.at))?;
     Some(match failure.reason {
-        Reason::Unavailable => Why::Unavailable(failure.message.clone()),
-        _ => Why::Failed,
+        Reason::Unavailable => LeftOutReason::Unavailable(failure.message.clone()),
+        _ => LeftOutReason::Failed,
     })
 }
 
-fn unrendered(error: RenderError) -> Why {
+fn unrendered(error: RenderError) -> LeftOutReason {
     match error.reason {
-        Reason::Unavailable => Why::Unavailable(error.message),
-        _ => Why::Failed,
+        Reason::Unavailable => LeftOutReason::Unavailable(error.message),
+        _ => LeftOutReason::Failed,
     }
 }
 
-fn why(renderer: &mut Renderer<'_, '_>, plan: &OperatorPlan, child: &ChildPlan) -> Why {
+fn why(renderer: &mut Renderer<'_, '_>, plan: &OperatorPlan, child: &ChildPlan) -> LeftOutReason {
     let block = &plan.blocks[child.block].gate;
     for gate in [&plan.hold.children, block] {
         if let Some(why) = shut(renderer, gate, child) {
@@ -162,29 +162,29 @@ fn why(renderer: &mut Renderer<'_, '_>, plan: &OperatorPlan, child: &ChildPlan) 
         }
     }
     if let Some(each) = &child.for_each {
-        return Why::NoElement(each.field.to_string());
+        return LeftOutReason::NoElement(each.field.to_string());
     }
     if let Some(why) = shut(renderer, &child.gate, child) {
         return why;
     }
     let namespace = child.namespace.as_ref().filter(|_| child.spread);
     if namespace.is_some_and(|leaf| renderer.text(leaf).is_ok_and(|text| text.is_empty())) {
-        return Why::Nowhere;
+        return LeftOutReason::Nowhere;
     }
-    if child.mode == Mode::Once || child.lasting.is_some() {
-        Why::Made
+    if child.mode == Mode::Once || child.generated.is_some() {
+        LeftOutReason::Made
     } else {
-        Why::Failed
+        LeftOutReason::Failed
     }
 }
 
 /// Returns the condition that keeps a gate closed, with its path relative to the child if it is below it. `None` for an open
 /// gate.
-fn shut(renderer: &mut Renderer<'_, '_>, gate: &Gate, child: &ChildPlan) -> Option<Why> {
+fn shut(renderer: &mut Renderer<'_, '_>, gate: &Gate, child: &ChildPlan) -> Option<LeftOutReason> {
     let closed = |condition: &Condition| {
         let path = &*condition.path;
         let below = path.strip_prefix(&*child.path).unwrap_or(path);
-        Why::Gate(below.trim_start_matches('.').to_owned())
+        LeftOutReason::Gate(below.trim_start_matches('.').to_owned())
     };
     for condition in &gate.all {
         *renderer.budget = Budget::default();

@@ -24,16 +24,17 @@ pub use left_out::LeftOut;
 use self::assume::Owner;
 use super::{
     children::DeclaredOrder,
-    facts::CrdFacts,
+    crd_status::CrdStatus,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
     render::Setting,
     sources::{Answer, Answers, Read},
     status::{gated, reported, status, written_paths},
-    step::{Cycle, Failure, Intent, Scopes, Step, step},
+    step::{Cycle, Failure, Intent, Scopes, StepResult, step},
     verdict::{Action, Done, Executed},
 };
 use crate::{
-    plan::{ChildKey, CrdVersion, GroupKind, OperatorPlan},
+    definitions::CrdVersion,
+    plan::{ChildKey, GroupKind, OperatorPlan},
     template::Entropy,
     value::{Map, Node, set},
 };
@@ -43,7 +44,7 @@ pub type Change = fn(&Node) -> Node;
 
 /// The assumed environment.
 #[derive(Clone, Debug)]
-pub struct Assumed<'a> {
+pub struct Assumptions<'a> {
     /// The custom resource, with `apiVersion`, `kind` and `metadata.name`.
     pub cr: Node,
     /// Existing objects: children of the custom resource, and objects that it reads. Its children are those that an owner
@@ -92,7 +93,7 @@ pub struct Preview {
 ///
 /// # Errors
 /// [`Malformed`] if the custom resource or a child has no name, kind or version.
-pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Malformed> {
+pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview, Malformed> {
     let (scopes, guessed) = scopes(plan, assumed.scopes);
     let namespaced = plan.resource.namespaced.unwrap_or(true);
     let mut cr = assumed.cr;
@@ -100,7 +101,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
         version.set_defaults(&mut cr);
     }
     let nameless = assume::custom_resource(&mut cr, namespaced, assumed.now);
-    let facts = CrdFacts::assumed(namespaced, assumed.version);
+    let facts = CrdStatus::assumed(namespaced, assumed.version);
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     let record = Arc::new(CrRecord::read(&cr, &paths)?);
     let (children, unmarked) = children(plan, assumed.children, &record, nameless)?;
@@ -135,20 +136,45 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     }
     let left_out = left_out::left_out(plan, &observed, &cycle, assumed.now);
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
-    for (path, value) in &cycle.sources.prepared.changes {
-        set(&mut cr, path, value.clone());
-    }
-    let patch = if let Some(held) = cycle.held_back {
-        let closed = (held, cycle.unmet.as_deref());
-        gated(plan, &facts, &observed, closed, assumed.now)
-    } else {
-        let sources = &cycle.sources;
-        status(plan, &facts, &after, sources, &mut executed, assumed.now)
+    let now = assumed.now;
+    let patch = match cycle.held_back {
+        Some(held) => gated(plan, &facts, &observed, (held, cycle.unmet.as_deref()), now),
+        None => status(plan, &facts, &after, &cycle.sources, &mut executed, now),
     };
-    if let Some(patch) = patch {
-        merge(&mut cr, &patch.body);
-    }
+    write(&mut cr, &cycle, patch.as_ref().map(|patch| &patch.body));
     assume::forget(&mut cr, nameless);
+    Ok(Preview {
+        cr,
+        objects: objects(&cycle, nameless),
+        left_out,
+        deleted: deleted(&cycle),
+        failures: executed.failures,
+        guessed,
+        asked,
+    })
+}
+
+/// Writes into the custom resource what the pass changes in it, and its status.
+fn write(cr: &mut Node, cycle: &Cycle, status: Option<&Node>) {
+    for (path, value) in &cycle.sources.prepared.changes {
+        set(cr, path, value.clone());
+    }
+    if let Some(status) = status {
+        merge(cr, status);
+    }
+}
+
+/// Returns the children that the pass deletes.
+fn deleted(cycle: &Cycle) -> Vec<ChildKey> {
+    let deleted = cycle.intents.iter().filter_map(|intent| match intent {
+        Intent::Delete(deletion) => Some(deletion.key.clone()),
+        _ => None,
+    });
+    deleted.collect()
+}
+
+/// Returns the objects that the pass writes; of a custom resource without a uid, without the fields that contain it.
+fn objects(cycle: &Cycle, nameless: bool) -> Vec<Node> {
     let objects = cycle.intents.iter().filter_map(|intent| match intent {
         Intent::Apply(rendered) | Intent::Create(rendered) => Some(rendered.object.clone()),
         Intent::Keep(_) | Intent::Delete(_) => None,
@@ -157,19 +183,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumed<'_>) -> Result<Preview, Mal
     for object in &mut objects {
         assume::unmark(object, nameless);
     }
-    let deleted = cycle.intents.iter().filter_map(|intent| match intent {
-        Intent::Delete(deletion) => Some(deletion.key.clone()),
-        _ => None,
-    });
-    Ok(Preview {
-        cr,
-        objects,
-        left_out,
-        deleted: deleted.collect(),
-        failures: executed.failures,
-        guessed,
-        asked,
-    })
+    objects
 }
 
 /// Returns the given objects, sorted, and the keys of those without a known owner.
@@ -201,21 +215,21 @@ fn declared(plan: &OperatorPlan, observed: &Observed, cycle: &Cycle) -> Declared
 }
 
 /// Children, custom resources of other operators, and answers to calls.
-type Given<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
+type PreviewData<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
 
 /// Runs the pass; objects it reads beyond the assumed ones are absent.
 fn decide(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,
     (observed, asked): (&mut Observed, &mut BTreeSet<ChildKey>),
-    (now, (objects, others, calls)): (Timestamp, Given<'_>),
+    (now, (objects, others, calls)): (Timestamp, PreviewData<'_>),
     entropy: &Entropy,
 ) -> Cycle {
     loop {
         match step(plan, scopes, observed, now, entropy) {
-            Step::Done(cycle) => return *cycle,
+            StepResult::Done(cycle) => return *cycle,
             // Each read is new, so this ends.
-            Step::Need(reads) => {
+            StepResult::Need(reads) => {
                 let answer = |read| {
                     let answer = match &read {
                         Read::Cross(read) => cross::answer(plan, read, others),

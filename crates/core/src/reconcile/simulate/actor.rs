@@ -5,17 +5,17 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use super::{
-    Subject,
+    SimulatedResource,
     stored::{key_of, next_generation, uid, with_text},
 };
 use crate::{
     api::names,
     plan::{GroupKind, OperatorPlan},
     reconcile::{
-        facts::CrdFacts,
+        child_metadata::set_in,
+        crd_status::CrdStatus,
         inventory::Inventory,
         labels::Labels,
-        marks::set_in,
         preview::{assume, merge, scopes},
         record::{CrRecord, Malformed, kept_paths},
         status::written_paths,
@@ -28,7 +28,7 @@ use crate::{
 pub(super) struct Actor<'a> {
     pub(super) plan: &'a OperatorPlan,
     pub(super) scopes: BTreeMap<GroupKind, bool>,
-    pub(super) facts: CrdFacts,
+    pub(super) facts: CrdStatus,
     /// The paths that its records keep.
     paths: Vec<Path>,
     pub(super) entropy: Entropy,
@@ -40,8 +40,8 @@ pub(super) struct Actor<'a> {
 }
 
 impl<'a> Actor<'a> {
-    pub(super) fn new(subject: Subject<'a>, now: Timestamp) -> Result<Self, Malformed> {
-        let Subject {
+    pub(super) fn new(subject: SimulatedResource<'a>, now: Timestamp) -> Result<Self, Malformed> {
+        let SimulatedResource {
             plan,
             version,
             scopes: known,
@@ -55,7 +55,7 @@ impl<'a> Actor<'a> {
         Ok(Self {
             entropy: assume::entropy(plan, &key_of(&cr)?.object),
             scopes: scopes(plan, &known).0,
-            facts: CrdFacts::assumed(namespaced, version),
+            facts: CrdStatus::assumed(namespaced, version),
             paths: kept_paths(&plan.reads.cr, written_paths(plan).into_iter()),
             plan,
             cr,

@@ -3,13 +3,13 @@
 
 use super::{Cycle, Fault, stored::key_of, world::World, writer::Writer};
 use crate::reconcile::{
-    finish::{Ending, finish},
+    deletion::{DeletionStep, finish},
     labels::worn_labels,
-    leaving,
     record::{Malformed, Observed},
     sources::Sources,
     step::Deletion,
     verdict::Executed,
+    waiting_for,
 };
 
 impl World<'_> {
@@ -60,7 +60,7 @@ impl World<'_> {
     }
 
     /// What is next of `onDelete`.
-    fn ending(&self, index: usize, observed: &mut Observed) -> Ending {
+    fn ending(&self, index: usize, observed: &mut Observed) -> DeletionStep {
         let actor = &self.actors[index];
         loop {
             let mut ending = finish(
@@ -90,12 +90,12 @@ impl World<'_> {
         &mut self,
         index: usize,
         number: u32,
-        (observed, ending): (&Observed, Ending),
+        (observed, ending): (&Observed, DeletionStep),
         told: &mut Cycle,
     ) -> Result<(), Malformed> {
         let mut ops = Vec::new();
         let mut executed = Executed {
-            ending: Some(leaving::awaits(&ending)),
+            ending: Some(waiting_for::awaits(&ending)),
             failures: ending.failures.clone(),
             ..Executed::default()
         };

@@ -35,13 +35,14 @@ pub use world::plural;
 use super::record::Malformed;
 use crate::{
     api::simulate::{Change, Outcome},
-    plan::{ChildKey, CrdVersion, GroupKind, ObjectKey, OperatorPlan},
+    definitions::CrdVersion,
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
     value::Node,
 };
 
 /// A custom resource to reconcile.
 #[derive(Clone, Debug)]
-pub struct Subject<'a> {
+pub struct SimulatedResource<'a> {
     /// Its operator.
     pub plan: &'a OperatorPlan,
     /// The version of its CRD; without it no defaults are set and its status accepts anything.
@@ -56,7 +57,7 @@ pub struct Subject<'a> {
 #[derive(Clone, Debug)]
 pub struct Setup<'a> {
     /// The custom resources to reconcile, in this order.
-    pub subjects: Vec<Subject<'a>>,
+    pub subjects: Vec<SimulatedResource<'a>>,
     /// Other objects that exist from the start.
     pub objects: Vec<Node>,
     /// Answers to calls, by the call's name, as maps of `status`, `body` and `error`.
@@ -159,7 +160,7 @@ pub struct Cycle {
 
 /// An object after the last cycle.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Left {
+pub struct FinalObject {
     /// Its key.
     pub key: ChildKey,
     /// The whole object.
@@ -178,7 +179,7 @@ pub struct Run {
     /// The custom resources after the last cycle, one per subject.
     pub resources: Vec<Node>,
     /// All other objects after the last cycle, sorted.
-    pub objects: Vec<Left>,
+    pub objects: Vec<FinalObject>,
 }
 
 impl Run {

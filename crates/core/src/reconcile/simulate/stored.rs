@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::super::{
+    child_metadata::set_in,
     kstatus::{self, Readiness},
-    marks::set_in,
     preview::assume,
     record::{ChildRecord, Malformed, ObservedChild},
 };

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    Cycle, Fault, Left, Op, Run, Setup, Verb,
+    Cycle, Fault, FinalObject, Op, Run, Setup, Verb,
     actor::{Actor, complete},
     outcome::happen,
     stored::{Stored, key_of, version},
@@ -24,7 +24,7 @@ use crate::{
         record::{CrRecord, Malformed, Observed},
         sources::{Answer, Answers, Read, Sources},
         status::{reported, status},
-        step::{self, Step, step as decide},
+        step::{self, StepResult, step as decide},
         unique::unique_text,
         verdict::Executed,
     },
@@ -114,7 +114,7 @@ impl<'a> World<'a> {
     /// Collects the final state.
     pub(super) fn finish(self, run: &mut Run) {
         for (key, stored) in self.objects {
-            run.objects.push(Left {
+            run.objects.push(FinalObject {
                 is_ready: stored.is_ready(&key.kind),
                 object: stored.object,
                 subject: stored.subject,
@@ -280,9 +280,9 @@ impl<'a> World<'a> {
                 self.now,
                 &actor.entropy,
             ) {
-                Step::Done(cycle) => return *cycle,
+                StepResult::Done(cycle) => return *cycle,
                 // Each read is new, so this ends.
-                Step::Need(reads) => {
+                StepResult::Need(reads) => {
                     let answers = reads
                         .into_iter()
                         .map(|read| (self.answer(index, &read), read));
@@ -326,7 +326,7 @@ impl<'a> World<'a> {
                     }
                 } else {
                     calls::Answer {
-                        error: Some(calls::Trouble {
+                        error: Some(calls::CallFailure {
                             message: NOT_MADE.into(),
                             permanent: false,
                         }),

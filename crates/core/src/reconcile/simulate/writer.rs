@@ -8,8 +8,8 @@ use super::{
 use crate::{
     plan::ChildKey,
     reconcile::{
+        child_metadata::adopted,
         inventory::Inventory,
-        marks::adopted,
         reason::Reason,
         record::{Malformed, Observed},
         step::{Deletion, Failure, Intent, Rendered, not_created},

@@ -5,8 +5,8 @@ use crate::{
     api::conditions::{self, Condition, ConditionStatus},
     plan::OperatorPlan,
     reconcile::{
-        facts::{CONDITIONS, CrdFacts, GENERATION},
-        held::Held,
+        crd_status::{CONDITIONS, CrdStatus, GENERATION},
+        hold_reason::HoldReason,
         reason::Reason,
         record::Observed,
     },
@@ -19,9 +19,9 @@ use crate::{
 /// current spec, `Ready` is false: the children that it declares do not exist yet.
 pub fn gated(
     plan: &OperatorPlan,
-    facts: &CrdFacts,
+    facts: &CrdStatus,
     observed: &Observed,
-    (held, unmet): (Held, Option<&str>),
+    (held, unmet): (HoldReason, Option<&str>),
     now: jiff::Timestamp,
 ) -> Option<StatusPatch> {
     if !plan.status.conditions || !facts.status.holds_conditions() {
@@ -54,7 +54,7 @@ pub fn gated(
 }
 
 /// True if a pass has seen the current spec, as far as the status shows.
-fn is_handled(facts: &CrdFacts, observed: &Observed, live: &Node, said: &[Condition]) -> bool {
+fn is_handled(facts: &CrdStatus, observed: &Observed, live: &Node, said: &[Condition]) -> bool {
     let Some(ready) = said.iter().find(|one| one.type_ == conditions::READY) else {
         return false;
     };

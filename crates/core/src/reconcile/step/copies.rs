@@ -1,6 +1,6 @@
 //! Copies: a child takes the parts that it does not declare from an object of another owner.
 
-use super::{lasting::asked, object::check_name, pass::Pass};
+use super::{generated_secret::missing_answer, object::check_name, pass::Pass};
 use crate::{
     plan::{ChildKey, ChildPlan, Coerce, CopyPlan, Leaf, NameRule, ObjectKey},
     reconcile::{
@@ -26,7 +26,7 @@ impl Pass<'_, '_> {
         let source = self.source(renderer, key, declared, copy)?;
         let place = &*copy.name.path;
         match self.answer(Read::Object(source.clone())) {
-            None => Err(asked(place)),
+            None => Err(missing_answer(place)),
             Some(Answer::Ready(found)) => {
                 let found = found.clone();
                 self.copied = self.copied.saturating_add(found.heap_bytes());

@@ -4,16 +4,16 @@
 //!  Observed ── Sources::of ──► reads are missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
 //!                  │
 //!               `pass`    gates of the blocks, then child by child: which to create, keep or delete
-//!               `object`  a child's name, and its wanted state: `lasting`, `copies` and `rolling` add data that
+//!               `object`  a child's name, and its wanted state: `generated`, `copies` and `rolling` add data that
 //!                         they request during rendering, and the pass is called again: Step::Need
 //!               `rest`    undeclared children are deleted; the inventory for the next pass: Step::Done(Cycle)
 //! ```
 
 mod copies;
-mod lasting;
+mod generated_secret;
 mod object;
 mod pass;
-mod rest;
+mod prune;
 mod rolling;
 mod scale;
 mod targets;
@@ -26,18 +26,18 @@ use jiff::Timestamp;
 use self::pass::Pass;
 pub use self::targets::not_created;
 pub(super) use self::{
-    object::{Place, key_of},
+    object::{NamespaceContext, key_of},
     targets::{Permit, permit},
 };
 use super::{
+    child_metadata::ChildMetadata,
     children::children_data,
     cleanup::{self, Cleanup},
-    differ::Wanted,
-    held::{self, Held},
+    differ::DesiredObject,
+    hold_reason::{self, HoldReason},
     inputs::Inputs,
     inventory::Inventory,
     labels::{Labels, labels, worn_labels},
-    marks::Marks,
     reason::Reason,
     record::{Observed, Uid},
     render::Renderer,
@@ -64,7 +64,7 @@ impl Scopes for BTreeMap<GroupKind, bool> {
 
 /// The result of a pass with the answers so far.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum StepResult {
     /// It needs more: read these, and call it again with all answers so far.
     Need(Vec<Read>),
     /// It is decided.
@@ -87,7 +87,7 @@ pub struct Cycle {
     /// When another pass is due even if nothing changes.
     pub wake: Option<Timestamp>,
     /// Why nothing is done, if the custom resource is held back: then only its condition `Gated` is written.
-    pub held_back: Option<Held>,
+    pub held_back: Option<HoldReason>,
     /// The condition of that gate that does not hold.
     pub unmet: Option<Box<str>>,
     /// The delay after which another pass follows a successful one.
@@ -120,15 +120,15 @@ impl Cycle {
     }
 
     /// Completes the decision of the pass, with its data and the side results of conditions.
-    pub(super) fn over(mut self, sources: Sources) -> Step {
+    pub(super) fn over(mut self, sources: Sources) -> StepResult {
         self.wake = self.wake.into_iter().chain(sources.wake).min();
         self.doubts.extend(sources.doubts.iter().cloned());
         self.sources = sources;
-        Step::Done(Box::new(self))
+        StepResult::Done(Box::new(self))
     }
 }
 
-impl From<Vec<Read>> for Step {
+impl From<Vec<Read>> for StepResult {
     fn from(reads: Vec<Read>) -> Self {
         Self::Need(reads)
     }
@@ -173,8 +173,8 @@ pub struct Rendered {
 
 impl Rendered {
     /// Returns the wanted state of the object, according to its declaration.
-    pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> Wanted<'a> {
-        Wanted {
+    pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> DesiredObject<'a> {
+        DesiredObject {
             object: &self.object,
             hash: &self.hash,
             take_held: declared.force_conflict,
@@ -213,18 +213,18 @@ pub fn step(
     observed: &Observed,
     now: Timestamp,
     entropy: &Entropy,
-) -> Step {
+) -> StepResult {
     let mut sources = match Sources::of(plan, observed, now) {
         Ok(sources) => sources,
         Err(step) => return step,
     };
-    cleanup::look(plan, observed, &mut sources, now);
+    cleanup::evaluate(plan, observed, &mut sources, now);
     if sources.cleanup == Some(Cleanup::Due) {
         return Cycle::ending(plan, observed).over(sources);
     }
     match decide(plan, scopes, (observed, &sources), now, entropy) {
         Ok(cycle) => cycle.over(sources),
-        Err(reads) => Step::Need(reads),
+        Err(reads) => StepResult::Need(reads),
     }
 }
 
@@ -251,6 +251,7 @@ fn refused(
 }
 
 /// Returns the decision of the pass, or the reads that it needs first.
+// Over 60 lines: a line for each field of the pass that it starts.
 fn decide(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,
@@ -273,7 +274,7 @@ fn decide(
         scopes,
         observed,
         manager,
-        marks: Marks::of(plan, observed),
+        marks: ChildMetadata::of(plan, observed),
         frame,
         around: &around,
         entropy,
@@ -296,7 +297,7 @@ fn decide(
         budget: &mut budget,
         frame,
     };
-    let requeue = held::requeue(plan, &mut renderer);
+    let requeue = hold_reason::requeue(plan, &mut renderer);
     pass.whole(&mut renderer);
     pass.blocks();
     for index in 0..plan.children.len() {

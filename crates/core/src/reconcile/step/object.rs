@@ -4,7 +4,7 @@ use super::{Failure, Rendered, Scopes, pass::Pass};
 use crate::{
     plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan, Tree},
     reconcile::{
-        marks,
+        child_metadata,
         reason::Reason,
         record::Observed,
         render::{RenderError, Renderer, patched},
@@ -19,7 +19,7 @@ impl Pass<'_, '_> {
         renderer: &mut Renderer<'_, '_>,
         declared: &ChildPlan,
     ) -> Result<ChildKey, Failure> {
-        let place = Place {
+        let place = NamespaceContext {
             plan: self.plan,
             scopes: self.scopes,
             observed: self.observed,
@@ -43,8 +43,8 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<Rendered, RenderError> {
         let mut object = self.body(renderer, key, declared)?;
-        if let Some(lasting) = &declared.lasting {
-            self.generate(renderer, &mut object, key, lasting)?;
+        if let Some(generated) = &declared.generated {
+            self.generate(renderer, &mut object, key, generated)?;
         }
         if let Some(scale) = &declared.scale {
             self.scale(renderer, &mut object, key, scale)?;
@@ -57,7 +57,7 @@ impl Pass<'_, '_> {
         self.marks
             .put(&mut object, key, record.map(|record| &**record));
         let hash = hash(&object);
-        marks::put_applied(&mut object, &hash);
+        child_metadata::put_applied(&mut object, &hash);
         Ok(Rendered {
             key: key.clone(),
             declared: index,
@@ -105,7 +105,7 @@ impl Pass<'_, '_> {
 
 /// The context for the namespace of a declaration's object.
 #[derive(Clone, Copy)]
-pub(in crate::reconcile) struct Place<'a> {
+pub(in crate::reconcile) struct NamespaceContext<'a> {
     pub(in crate::reconcile) plan: &'a OperatorPlan,
     pub(in crate::reconcile) scopes: &'a dyn Scopes,
     pub(in crate::reconcile) observed: &'a Observed,
@@ -113,7 +113,7 @@ pub(in crate::reconcile) struct Place<'a> {
 
 /// Returns the key of a declaration's object.
 pub(in crate::reconcile) fn key_of(
-    place: Place<'_>,
+    place: NamespaceContext<'_>,
     renderer: &mut Renderer<'_, '_>,
     declared: &ChildPlan,
 ) -> Result<ChildKey, Failure> {

@@ -8,9 +8,9 @@ use super::{Cycle, Failure, Intent, Scopes};
 use crate::{
     plan::{ChildKey, ChildPlan, GroupKind, Mode, OnFalse, OperatorPlan},
     reconcile::{
+        child_metadata::ChildMetadata,
         expand::Elements,
-        inputs::Around,
-        marks::Marks,
+        inputs::TemplateRoots,
         reason::Reason,
         record::Observed,
         render::{Frame, RenderError, Renderer},
@@ -25,9 +25,9 @@ pub(super) struct Pass<'a, 'd> {
     pub(super) scopes: &'a dyn Scopes,
     pub(super) observed: &'a Observed,
     pub(super) manager: String,
-    pub(super) marks: Marks<'a>,
+    pub(super) marks: ChildMetadata<'a>,
     pub(super) frame: Frame<'a>,
-    pub(super) around: &'a Around<'d>,
+    pub(super) around: &'a TemplateRoots<'d>,
     pub(super) entropy: &'a Entropy,
     pub(super) now: Timestamp,
     /// Reads without an answer.
@@ -192,16 +192,7 @@ impl Pass<'_, '_> {
             }
             // The intended name is unknown.
             self.complete = false;
-            return Err(Failure {
-                reason: Reason::DuplicateChild,
-                at: declared.path.to_string(),
-                message: match &declared.for_each {
-                    None => {
-                        format!("another entry makes {key} too; give one of them another name")
-                    }
-                    Some(_) => format!("another element or entry makes {key} too"),
-                },
-            });
+            return Err(duplicate(declared, &key));
         }
         self.open(renderer, key, index)
     }
@@ -213,8 +204,8 @@ impl Pass<'_, '_> {
         index: usize,
     ) -> Result<(), Failure> {
         let declared = &self.plan.children[index];
-        if let Some(lasting) = &declared.lasting {
-            return self.lasting(renderer, key, index, lasting);
+        if let Some(generated) = &declared.generated {
+            return self.generated_secret(renderer, key, index, generated);
         }
         if declared.mode == Mode::Once && self.is_made(&key) {
             self.look_for(&key);
@@ -295,4 +286,16 @@ impl Pass<'_, '_> {
 /// True if a closed gate deletes the child.
 fn goes(declared: &ChildPlan) -> bool {
     declared.mode == Mode::Reconciled && declared.on_false == OnFalse::Delete
+}
+
+/// Returns the failure of a child that was already made under the same name.
+fn duplicate(declared: &ChildPlan, key: &ChildKey) -> Failure {
+    Failure {
+        reason: Reason::DuplicateChild,
+        at: declared.path.to_string(),
+        message: match &declared.for_each {
+            None => format!("another entry makes {key} too; give one of them another name"),
+            Some(_) => format!("another element or entry makes {key} too"),
+        },
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Intent, lasting::asked, pass::Pass};
+use super::{Intent, generated_secret::missing_answer, pass::Pass};
 use crate::{
     api::names::ANNOTATION_CONFIG_HASH,
     plan::{
@@ -10,7 +10,7 @@ use crate::{
         kinds::{config_hash, pod_template},
     },
     reconcile::{
-        marks::set_in,
+        child_metadata::set_in,
         reason::Reason,
         render::RenderError,
         sources::{Answer, Read},
@@ -47,7 +47,7 @@ impl Pass<'_, '_> {
             }
         }
         if is_asked {
-            return Err(asked(place));
+            return Err(missing_answer(place));
         }
         if !all.is_empty() {
             // New pods could not start without it: running pods keep their configuration.

@@ -9,7 +9,7 @@ use crate::{
         render::{RenderError, Renderer},
         scale::{Scale, decide},
     },
-    value::{Key, Node, Path, Step, set},
+    value::{Key, Node, Path, PathStep, set},
 };
 
 impl Pass<'_, '_> {
@@ -86,7 +86,7 @@ fn number(
 
 fn path<const N: usize>(fields: [&str; N]) -> Path {
     fields
-        .map(|field| Step::Field(Key::from(field)))
+        .map(|field| PathStep::Field(Key::from(field)))
         .into_iter()
         .collect()
 }

@@ -7,7 +7,7 @@
 //!  anything else ───► refused: nothing is written there
 //! ```
 
-use super::{lasting::asked, object::Place, pass::Pass};
+use super::{generated_secret::missing_answer, object::NamespaceContext, pass::Pass};
 use crate::{
     plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, Reach},
     reconcile::{
@@ -36,7 +36,7 @@ impl Pass<'_, '_> {
         declared: &ChildPlan,
         key: &ChildKey,
     ) -> Result<Option<ChildKey>, RenderError> {
-        let place = Place {
+        let place = NamespaceContext {
             plan: self.plan,
             scopes: self.scopes,
             observed: self.observed,
@@ -46,7 +46,7 @@ impl Pass<'_, '_> {
             Permit::IfCreated(namespace) => Ok(Some(namespace)),
             Permit::Needs(read) => {
                 self.answer(read);
-                Err(asked(&declared.path))
+                Err(missing_answer(&declared.path))
             }
         }
     }
@@ -57,7 +57,7 @@ impl Pass<'_, '_> {
 /// # Errors
 /// [`Reason::TargetRefused`] if it may not, [`Reason::Unavailable`] if that is unknown.
 pub(in crate::reconcile) fn permit(
-    place: Place<'_>,
+    place: NamespaceContext<'_>,
     answers: &Answers,
     declared: &ChildPlan,
     key: &ChildKey,

@@ -18,9 +18,9 @@ fn tell(path: &str) -> String {
     let built_in = BuiltIn::new();
     let schema = Schema::of_objects(&node, Some(&built_in));
     match schema.at_path(&Path::parse(path).unwrap()) {
-        Below::Schema(schema) => schema.describe(),
-        Below::Anything => "?".to_owned(),
-        Below::Nowhere => "-".to_owned(),
+        NestedSchema::Schema(schema) => schema.describe(),
+        NestedSchema::Anything => "?".to_owned(),
+        NestedSchema::Nowhere => "-".to_owned(),
     }
 }
 
@@ -65,9 +65,9 @@ fn built_in_kinds_are_walked_through_their_references() {
     let built_in = BuiltIn::new();
     let deployment = built_in.kind("apps", "v1", "Deployment").unwrap();
     let told = |path: &str| match deployment.at_path(&Path::parse(path).unwrap()) {
-        Below::Schema(schema) => schema.describe(),
-        Below::Anything => "?".to_owned(),
-        Below::Nowhere => "-".to_owned(),
+        NestedSchema::Schema(schema) => schema.describe(),
+        NestedSchema::Anything => "?".to_owned(),
+        NestedSchema::Nowhere => "-".to_owned(),
     };
     for (path, expected) in [
         ("spec.replicas", "integer"),
@@ -90,7 +90,7 @@ fn built_in_kinds_are_walked_through_their_references() {
         deployment.fields().collect::<Vec<_>>(),
         ["apiVersion", "kind", "metadata", "spec", "status"]
     );
-    let Below::Schema(spec) = deployment.field("spec") else {
+    let NestedSchema::Schema(spec) = deployment.field("spec") else {
         panic!("no spec");
     };
     assert_eq!(

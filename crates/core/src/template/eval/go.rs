@@ -68,7 +68,7 @@ impl<M: Machine> Eval<'_, GoHost<'_, M>> {
 impl<M: Machine> Host for GoHost<'_, M> {
     type Dialect = Go<M::Function>;
     type Value = M::Value;
-    type Turns = Vec<(M::Value, M::Value)>;
+    type LoopItems = Vec<(M::Value, M::Value)>;
 
     fn budget(&mut self) -> &mut Budget {
         self.machine.budget()
@@ -110,7 +110,7 @@ impl<M: Machine> Host for GoHost<'_, M> {
         &mut self,
         over: M::Value,
         with_key: bool,
-    ) -> Result<(M::Value, Self::Turns, u64), Failure> {
+    ) -> Result<(M::Value, Self::LoopItems, u64), Failure> {
         let turns = self.machine.items(&over, with_key)?;
         let length = turns.len() as u64;
         Ok((over, turns, length))
@@ -119,7 +119,7 @@ impl<M: Machine> Host for GoHost<'_, M> {
     fn turn(
         &mut self,
         _: &M::Value,
-        turns: &Self::Turns,
+        turns: &Self::LoopItems,
         turn: u64,
         _: bool,
     ) -> Result<(M::Value, M::Value), Failure> {

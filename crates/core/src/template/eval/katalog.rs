@@ -124,7 +124,7 @@ impl<'d> Eval<'_, Notes<'_, 'd>> {
 impl<'d> Host for Notes<'_, 'd> {
     type Dialect = Katalog;
     type Value = Value<'d>;
-    type Turns = ();
+    type LoopItems = ();
 
     fn budget(&mut self) -> &mut Budget {
         self.budget

@@ -31,7 +31,7 @@ pub(super) trait Host: Sized {
     /// A value. Clones of kept values are cheap.
     type Value: Clone;
     /// The items of a loop, determined once before the first iteration.
-    type Turns;
+    type LoopItems;
 
     /// Returns the remaining budget.
     fn budget(&mut self) -> &mut Budget;
@@ -54,12 +54,12 @@ pub(super) trait Host: Sized {
         &mut self,
         over: Self::Value,
         with_key: bool,
-    ) -> Result<(Self::Value, Self::Turns, u64), Failure>;
+    ) -> Result<(Self::Value, Self::LoopItems, u64), Failure>;
     /// Returns the key and the item of an iteration. The key is null if no variable takes it.
     fn turn(
         &mut self,
         over: &Self::Value,
-        turns: &Self::Turns,
+        turns: &Self::LoopItems,
         turn: u64,
         wants_key: bool,
     ) -> Result<(Self::Value, Self::Value), Failure>;

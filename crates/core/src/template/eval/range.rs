@@ -45,7 +45,7 @@ impl<H: Host> Eval<'_, H> {
         &mut self,
         range: &Loop<H::Dialect>,
         over: &H::Value,
-        (turns, length, with_key): (&H::Turns, u64, bool),
+        (turns, length, with_key): (&H::LoopItems, u64, bool),
         scope: usize,
     ) -> Result<Flow, EvalError> {
         let at = range.over.at;

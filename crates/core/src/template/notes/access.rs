@@ -18,7 +18,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "getStringOr",
-        doc: "The first argument if it is text and not empty, else the second.",
+        doc: "The first argument if it is a text that is not empty, else the second.",
         example: (r#"{{ getStringOr .spec.replicas "x" }}"#, "x"),
         min_args: 2,
         max_args: Some(2),
@@ -29,7 +29,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "getIntOr",
-        doc: "The first argument if it is a number, without its decimals, else the second.",
+        doc: "The first argument, truncated, if it is a number, else the second.",
         example: (r#"{{ getIntOr 2.0 9 }} {{ getIntOr "3" 9 }}"#, "2 9"),
         min_args: 2,
         max_args: Some(2),

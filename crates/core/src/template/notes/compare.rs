@@ -12,7 +12,7 @@ use crate::value::Node;
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "eq",
-        doc: "Whether the first argument equals any of the others.",
+        doc: "True if the first argument equals any of the others.",
         example: (r#"{{ eq "b" "a" "b" }} {{ eq 1 2 }}"#, "true false"),
         min_args: 2,
         max_args: None,
@@ -23,7 +23,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "ne",
-        doc: "Whether two values differ.",
+        doc: "True if the two values differ.",
         example: ("{{ ne 1 2 }}", "true"),
         min_args: 2,
         max_args: Some(2),
@@ -34,7 +34,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "lt",
-        doc: "Whether the first value is less than the second: numbers by value, texts by their bytes.",
+        doc: "True if the first value is less than the second: numbers by value, text by bytes.",
         example: (r#"{{ lt 1 1.5 }} {{ lt "b" "a" }}"#, "true false"),
         min_args: 2,
         max_args: Some(2),
@@ -45,7 +45,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "le",
-        doc: "Whether the first value is less than the second, or equal.",
+        doc: "True if the first value is less than or equal to the second.",
         example: ("{{ le 2 2 }}", "true"),
         min_args: 2,
         max_args: Some(2),
@@ -56,7 +56,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "gt",
-        doc: "Whether the first value is greater than the second.",
+        doc: "True if the first value is greater than the second.",
         example: ("{{ gt 2 2 }}", "false"),
         min_args: 2,
         max_args: Some(2),
@@ -67,7 +67,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "ge",
-        doc: "Whether the first value is greater than the second, or equal.",
+        doc: "True if the first value is greater than or equal to the second.",
         example: ("{{ ge 2 2 }}", "true"),
         min_args: 2,
         max_args: Some(2),

@@ -9,7 +9,7 @@ use crate::value::Node;
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "toInt",
-        doc: "The value as an integer: decimals are cut off, true is 1, text is read as a number.",
+        doc: "The value as an integer: decimals are truncated, true is 1, text is read as a number.",
         example: (r#"{{ toInt "4.9" }}"#, "4"),
         result: Type::Int,
         run: Run::Eager(to_int),
@@ -25,7 +25,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "toBool",
-        doc: "The value as a boolean: numbers but 0, and the texts true, yes, on and 1; false, no, off, 0 and no text are false.",
+        doc: "The value as a boolean. Numbers other than 0 and the texts true, yes, on and 1 are true; 0, empty text and the texts false, no, off and 0 are false.",
         example: (r#"{{ toBool "on" }} {{ toBool 0 }}"#, "true false"),
         result: Type::Bool,
         run: Run::Eager(to_bool),
@@ -50,7 +50,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "toList",
-        doc: "The parts of a text between commas, trimmed and without empty ones; a list is itself.",
+        doc: "The parts of a text between commas, trimmed and without empty ones; a list is returned unchanged.",
         example: (r#"{{ toList "x, y," }}"#, "[x y]"),
         result: Type::List,
         run: Run::Eager(to_list),
@@ -69,7 +69,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "asList",
-        doc: "The list, or the one that a text is in YAML or JSON; an empty list for everything else.",
+        doc: "The list, or a list parsed from a text in YAML or JSON; an empty list for other values.",
         example: (r#"{{ index (asList "[a, b]") 1 }}"#, "b"),
         result: Type::List,
         run: Run::Eager(as_list),
@@ -77,7 +77,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "asMap",
-        doc: "The map, or the one that a text is in YAML or JSON; an empty map for everything else.",
+        doc: "The map, or a map parsed from a text in YAML or JSON; an empty map for other values.",
         example: (r#"{{ (asMap "{k: 1}").k }}"#, "1"),
         result: Type::Map,
         run: Run::Eager(as_map),

@@ -22,35 +22,35 @@ const FIELD: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "cronMinute",
-        doc: "The minute of a schedule, as it is written; `*` of an empty one.",
+        doc: "The minute of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronMinute "5 4 * * *" }}"#, "5"),
         run: Run::Eager(|call| one_field(call, 0)),
         ..FIELD
     },
     Note {
         name: "cronHour",
-        doc: "The hour of a schedule, as it is written; `*` of an empty one.",
+        doc: "The hour of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronHour "5 4 * * *" }}"#, "4"),
         run: Run::Eager(|call| one_field(call, 1)),
         ..FIELD
     },
     Note {
         name: "cronDom",
-        doc: "The day of the month of a schedule, as it is written; `*` of an empty one.",
+        doc: "The day of the month of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronDom "@monthly" }}"#, "1"),
         run: Run::Eager(|call| one_field(call, 2)),
         ..FIELD
     },
     Note {
         name: "cronMonth",
-        doc: "The month of a schedule, as it is written; `*` of an empty one.",
+        doc: "The month of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronMonth "0 0 1 3-10 *" }}"#, "3-10"),
         run: Run::Eager(|call| one_field(call, 3)),
         ..FIELD
     },
     Note {
         name: "cronDow",
-        doc: "The day of the week of a schedule, as it is written; `*` of an empty one.",
+        doc: "The day of the week of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronDow "@weekly" }}"#, "0"),
         run: Run::Eager(|call| one_field(call, 4)),
         ..FIELD
@@ -67,7 +67,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronExpr",
-        doc: "A schedule of its five fields: minute, hour, day of the month, month, day of the week. What is empty is `*`.",
+        doc: "A schedule from its five fields: minute, hour, day of the month, month, day of the week. Empty fields are `*`.",
         example: (r#"{{ cronExpr "0" 3 "" "" "1-5" }}"#, "0 3 * * 1-5"),
         min_args: 5,
         max_args: Some(5),
@@ -77,7 +77,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronValid",
-        doc: "Whether the text is a schedule: five fields, each in its range, or a name such as `@daily`.",
+        doc: "True if the text is a schedule: five fields, each in its range, or a name such as `@daily`.",
         example: (
             r#"{{ cronValid "*/15 8-18 * * mon-fri" }} {{ cronValid "60 * * * *" }}"#,
             "true false",
@@ -101,7 +101,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronFromMap",
-        doc: "The schedule of a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; what is missing is `*`.",
+        doc: "A schedule from a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; missing fields are `*`.",
         example: (
             r#"{{ cronFromMap (cronToMap "30 3 * * *") }}"#,
             "30 3 * * *",
@@ -112,7 +112,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronFromAny",
-        doc: "A schedule as text, from text as `cronNormalize` or from a map as `cronFromMap`; `* * * * *` of anything else.",
+        doc: "A schedule as text: from text as in `cronNormalize`, from a map as in `cronFromMap`; `* * * * *` for other types.",
         example: (r#"{{ cronFromAny "@daily" }}"#, "0 0 * * *"),
         params: &[Type::Any],
         run: Run::Eager(|call| match call.node(0) {
@@ -123,7 +123,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronToMap",
-        doc: "A schedule as a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; a map stays as it is.",
+        doc: "A schedule as a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; a map is returned unchanged.",
         example: (r#"{{ (cronToMap "30 3 * * *").hour }}"#, "3"),
         params: &[Type::Any],
         result: Type::Map,
@@ -132,7 +132,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronDescribe",
-        doc: "A schedule in English, where it is one of the common ones.",
+        doc: "A description of a schedule in English, if it is one of the common ones.",
         example: (
             r#"{{ cronDescribe "15 6 * * *" }}, {{ cronDescribe "*/5 * * * *" }}"#,
             "At 6:15 every day, Every 5 minutes",
@@ -142,7 +142,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "nextCron",
-        doc: "The next moment of a schedule, in UTC; empty if the schedule is malformed or never comes.",
+        doc: "The next time of a schedule, in UTC; empty if the schedule is malformed or has no next time.",
         example: (r#"{{ nextCron "0 2 * * *" }}"#, "2026-05-09T02:00:00Z"),
         clock: true,
         run: Run::Eager(next),

@@ -7,7 +7,7 @@ use crate::value::Node;
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "get",
-        doc: "The value under one key after the other; null where one is missing.",
+        doc: "The value at a path of keys; null if one is missing.",
         example: (
             r#"{{ get . "metadata" "labels" "app" }} {{ get .children "pod" "status" "phase" | default "none" }}"#,
             "pond none",
@@ -21,7 +21,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "index",
-        doc: "The item of a list or the value of a map, level after level; null where one is missing.",
+        doc: "The item of a list or the value of a map, level by level; null if one is missing.",
         example: (r#"{{ index (split "a,b" ",") 0 }}"#, "a"),
         min_args: 1,
         max_args: None,
@@ -32,7 +32,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "slice",
-        doc: "The part of a text or a list from one position to another, as far as there is one; positions of texts are bytes.",
+        doc: "The part of a text or a list from one position to another, up to its end; positions in text are bytes.",
         example: (
             r#"{{ slice "kubernetes" 0 4 }} {{ slice .spec.domains 1 }}"#,
             "kube [pond.example]",
@@ -44,7 +44,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "len",
-        doc: "The number of items or of bytes; 0 of anything that has none.",
+        doc: "The number of items or of bytes; 0 for values of other types.",
         example: (r#"{{ len "abc" }}"#, "3"),
         params: &[Type::Any],
         result: Type::Int,
@@ -70,36 +70,36 @@ fn index<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     for position in 1..call.len() {
         let key = call.take(position);
         value = match step(&value, key.node())? {
-            Step::Nowhere => Value::null(),
-            Step::Byte(byte) => i64::from(byte).into(),
-            Step::Key(key) => call.look(value, key)?,
-            Step::Item(at) => value.part(|node| node.as_list()?.get(at), call.budget)?,
+            IndexedElement::Nowhere => Value::null(),
+            IndexedElement::Byte(byte) => i64::from(byte).into(),
+            IndexedElement::Key(key) => call.look(value, key)?,
+            IndexedElement::Item(at) => value.part(|node| node.as_list()?.get(at), call.budget)?,
         };
     }
     Ok(value)
 }
 
 /// The element that an index refers to.
-enum Step<'k> {
+enum IndexedElement<'k> {
     Nowhere,
     Byte(u8),
     Key(&'k str),
     Item(usize),
 }
 
-fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<Step<'k>, Failure> {
+fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<IndexedElement<'k>, Failure> {
     let root = matches!(value, Value::Root);
     match (value.node(), key) {
-        (_, Node::Str(key)) if root => Ok(Step::Key(key)),
-        (Node::Null, _) if !root => Ok(Step::Nowhere),
-        (_, Node::Null) => Ok(Step::Nowhere),
-        (Node::Map(_), Node::Str(key)) => Ok(Step::Key(key)),
+        (_, Node::Str(key)) if root => Ok(IndexedElement::Key(key)),
+        (Node::Null, _) if !root => Ok(IndexedElement::Nowhere),
+        (_, Node::Null) => Ok(IndexedElement::Nowhere),
+        (Node::Map(_), Node::Str(key)) => Ok(IndexedElement::Key(key)),
         (Node::List(_), Node::Int(_) | Node::UInt(_)) => {
-            Ok(position(key, "index")?.map_or(Step::Nowhere, Step::Item))
+            Ok(position(key, "index")?.map_or(IndexedElement::Nowhere, IndexedElement::Item))
         }
         (Node::Str(text), Node::Int(_) | Node::UInt(_)) => {
             let byte = position(key, "index")?.and_then(|at| text.as_bytes().get(at));
-            Ok(byte.map_or(Step::Nowhere, |byte| Step::Byte(*byte)))
+            Ok(byte.map_or(IndexedElement::Nowhere, |byte| IndexedElement::Byte(*byte)))
         }
         (node, key) => {
             let (node, key) = (if root { "map" } else { node.type_name() }, key.type_name());

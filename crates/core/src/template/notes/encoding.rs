@@ -26,35 +26,35 @@ const TEXT: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "toBase64",
-        doc: "The text in base64.",
+        doc: "The text encoded in base64.",
         example: (r#"{{ toBase64 "db:5432" }}"#, "ZGI6NTQzMg=="),
         run: Run::Eager(to_base64),
         ..TEXT
     },
     Note {
         name: "fromBase64",
-        doc: "The text that was put into base64.",
+        doc: "The text decoded from base64.",
         example: (r#"{{ fromBase64 "ZGI6NTQzMg==" }}"#, "db:5432"),
         run: Run::Eager(from_base64),
         ..TEXT
     },
     Note {
         name: "sha256sum",
-        doc: "The first eight hexadecimal digits of the text's SHA-256: a mark that changes with the text.",
+        doc: "The first eight hexadecimal digits of the text's SHA-256: a checksum that changes with the text.",
         example: (r#"{{ sha256sum "hello" }}"#, "2cf24dba"),
         run: Run::Eager(sha256sum),
         ..TEXT
     },
     Note {
         name: "slugify",
-        doc: "The text as part of a name: in lower case, with one hyphen for whatever is neither letter nor digit, and none at the ends.",
+        doc: "The text as part of a name: in lower case, with one hyphen in place of other characters than letters and digits, and none at the ends.",
         example: (r#"{{ slugify "Eu West / 1" }}"#, "eu-west-1"),
         run: Run::Eager(slugify),
         ..TEXT
     },
     Note {
         name: "truncateName",
-        doc: "The text up to so many bytes, without dots.",
+        doc: "The text truncated to a number of bytes, without an ellipsis.",
         example: (r#"{{ truncateName "abcdef" 3 }}"#, "abc"),
         min_args: 2,
         max_args: Some(2),
@@ -64,7 +64,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "repoSlug",
-        doc: "The last part of a repository's address, as slugify has it, without `.git`.",
+        doc: "The last part of a repository URL, without `.git`, as a slug.",
         example: (
             r#"{{ repoSlug "git@host.example:o/My_App.git" }}"#,
             "my-app",
@@ -74,7 +74,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "lookup",
-        doc: "The value behind the first key that reads as the first argument does; keys and values take turns.",
+        doc: "The value that follows the first key equal to the first argument as text; keys and values alternate.",
         example: (r#"{{ lookup "b" "a" 1 "b" 2 }}"#, "2"),
         max_args: None,
         run: Run::Eager(lookup),

@@ -20,7 +20,7 @@ const WRITES: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "printf",
-        doc: "The text of a format with its verbs filled in, as Go's fmt.Sprintf does.",
+        doc: "A format with its verbs filled in, as Go's fmt.Sprintf does.",
         example: (r#"{{ printf "%s-%03d" "web" 7 }}"#, "web-007"),
         min_args: 1,
         params: &[Type::Text, Type::Any],
@@ -29,14 +29,14 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "print",
-        doc: "All arguments as text, with a space between two that are no texts, as Go's fmt.Sprint does.",
+        doc: "All arguments as text, with a space between two arguments that are both not text, as Go's fmt.Sprint does.",
         example: (r#"{{ print 1 2 "a" 3 }}"#, "1 2a3"),
         run: Run::Eager(print_all),
         ..WRITES
     },
     Note {
         name: "println",
-        doc: "All arguments as text, with a space between any two and a line break at the end, as Go's fmt.Sprintln does.",
+        doc: "All arguments as text, with spaces between them and a line break at the end, as Go's fmt.Sprintln does.",
         example: (r#"{{ println "a" 1 | trimSpace }}"#, "a 1"),
         run: Run::Eager(print_line),
         ..WRITES
@@ -50,7 +50,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "urlquery",
-        doc: "All arguments as one text, escaped for the query of an address.",
+        doc: "All arguments as one text, escaped for the query of a URL.",
         example: (r#"{{ urlquery "a b/c" }}"#, "a+b%2Fc"),
         run: Run::Eager(url_query),
         ..WRITES

@@ -22,7 +22,7 @@ const CHECK: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "isValidEmail",
-        doc: "Whether the text is a bare mail address, without a name or brackets around it.",
+        doc: "True if the text is a bare email address, without a name or brackets.",
         example: (
             r#"{{ isValidEmail "mira@pond.example" }} {{ isValidEmail "Mira <mira@pond.example>" }}"#,
             "true false",
@@ -32,7 +32,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidURL",
-        doc: "Whether the text is an http or https address with a host.",
+        doc: "True if the text is an http or https URL with a host.",
         example: (
             r#"{{ isValidURL "https://pond.example/koi?depth=4" }} {{ isValidURL "http://" }}"#,
             "true false",
@@ -42,7 +42,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidGitRepository",
-        doc: "Whether the text tells where a Git repository is: a https, git or ssh address, or `user@host:path`.",
+        doc: "True if the text is the address of a Git repository: an https, git or ssh URL, or `user@host:path`.",
         example: (
             r#"{{ isValidGitRepository "git@git.example:pond/koi" }} {{ isValidGitRepository "koi" }}"#,
             "true false",
@@ -52,7 +52,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidImageRef",
-        doc: "Whether the text names a container image: an optional host, a lower-case path, and an optional tag or digest.",
+        doc: "True if the text is a container image reference: an optional host, a lower-case path, and an optional tag or digest.",
         example: (
             r#"{{ isValidImageRef "registry.example:5000/pump:2.4" }} {{ isValidImageRef "Pump/koi" }}"#,
             "true false",
@@ -62,7 +62,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidJSON",
-        doc: "Whether the text is JSON, of any type.",
+        doc: "True if the text is JSON, of any type.",
         example: (
             r#"{{ isValidJSON "[1, 2]" }} {{ isValidJSON "[1,]" }}"#,
             "true false",
@@ -76,7 +76,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidPort",
-        doc: "Whether the value is a port, 1 to 65535, as a number or as text.",
+        doc: "True if the value is a port, 1 to 65535, as a number or as text.",
         example: (
             r#"{{ isValidPort 8080 }} {{ isValidPort "65536" }}"#,
             "true false",
@@ -87,7 +87,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidLabelValue",
-        doc: "Whether Kubernetes takes the text as the value of a label; it may be empty.",
+        doc: "True if the text is a valid label value in Kubernetes; it may be empty.",
         example: (
             r#"{{ isValidLabelValue "eu_west" }} {{ isValidLabelValue "eu_" }}"#,
             "true false",
@@ -97,7 +97,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidLabelKey",
-        doc: "Whether Kubernetes takes the text as the key of a label: a name, with or without a domain and a slash before it.",
+        doc: "True if the text is a valid label key in Kubernetes: a name, optionally after a domain and a slash.",
         example: (
             r#"{{ isValidLabelKey "garden.example/tier" }} {{ isValidLabelKey "a b" }}"#,
             "true false",
@@ -107,7 +107,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isValidAnnotationKey",
-        doc: "Whether Kubernetes takes the text as the key of an annotation: as for labels, and the domain may have capitals.",
+        doc: "True if the text is a valid annotation key in Kubernetes: as for labels, but the domain may contain capital letters.",
         example: (
             r#"{{ isValidAnnotationKey "garden.example/Keeper" }} {{ isValidAnnotationKey "" }}"#,
             "true false",
@@ -117,7 +117,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isDNS1123Subdomain",
-        doc: "Whether Kubernetes takes the text as the name of most objects: lower-case letters, digits, hyphens and dots.",
+        doc: "True if the text is a valid name for most Kubernetes objects: lower-case letters, digits, hyphens and dots.",
         example: (
             r#"{{ isDNS1123Subdomain "koi.pond" }} {{ isDNS1123Subdomain "a..b" }}"#,
             "true false",

@@ -9,7 +9,7 @@ use crate::value::{Key, Map, Node};
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "listHas",
-        doc: "Whether the list has an item of this value; numbers compare by value.",
+        doc: "True if the list contains the value; numbers compare by value.",
         example: (r#"{{ listHas .spec.domains "koi.example" }}"#, "true"),
         min_args: 2,
         max_args: Some(2),
@@ -19,7 +19,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "listGet",
-        doc: "The item at a position, from 0; null where the list has none.",
+        doc: "The item at a position, from 0; null if there is none.",
         example: ("{{ listGet .spec.domains 1 }}", "pond.example"),
         min_args: 2,
         max_args: Some(2),
@@ -30,7 +30,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "listLen",
-        doc: "The number of items of a list; 0 of anything else.",
+        doc: "The number of items of a list; 0 for values of other types.",
         example: ("{{ listLen .spec.domains }}", "2"),
         result: Type::Int,
         run: Run::Eager(list_len),
@@ -38,7 +38,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "mapGet",
-        doc: "The value of a map under a key; null where the map has none.",
+        doc: "The value of a key in a map; null if there is none.",
         example: (r#"{{ mapGet .spec.tiers "gold" }}"#, "5"),
         min_args: 2,
         max_args: Some(2),
@@ -65,7 +65,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "mapPick",
-        doc: "The map with these keys only; keys may also come as lists.",
+        doc: "The map with these keys only; keys may also be given as lists.",
         example: (r#"{{ mapPick .spec.tiers "gold" }}"#, "map[gold:5]"),
         max_args: None,
         result: Type::Map,
@@ -74,7 +74,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "mapOmit",
-        doc: "The map without these keys; keys may also come as lists.",
+        doc: "The map without these keys; keys may also be given as lists.",
         example: (r#"{{ mapOmit .spec.tiers "gold" }}"#, "map[silver:2]"),
         max_args: None,
         result: Type::Map,

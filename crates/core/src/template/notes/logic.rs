@@ -8,7 +8,7 @@ use crate::value::Node;
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "and",
-        doc: "The first empty argument, or else the last; what follows is not evaluated.",
+        doc: "The first empty argument, or else the last; the arguments after it are not evaluated.",
         example: (r#"{{ and "a" "" "b" }}|{{ and 1 2 }}"#, "|2"),
         min_args: 1,
         max_args: None,
@@ -19,7 +19,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "or",
-        doc: "The first argument that is not empty, or else the last; what follows is not evaluated.",
+        doc: "The first argument that is not empty, or else the last; the arguments after it are not evaluated.",
         example: (r#"{{ or "" 0 "b" "c" }}"#, "b"),
         min_args: 1,
         max_args: None,
@@ -30,7 +30,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "not",
-        doc: "Whether the argument is empty: null, false, 0, or a text, list or map without content.",
+        doc: "True if the argument is empty: null, false, 0, or an empty text, list or map.",
         example: (r#"{{ not "" }} {{ not 3 }}"#, "true false"),
         params: &[Type::Any],
         result: Type::Bool,
@@ -78,7 +78,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "eqTernary",
-        doc: "The third argument if the first two read the same as text, else the fourth; null reads as nothing does.",
+        doc: "The third argument if the first two are equal as text, else the fourth; null equals nothing.",
         example: (
             r#"{{ eqTernary .status.phase "Filled" 1 2 }} {{ eqTernary 3 "3" 1 2 }}"#,
             "1 1",
@@ -112,7 +112,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "empty",
-        doc: "Whether the argument is null, false, 0, or a text, list or map without content.",
+        doc: "True if the argument is null, false, 0, or an empty text, list or map.",
         example: ("{{ empty 0 }}", "true"),
         result: Type::Bool,
         run: Run::Eager(not),
@@ -120,7 +120,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "notEmpty",
-        doc: "Whether the argument is anything but null, false, 0, or a text, list or map without content.",
+        doc: "True unless the argument is null, false, 0, or an empty text, list or map.",
         example: ("{{ notEmpty .spec.domains }}", "true"),
         result: Type::Bool,
         run: Run::Eager(not_empty),

@@ -25,7 +25,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "sub",
-        doc: "The first number less the second.",
+        doc: "The first number minus the second.",
         example: ("{{ sub .spec.replicas 5 }}", "-2"),
         run: Run::Eager(sub),
         ..TWO
@@ -39,14 +39,14 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "div",
-        doc: "The first number divided by the second, which must not be 0; decimals stay.",
+        doc: "The first number divided by the second, which must not be 0; decimals are kept.",
         example: ("{{ div 7 2 }} {{ div 8 2 }}", "3.5 4"),
         run: Run::Eager(div),
         ..TWO
     },
     Note {
         name: "mod",
-        doc: "What is left of the first number when it is divided by the second, which must not be 0; both without decimals.",
+        doc: "The remainder of the first number divided by the second, which must not be 0; both are truncated.",
         example: ("{{ mod 17 5 }}", "2"),
         result: Type::Int,
         run: Run::Eager(modulo),
@@ -68,7 +68,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "clamp",
-        doc: "The first number, but not below the second and not above the third.",
+        doc: "The first number, limited to at least the second and at most the third.",
         example: ("{{ clamp 30 1 20 }} {{ clamp 0 1 20 }}", "20 1"),
         min_args: 3,
         max_args: Some(3),
@@ -77,7 +77,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "abs",
-        doc: "The number without its sign.",
+        doc: "The absolute value of a number.",
         example: ("{{ abs -4 }}", "4"),
         min_args: 1,
         max_args: Some(1),
@@ -92,7 +92,7 @@ fn number(call: &Call<'_, '_>, position: usize) -> Result<Number, Failure> {
 }
 
 /// Returns the value of a result, or fails if it cannot be represented.
-fn told<'d>(call: &Call<'_, 'd>, result: Number) -> Result<Value<'d>, Failure> {
+fn representable<'d>(call: &Call<'_, 'd>, result: Number) -> Result<Value<'d>, Failure> {
     if !result.float().is_finite() {
         let name = call.note.name;
         let message = format!("`{name}` gives a number that is too large");
@@ -112,7 +112,7 @@ fn compute<'d>(
         (Number::Int(a), Number::Int(b)) => exact(a, b).map(Number::Int),
         _ => None,
     };
-    told(
+    representable(
         call,
         result.unwrap_or(Number::Float(rounded(a.float(), b.float()))),
     )
@@ -145,7 +145,7 @@ fn modulo<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     };
     let (a, b) = (whole(0)?, whole(1)?);
     let rest = a.checked_rem(b).ok_or_else(|| by_zero(call))?;
-    told(call, Number::Int(rest))
+    representable(call, Number::Int(rest))
 }
 
 fn by_zero(call: &Call<'_, '_>) -> Failure {
@@ -154,17 +154,17 @@ fn by_zero(call: &Call<'_, '_>) -> Failure {
 
 fn min<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let (a, b) = (number(call, 0)?, number(call, 1)?);
-    told(call, lesser(a, b))
+    representable(call, lesser(a, b))
 }
 
 fn max<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let (a, b) = (number(call, 0)?, number(call, 1)?);
-    told(call, greater(a, b))
+    representable(call, greater(a, b))
 }
 
 fn clamp<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let (value, low, high) = (number(call, 0)?, number(call, 1)?, number(call, 2)?);
-    told(call, lesser(greater(value, low), high))
+    representable(call, lesser(greater(value, low), high))
 }
 
 fn abs<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
@@ -172,7 +172,7 @@ fn abs<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         Number::Int(n) => Number::Int(n.abs()),
         Number::Float(n) => Number::Float(n.abs()),
     };
-    told(call, result)
+    representable(call, result)
 }
 
 fn lesser(a: Number, b: Number) -> Number {

@@ -9,7 +9,7 @@ use crate::value::{Network, Node};
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "cidrContains",
-        doc: "Whether a network in CIDR form holds an address; false if either is malformed.",
+        doc: "True if a network in CIDR notation contains an address; false if either is malformed.",
         example: (
             r#"{{ cidrContains "10.1.0.0/16" "10.1.7.9" }} {{ cidrContains "10.1.0.0/16" "10.2.0.1" }}"#,
             "true false",
@@ -23,7 +23,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "ipValid",
-        doc: "Whether the text is an IPv4 or IPv6 address.",
+        doc: "True if the text is an IPv4 or IPv6 address.",
         example: (
             r#"{{ ipValid "::1" }} {{ ipValid "10.0.0.256" }}"#,
             "true false",
@@ -35,7 +35,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "ipIsPrivate",
-        doc: "Whether the address is of a private range: 10/8, 172.16/12, 192.168/16 or fc00::/7.",
+        doc: "True if the address is in a private range: 10/8, 172.16/12, 192.168/16 or fc00::/7.",
         example: (
             r#"{{ ipIsPrivate "172.31.0.1" }} {{ ipIsPrivate "172.32.0.1" }}"#,
             "true false",
@@ -47,7 +47,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "domainHost",
-        doc: "The host of a web address: without white space around it, `http://` or `https://`, and slashes at its end.",
+        doc: "The host of a URL: without surrounding white space, `http://` or `https://`, and trailing slashes.",
         example: (
             r#"{{ domainHost " https://pond.example/ " }}"#,
             "pond.example",
@@ -58,7 +58,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "domainBare",
-        doc: "As `domainHost`, and without a leading `www.`.",
+        doc: "Like `domainHost`, and without a leading `www.`.",
         example: (
             r#"{{ domainBare "https://www.pond.example" }}"#,
             "pond.example",

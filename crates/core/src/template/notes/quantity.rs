@@ -7,7 +7,7 @@ use crate::value::{Node, Quantity, QuantityError};
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "parseQuantity",
-        doc: "The number that a quantity stands for.",
+        doc: "The number that a quantity represents.",
         example: (
             r#"{{ parseQuantity "250m" }} {{ parseQuantity "2Gi" }}"#,
             "0.25 2147483648",
@@ -18,7 +18,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "formatQuantity",
-        doc: "A number as a quantity in Kubernetes' canonical form, with a binary suffix where that is shorter.",
+        doc: "A number as a quantity in Kubernetes' canonical form, with a binary suffix if that is shorter.",
         example: (
             "{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}",
             "250m 2Gi",
@@ -43,7 +43,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "subtractQuantity",
-        doc: "The first quantity less the second, in Kubernetes' canonical form, with suffixes like those of the first.",
+        doc: "The first quantity minus the second, in Kubernetes' canonical form, with suffixes like those of the first.",
         example: (r#"{{ subtractQuantity "2" "500m" }}"#, "1500m"),
         min_args: 2,
         max_args: Some(2),

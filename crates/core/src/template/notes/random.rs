@@ -18,21 +18,21 @@ const DRAWS: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "randomAlphanumeric",
-        doc: "So many random letters and digits.",
+        doc: "The given number of random letters and digits.",
         example: ("{{ randomAlphanumeric 16 }}", "s0Ud47HQcFqDm3Sn"),
         run: Run::Eager(alphanumeric),
         ..DRAWS
     },
     Note {
         name: "randomHex",
-        doc: "So many random bytes in hexadecimal digits, two for each.",
+        doc: "The given number of random bytes in hexadecimal, two digits for each.",
         example: ("{{ randomHex 8 }}", "08e00266fff0aacc"),
         run: Run::Eager(hex),
         ..DRAWS
     },
     Note {
         name: "randomBase64",
-        doc: "So many random bytes in base64, in the alphabet that is safe in addresses.",
+        doc: "The given number of random bytes in base64, in the URL-safe alphabet.",
         example: ("{{ randomBase64 12 }}", "l1Z0ygdkIXgumT6F"),
         run: Run::Eager(base64),
         ..DRAWS

@@ -42,7 +42,7 @@ static REFUSED: &[Refused] = &[
             "hasServeTarget",
             "isDirectApply",
         ],
-        reason: "is not supported yet: it tells of `serve`, which is not built",
+        reason: "is not supported yet: it reads data of `serve`, which is not supported",
         hint: None,
     },
     Refused {

@@ -1,7 +1,7 @@
 //! Searches notes by words of their names and descriptions, by synonyms, and by the names of functions of Sprig and Helm.
 
 use super::doc::{NoteDoc, notes};
-use super::elsewhere;
+use super::foreign;
 
 /// Synonyms in searches for notes.
 static SYNONYMS: &[&[&str]] = &[
@@ -117,7 +117,7 @@ pub fn search_notes(words: &str) -> Vec<NoteDoc> {
 pub fn notes_instead(words: &str) -> Vec<(&str, &'static str)> {
     let words = words.split(|c: char| c.is_whitespace() || c == ',');
     words
-        .filter_map(|word| Some((word, elsewhere::instead(word)?)))
+        .filter_map(|word| Some((word, foreign::instead(word)?)))
         .collect()
 }
 
@@ -132,7 +132,7 @@ fn score(note: &NoteDoc, word: &str) -> u32 {
         .map(|other| direct(note, other) / SYNONYM)
         .max()
         .unwrap_or_default();
-    let replaces = elsewhere::notes_for(word).any(|name| name == note.name);
+    let replaces = foreign::notes_for(word).any(|name| name == note.name);
     let replaces = if replaces { FUNCTION } else { 0 };
     direct(note, word).max(others).max(replaces)
 }

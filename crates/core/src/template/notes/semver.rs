@@ -19,7 +19,7 @@ const STEPS_A_VERSION: u64 = 8;
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "semverMajor",
-        doc: "The major number of a version, as text; empty if it is none.",
+        doc: "The major number of a version, as text; empty if it is not a version.",
         example: (r#"{{ semverMajor "v4.5.6" }}"#, "4"),
         params: &[Type::Text],
         result: Type::Text,
@@ -28,7 +28,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "semverMinor",
-        doc: "The minor number of a version, as text; empty if it is none.",
+        doc: "The minor number of a version, as text; empty if it is not a version.",
         example: (r#"{{ semverMinor "v4.5.6" }}"#, "5"),
         params: &[Type::Text],
         result: Type::Text,
@@ -37,7 +37,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "semverPatch",
-        doc: "The patch number of a version, as text; empty if it is none.",
+        doc: "The patch number of a version, as text; empty if it is not a version.",
         example: (r#"{{ semverPatch "v4.5.6-rc.1" }}"#, "6"),
         params: &[Type::Text],
         result: Type::Text,
@@ -46,7 +46,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "semverValid",
-        doc: "Whether the text is a version: `1.2.3`, with or without a `v`, a prerelease and a build; minor and patch may be left out.",
+        doc: "True if the text is a version: `1.2.3`, with or without a `v`, a prerelease and a build; minor and patch are optional.",
         example: (
             r#"{{ semverValid "v1.2.3-rc.1" }} {{ semverValid "1.x" }}"#,
             "true false",
@@ -58,7 +58,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "semverCompare",
-        doc: "-1, 0 or 1, as the first version is lower than the second, equal or higher; 0 if either is none.",
+        doc: "-1, 0 or 1 if the first version is lower than, equal to or higher than the second; 0 if either is not a version.",
         example: (r#"{{ semverCompare "1.10.0" "1.9.0" }}"#, "1"),
         min_args: 2,
         max_args: Some(2),
@@ -69,7 +69,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "semverBump",
-        doc: "The next version by its `major`, `minor` or `patch` number, without `v`, prerelease and build; a text that is no version stays as it is.",
+        doc: "The next version by its `major`, `minor` or `patch` number, without `v`, prerelease and build; a text that is not a version is returned unchanged.",
         example: (
             r#"{{ semverBump "1.9.4" "minor" }} {{ semverBump "2.0.0-rc.1" "patch" }}"#,
             "1.10.0 2.0.0",
@@ -83,7 +83,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "semverConstraint",
-        doc: "Whether a version satisfies a constraint, such as `^1.2`, `~1.4 || >=2, !=2.3.1`, `1.x` or `1.2 - 2.0`; false if either is malformed.",
+        doc: "True if a version satisfies a constraint, such as `^1.2`, `~1.4 || >=2, !=2.3.1`, `1.x` or `1.2 - 2.0`; false if either is malformed.",
         example: (
             r#"{{ semverConstraint "1.4.2" "^1.2" }} {{ semverConstraint "2.0.0" ">=1, <2" }}"#,
             "true false",

@@ -39,7 +39,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "split",
-        doc: "The parts of the text between the separators; none of an empty text.",
+        doc: "The parts of the text between the separators; empty for an empty text.",
         example: (r#"{{ index (split "a,b" ",") 1 }}"#, "b"),
         min_args: 2,
         max_args: Some(2),
@@ -61,7 +61,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "concat",
-        doc: "All arguments as one text, without anything between them.",
+        doc: "All arguments as one text, without separators.",
         example: (r#"{{ concat "*." "pond.example" }}"#, "*.pond.example"),
         min_args: 0,
         max_args: None,
@@ -71,7 +71,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "repeat",
-        doc: "The text so many times, one after the other.",
+        doc: "The text repeated the given number of times.",
         example: (r#"{{ repeat "ab" 2 }}"#, "abab"),
         min_args: 2,
         max_args: Some(2),
@@ -82,7 +82,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "truncate",
-        doc: "The text, or its start and `...` if it has more bytes than the second argument says; never more than these.",
+        doc: "The text or, if it has more bytes than the second argument, its start and `...`, within that number of bytes.",
         example: (r#"{{ truncate "kubernetes" 8 }}"#, "kuber..."),
         min_args: 2,
         max_args: Some(2),
@@ -93,7 +93,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "camelToKebab",
-        doc: "The text in lower case, with a hyphen before each word that a capital begins.",
+        doc: "The text in lower case, with a hyphen before each word that starts with a capital letter.",
         example: (r#"{{ camelToKebab "HTTPProxyV2" }}"#, "http-proxy-v2"),
         params: &[Type::Text],
         result: Type::Text,

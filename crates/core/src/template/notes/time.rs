@@ -26,7 +26,7 @@ const CLOCK: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "timeAgo",
-        doc: "How long ago a timestamp is, in its largest unit of seconds, minutes, hours and days.",
+        doc: "The time since a timestamp, in its largest unit of seconds, minutes, hours and days.",
         example: (r#"{{ timeAgo "2026-05-08T11:58:30Z" }}"#, "1m ago"),
         result: Type::Text,
         run: Run::Eager(time_ago),
@@ -34,7 +34,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "timeSince",
-        doc: "The whole seconds since a timestamp; less than 0 if it is to come.",
+        doc: "The whole seconds since a timestamp; negative if it is in the future.",
         example: (r#"{{ timeSince "2026-05-08T11:58:30Z" }}"#, "90"),
         result: Type::Int,
         run: Run::Eager(time_since),
@@ -42,7 +42,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "timeUntil",
-        doc: "How long it is to a timestamp, in whole seconds, as a duration; `0s` if it has passed.",
+        doc: "The time until a timestamp, in whole seconds, as a duration; `0s` if it has passed.",
         example: (r#"{{ timeUntil "2026-05-08T13:30:00Z" }}"#, "1h30m0s"),
         result: Type::Text,
         run: Run::Eager(time_until),
@@ -50,7 +50,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "timeFormat",
-        doc: "A timestamp in a layout that shows how Go's reference time, Mon Jan 2 15:04:05 MST 2006, looks in it.",
+        doc: "A timestamp in a layout, written as Go's reference time, Mon Jan 2 15:04:05 MST 2006.",
         example: (
             r#"{{ timeFormat "2026-05-08" "Mon 02/01/2006" }}"#,
             "Fri 08/05/2026",
@@ -64,7 +64,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isExpired",
-        doc: "Whether more than a duration has passed since a timestamp; false if either is malformed.",
+        doc: "True if more than a duration has passed since a timestamp; false if either is malformed.",
         example: (r#"{{ isExpired "2026-05-01" "7d" }}"#, "true"),
         min_args: 2,
         max_args: Some(2),
@@ -94,7 +94,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "durationValid",
-        doc: "Whether the text is a duration: numbers with the units ns, us, ms, s, m, h, d, w, mo and y.",
+        doc: "True if the text is a duration: numbers with the units ns, us, ms, s, m, h, d, w, mo and y.",
         example: (
             r#"{{ durationValid "1d12h" }} {{ durationValid "3x" }}"#,
             "true false",
@@ -106,7 +106,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "weekday",
-        doc: "Whether it is Monday to Friday.",
+        doc: "True if the day is Monday to Friday.",
         example: ("{{ weekday }}", "true"),
         min_args: 0,
         max_args: Some(0),
@@ -117,7 +117,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "weekend",
-        doc: "Whether it is Saturday or Sunday.",
+        doc: "True if the day is Saturday or Sunday.",
         example: ("{{ weekend }}", "false"),
         min_args: 0,
         max_args: Some(0),
@@ -128,7 +128,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "timeInWindow",
-        doc: "Whether it is between two times of the day, `HH:MM`, the first included and the second not. A window whose end comes before its start crosses midnight.",
+        doc: "True if the time is between two times of the day, `HH:MM`, the first included and the second not. A window whose end is before its start crosses midnight.",
         example: (
             r#"{{ timeInWindow "09:00" "12:00" }} {{ timeInWindow "22:00" "12:01" }}"#,
             "false true",

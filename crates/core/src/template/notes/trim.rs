@@ -25,7 +25,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "trim",
-        doc: "The text without any of the second one's characters at its ends; without white space, if there is no second one.",
+        doc: "The text without the characters of the second one at its ends; without white space if there is no second one.",
         example: (r#"{{ trim "--x-" "-" }}"#, "x"),
         min_args: 1,
         run: Run::Eager(trim),
@@ -47,7 +47,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasPrefix",
-        doc: "Whether the text starts with the second one.",
+        doc: "True if the text starts with the second one.",
         example: (r#"{{ hasPrefix .spec.region "eu" }}"#, "true"),
         result: Type::Bool,
         run: Run::Eager(has_prefix),
@@ -55,7 +55,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasSuffix",
-        doc: "Whether the text ends with the second one.",
+        doc: "True if the text ends with the second one.",
         example: (r#"{{ hasSuffix .spec.region "east" }}"#, "false"),
         result: Type::Bool,
         run: Run::Eager(has_suffix),
@@ -63,7 +63,7 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "contains",
-        doc: "Whether the second text stands in the first.",
+        doc: "True if the first text contains the second.",
         example: (r#"{{ contains "us-east" "east" }}"#, "true"),
         result: Type::Bool,
         run: Run::Eager(contains),

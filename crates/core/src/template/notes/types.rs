@@ -13,7 +13,7 @@ const ASKS: Note = Note {
 pub(super) static NOTES: &[Note] = &[
     Note {
         name: "typeOf",
-        doc: "What the value is: `string`, `number`, `bool`, `map`, `slice` or `null`.",
+        doc: "The type of the value: `string`, `number`, `bool`, `map`, `slice` or `null`.",
         example: ("{{ typeOf .spec }} {{ typeOf .spec.domains }}", "map slice"),
         result: Type::Text,
         run: Run::Eager(type_of),
@@ -21,56 +21,56 @@ pub(super) static NOTES: &[Note] = &[
     },
     Note {
         name: "typeMap",
-        doc: "Whether the value is a map.",
+        doc: "True if the value is a map.",
         example: ("{{ typeMap .spec }}", "true"),
         run: Run::Eager(|call| is(call, &["map"])),
         ..ASKS
     },
     Note {
         name: "typeList",
-        doc: "Whether the value is a list.",
+        doc: "True if the value is a list.",
         example: (r#"{{ typeList "a" }}"#, "false"),
         run: Run::Eager(|call| is(call, &["slice"])),
         ..ASKS
     },
     Note {
         name: "typeString",
-        doc: "Whether the value is text.",
+        doc: "True if the value is text.",
         example: ("{{ typeString .spec.region }}", "true"),
         run: Run::Eager(|call| is(call, &["string"])),
         ..ASKS
     },
     Note {
         name: "typeNumber",
-        doc: "Whether the value is a number.",
+        doc: "True if the value is a number.",
         example: (r#"{{ typeNumber 3 }} {{ typeNumber "3" }}"#, "true false"),
         run: Run::Eager(|call| is(call, &["number"])),
         ..ASKS
     },
     Note {
         name: "typeBool",
-        doc: "Whether the value is a boolean.",
+        doc: "True if the value is a boolean.",
         example: ("{{ typeBool false }}", "true"),
         run: Run::Eager(|call| is(call, &["bool"])),
         ..ASKS
     },
     Note {
         name: "typeNull",
-        doc: "Whether the value is null, as a missing one is.",
+        doc: "True if the value is null or missing.",
         example: ("{{ typeNull .spec.missing }}", "true"),
         run: Run::Eager(|call| is(call, &["null"])),
         ..ASKS
     },
     Note {
         name: "isScalar",
-        doc: "Whether the value is text, a number or a boolean.",
+        doc: "True if the value is text, a number or a boolean.",
         example: ("{{ isScalar 3 }}", "true"),
         run: Run::Eager(|call| is(call, &["string", "number", "bool"])),
         ..ASKS
     },
     Note {
         name: "isComposite",
-        doc: "Whether the value is a map or a list.",
+        doc: "True if the value is a map or a list.",
         example: ("{{ isComposite .spec.tiers }}", "true"),
         run: Run::Eager(|call| is(call, &["map", "slice"])),
         ..ASKS
@@ -78,7 +78,7 @@ pub(super) static NOTES: &[Note] = &[
     Note {
         name: "isEmpty",
         aliases: &["Empty"],
-        doc: "Whether the value is null, or text, a list or a map without content; 0 and false are not empty here.",
+        doc: "True if the value is null or an empty text, list or map; 0 and false are not empty here.",
         example: (r#"{{ isEmpty "" }} {{ isEmpty 0 }}"#, "true false"),
         run: Run::Eager(is_empty),
         ..ASKS

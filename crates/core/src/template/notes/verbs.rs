@@ -1,6 +1,8 @@
 //! Formats and verbs of Go's fmt.Sprintf.
 //!
 //! Source: Go's package fmt, "Printing". One difference, for Katalogs: `%v` writes floats exactly, without an exponent.
+//!
+//! One file: one table of verbs, as Go has it.
 
 mod float;
 mod number;

@@ -62,13 +62,7 @@ impl Parser<'_, Katalog> {
         }
         self.context.marks.note(note, name.at);
         if note.name == "default" && !piped && fallback_first(&mut args) {
-            let message =
-                "the fallback comes first; this is read with the constant as the fallback";
-            self.context.warnings.push(TemplateError {
-                code: Code::FallbackFirst,
-                hint: Some("write the value last, or pipe it: `{{ .spec.x | default 1 }}`".into()),
-                ..lexer::error(name.at, name.end, message)
-            });
+            self.context.warnings.push(fallback_warning(name));
         }
         Ok(Expr {
             at: place(name.at),
@@ -184,4 +178,14 @@ fn fallback_first(args: &mut [Expr]) -> bool {
         return true;
     }
     false
+}
+
+/// Returns the warning about `default` with the constant first.
+fn fallback_warning(name: Token) -> TemplateError {
+    let message = "the fallback comes first; this is read with the constant as the fallback";
+    TemplateError {
+        code: Code::FallbackFirst,
+        hint: Some("write the value last, or pipe it: `{{ .spec.x | default 1 }}`".into()),
+        ..lexer::error(name.at, name.end, message)
+    }
 }

@@ -14,9 +14,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 /// The names of root data. One of these without its dot is read as the path.
-const ROOTS: [&str; 14] = [
+const ROOTS: [&str; 15] = [
     "metadata", "spec", "status", "children", "item", "value", "external", "cross", "git",
-    "docker", "metrics", "health", "previous", "inputs",
+    "docker", "metrics", "health", "ork", "previous", "inputs",
 ];
 
 impl Dialect for Katalog {

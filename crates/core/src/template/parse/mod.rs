@@ -1,4 +1,6 @@
 //! Parses text to statements: blocks, scopes, and recovery from errors.
+//!
+//! One file: one recursive-descent parser.
 
 mod call;
 mod expr;
@@ -7,7 +9,7 @@ mod go;
 mod katalog;
 pub(super) mod lexer;
 mod literal;
-mod marks;
+mod notable_calls;
 mod order;
 
 use super::TemplateError;
@@ -18,7 +20,7 @@ use crate::value::Node;
 pub(super) use expr::Operand;
 pub(super) use lexer::Token;
 use lexer::{SPACE, Tok};
-pub(super) use marks::Marks;
+pub(super) use notable_calls::NotableCalls;
 
 /// The maximum nesting of blocks and parentheses. No human writes more, and both parser and evaluator are recursive.
 const MOST_DEPTH: usize = 100;
@@ -33,7 +35,7 @@ const MOST_ERRORS: usize = 32;
 pub(super) struct Parsed {
     pub(super) body: Block,
     pub(super) warnings: Vec<TemplateError>,
-    pub(super) marks: Marks,
+    pub(super) marks: NotableCalls,
 }
 
 /// Parses and checks a source that may call these notes of the user.
@@ -41,7 +43,7 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
     let context = KatalogContext {
         functions,
         warnings: Vec::new(),
-        marks: Marks::default(),
+        marks: NotableCalls::default(),
     };
     let (body, context) = parse_in::<Katalog>(source, context)?;
     Ok(Parsed {
@@ -84,9 +86,13 @@ pub(super) fn parse_in<'s, D: Dialect>(
         let (block, ender) = parser.block();
         body.extend(block);
         match ender {
-            Ender::Source => break,
-            Ender::End | Ender::Else => {
-                let word = if ender == Ender::End { "end" } else { "else" };
+            BlockEnd::Source => break,
+            BlockEnd::End | BlockEnd::Else => {
+                let word = if ender == BlockEnd::End {
+                    "end"
+                } else {
+                    "else"
+                };
                 parser.fail_action(&format!("`{word}` without an `if`, `with` or `range`"));
             }
         }
@@ -124,7 +130,7 @@ pub(super) struct Parser<'s, D: Dialect> {
 
 /// The end of a block.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Ender {
+pub(super) enum BlockEnd {
     Source,
     End,
     /// `else`; the rest of the action is still to be read.
@@ -133,7 +139,7 @@ pub(super) enum Ender {
 
 impl<'s, D: Dialect> Parser<'s, D> {
     /// Parses statements up to the end of the block. The current action is then the one that ended it.
-    pub(super) fn block(&mut self) -> (Vec<Stmt<D>>, Ender) {
+    pub(super) fn block(&mut self) -> (Vec<Stmt<D>>, BlockEnd) {
         let mut stmts = Vec::new();
         while self.text(&mut stmts) {
             let Some(first) = self.peek() else {
@@ -150,16 +156,16 @@ impl<'s, D: Dialect> Parser<'s, D> {
                         self.finish();
                     }
                     let ender = if word == "end" {
-                        Ender::End
+                        BlockEnd::End
                     } else {
-                        Ender::Else
+                        BlockEnd::Else
                     };
                     return (stmts, ender);
                 }
                 _ => stmts.extend(self.statement(word)),
             }
         }
-        (stmts, Ender::Source)
+        (stmts, BlockEnd::Source)
     }
 
     /// Reads text up to the next action, and that action; returns false if there is none.
@@ -272,7 +278,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
                 store,
                 body: body.into(),
             });
-            if ender != Ender::Else {
+            if ender != BlockEnd::Else {
                 self.close(ender, word, opened);
                 break;
             }
@@ -299,7 +305,7 @@ impl<'s, D: Dialect> Parser<'s, D> {
         let (body, mut ender) = self.scoped_block();
         self.loops -= 1;
         let mut otherwise = Vec::new();
-        if ender == Ender::Else {
+        if ender == BlockEnd::Else {
             self.finish_else("range");
             (otherwise, ender) = self.scoped_block();
         }
@@ -314,22 +320,24 @@ impl<'s, D: Dialect> Parser<'s, D> {
     }
 
     /// Parses a block and drops its variables at the end.
-    fn scoped_block(&mut self) -> (Vec<Stmt<D>>, Ender) {
+    fn scoped_block(&mut self) -> (Vec<Stmt<D>>, BlockEnd) {
         let scope = self.vars.len();
         let block = self.block();
         self.vars.truncate(scope);
         block
     }
 
-    pub(super) fn close(&mut self, ender: Ender, word: &str, (at, end): (usize, usize)) {
+    pub(super) fn close(&mut self, ender: BlockEnd, word: &str, (at, end): (usize, usize)) {
         match ender {
-            Ender::End => {}
-            Ender::Source if self.stopped => {}
-            Ender::Source => self.report(lexer::error(at, end, &format!("`{word}` without `end`"))),
-            Ender::Else => {
+            BlockEnd::End => {}
+            BlockEnd::Source if self.stopped => {}
+            BlockEnd::Source => {
+                self.report(lexer::error(at, end, &format!("`{word}` without `end`")));
+            }
+            BlockEnd::Else => {
                 self.fail_action("a second `else`");
                 // The error is reported; the blocks that follow belong to the same statement.
-                while self.block().1 == Ender::Else {
+                while self.block().1 == BlockEnd::Else {
                     self.next = self.tokens.len();
                 }
             }

@@ -125,11 +125,11 @@ fn the_language_page_shows_the_budget() {
         depth,
     } = Budget::default();
     let rows = format!(
-        "| of | there are | which are spent by |\n|---|---|---|\n\
-         | steps | {steps} | each expression, statement and turn of a loop; each item that a note goes over, and each 16 bytes of \
-         text that it is given |\n\
-         | bytes | {} MiB | whatever is built, on the way and in the end; besides, no text is longer than {} MiB |\n\
-         | levels | {depth} | calls and blocks within each other, and lists and maps that are printed |\n",
+        "| budget | limit | used by |\n|---|---|---|\n\
+         | steps | {steps} | each expression, statement and loop iteration; each item that a note processes, and each 16 bytes of \
+         its text arguments |\n\
+         | bytes | {} MiB | all intermediate and final values; in addition, each text is limited to {} MiB |\n\
+         | levels | {depth} | nested calls and blocks, and nested lists and maps that are printed |\n",
         bytes >> 20,
         MOST_OUTPUT >> 20
     );

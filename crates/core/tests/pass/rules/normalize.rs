@@ -75,7 +75,7 @@ fn templates_read_what_was_changed_where_that_is_asked_for() {
     let audit = "normalize: { audit: true, spec: { schedule: '{{ cronFromAny .spec.schedule }}', tier: '{{ .spec.tier }}' } }";
     let world = world(audit, &json!({ "schedule": "@daily", "tier": "gold" }));
     assert_eq!(
-        world.decide().sources.audit.to_json(),
+        world.decide().sources.roots["_normalizeChanges"].to_json(),
         json!([{ "field": "schedule", "from": "@daily", "to": "0 0 * * *" }])
     );
 }

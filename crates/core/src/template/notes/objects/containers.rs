@@ -22,7 +22,7 @@ const CONTAINER: Note = Note {
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "containerCount",
-        doc: "How many containers a workload has.",
+        doc: "The number of containers of a workload.",
         example: ("{{ containerCount .children.deployment }}", "1"),
         params: &[Type::Any],
         result: Type::Int,
@@ -34,7 +34,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "containerImage",
-        doc: "The image of a workload's container, by its position from 0; of the first if none is given.",
+        doc: "The image of a workload's container, by position from 0; the first by default.",
         example: (
             "{{ containerImage .children.deployment }} {{ containerImage .children.deployment 1 }}",
             "registry.example/pump:2.4 ",
@@ -46,7 +46,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "containerEnv",
-        doc: "A variable of a workload's container, by position and name; empty if its value is kept elsewhere.",
+        doc: "The value of a variable of a workload's container, by position and name; empty if it comes from another source.",
         example: (
             r#"{{ containerEnv .children.deployment 0 "MODE" }}"#,
             "quiet",
@@ -60,7 +60,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "containerPort",
-        doc: "The first port of a workload's container, by its position from 0; with a port, whether the container has that port.",
+        doc: "The first port of a workload's container, by position from 0; if a port is given, true if the container has it.",
         example: (
             "{{ containerPort .children.deployment }} {{ containerPort .children.deployment 0 8080 }}",
             "8080 true",
@@ -72,7 +72,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasContainerPort",
-        doc: "Whether a workload's container, by its position from 0, has a port.",
+        doc: "True if a workload's container, by position from 0, has the port.",
         example: ("{{ hasContainerPort .children.deployment 0 81 }}", "false"),
         min_args: 3,
         max_args: Some(3),
@@ -83,7 +83,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "containerPorts",
-        doc: "The ports of a workload's container, by its position from 0; of all containers if none is given.",
+        doc: "The ports of a workload's container, by position from 0; of all containers by default.",
         example: ("{{ containerPorts .children.deployment }}", "8080"),
         max_args: Some(2),
         result: Type::Text,

@@ -86,7 +86,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "creationTimestamp",
-        doc: "When an object was created.",
+        doc: "The creation time of an object.",
         example: ("{{ creationTimestamp . }}", "2026-05-01T06:30:00Z"),
         reads: &["metadata.creationTimestamp"],
         ..TEXT
@@ -132,7 +132,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "getLabelInt",
-        doc: "The value of an object's label as an integer; 0 if it is none.",
+        doc: "The value of an object's label as an integer; 0 if it is not one.",
         example: (r#"{{ getLabelInt . "depth" }}"#, "4"),
         reads: &[LABEL],
         result: Type::Int,
@@ -141,7 +141,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "getAnnotationInt",
-        doc: "The value of an object's annotation as an integer; 0 if it is none.",
+        doc: "The value of an object's annotation as an integer; 0 if it is not one.",
         example: (
             r#"{{ getAnnotationInt .children.deployment "garden.example/least" }}"#,
             "2",
@@ -153,7 +153,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasLabel",
-        doc: "Whether an object has a label, with a value that is not empty.",
+        doc: "True if an object has a label with a value that is not empty.",
         example: (
             r#"{{ hasLabel . "app" }} {{ hasLabel . "colour" }}"#,
             "true false",
@@ -165,7 +165,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasAnnotation",
-        doc: "Whether an object has an annotation, with a value that is not empty.",
+        doc: "True if an object has an annotation with a value that is not empty.",
         example: (r#"{{ hasAnnotation . "garden.example/keeper" }}"#, "true"),
         reads: &[ANNOTATION],
         result: Type::Bool,
@@ -174,7 +174,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "labelMatches",
-        doc: "Whether an object has all the labels that follow, each as a key and a value.",
+        doc: "True if an object has all the given labels, each as a key and a value.",
         example: (r#"{{ labelMatches . "app" "pond" "depth" "4" }}"#, "true"),
         min_args: 3,
         max_args: None,
@@ -197,7 +197,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasStatus",
-        doc: "Whether an object's status has a field that is no empty text, list or map.",
+        doc: "True if an object's status has a field that is not an empty text, list or map.",
         example: (
             r#"{{ hasStatus .children.deployment "conditions" }} {{ hasStatus . "message" }}"#,
             "true false",
@@ -209,7 +209,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasCondition",
-        doc: "Whether an object's condition of a type is true.",
+        doc: "True if an object's condition of the given type is true.",
         example: (
             r#"{{ hasCondition .children.deployment "Available" }}"#,
             "true",
@@ -221,7 +221,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "conditionReason",
-        doc: "The reason of an object's condition of a type, whether it is true or not.",
+        doc: "The reason of an object's condition of the given type, regardless of its status.",
         example: (
             r#"{{ conditionReason .children.deployment "Available" }}"#,
             "Enough",
@@ -233,7 +233,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "conditionMessage",
-        doc: "The message of an object's condition of a type, whether it is true or not.",
+        doc: "The message of an object's condition of the given type, regardless of its status.",
         example: (
             r#"{{ conditionMessage .children.deployment "Available" }}"#,
             "two of three",
@@ -245,7 +245,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "resourceExists",
-        doc: "Whether there is an object.",
+        doc: "True if the object exists.",
         example: (
             "{{ resourceExists .children.deployment }} {{ resourceExists .children.secret }}",
             "true false",
@@ -260,7 +260,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "isTerminating",
-        doc: "Whether an object is being deleted.",
+        doc: "True if an object is being deleted.",
         example: ("{{ isTerminating .children.deployment }}", "false"),
         reads: &["metadata.deletionTimestamp"],
         run: Run::Eager(|call| {
@@ -278,14 +278,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "observedGeneration",
-        doc: "The generation that an object's status is about.",
+        doc: "The observed generation in an object's status.",
         example: ("{{ observedGeneration .children.deployment }}", "1"),
         reads: &["status.observedGeneration"],
         ..INT
     },
     Note {
         name: "isSynced",
-        doc: "Whether an object's status is about its present generation; true also if neither is told.",
+        doc: "True if an object's observed generation equals its generation; also true if neither is set.",
         example: (
             "{{ isSynced . }} {{ isSynced .children.deployment }}",
             "true false",

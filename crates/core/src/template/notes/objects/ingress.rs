@@ -15,7 +15,7 @@ const ENRICHED_SECRETS: &str = "_tlsSecrets";
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "ingressReady",
-        doc: "Whether an Ingress has a load balancer.",
+        doc: "True if an Ingress has a load balancer.",
         example: ("{{ ingressReady .children.ingress }}", "true"),
         reads: &[LOAD_BALANCERS],
         run: Run::Eager(|call| {
@@ -63,7 +63,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "ingressTLSHosts",
-        doc: "The hosts that an Ingress has certificates for.",
+        doc: "The hosts in the TLS section of an Ingress.",
         example: ("{{ ingressTLSHosts .children.ingress }}", "koi.example"),
         reads: &[TLS],
         result: Type::Text,
@@ -84,7 +84,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "ingressTLSSecretCount",
-        doc: "How many Secrets an Ingress has its certificates from.",
+        doc: "The number of TLS Secrets of an Ingress.",
         example: ("{{ ingressTLSSecretCount .children.ingress }}", "1"),
         reads: &[ENRICHED_SECRETS, TLS],
         result: Type::Int,

@@ -17,7 +17,7 @@ const PODS_OF_JOB: Note = Note {
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "jobSucceeded",
-        doc: "Whether a Pod of a Job has succeeded.",
+        doc: "True if a Pod of a Job has succeeded.",
         example: ("{{ jobSucceeded .children.job }}", "true"),
         reads: &["status.succeeded"],
         run: Run::Eager(positive),
@@ -25,7 +25,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "jobFailed",
-        doc: "Whether a Pod of a Job has failed.",
+        doc: "True if a Pod of a Job has failed.",
         example: ("{{ jobFailed .children.job }}", "false"),
         reads: &["status.failed"],
         run: Run::Eager(positive),
@@ -33,7 +33,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "jobActive",
-        doc: "Whether a Pod of a Job is under way.",
+        doc: "True if a Pod of a Job is active.",
         example: ("{{ jobActive .children.job }}", "false"),
         reads: &["status.active"],
         run: Run::Eager(positive),
@@ -41,7 +41,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "jobFirstExitCode",
-        doc: "The exit code of the first container that has ended, if the Job is enriched with `pods`; -1 if none has.",
+        doc: "The exit code of the first container that has terminated, if the Job is enriched with `pods`; -1 if there is none.",
         example: ("{{ jobFirstExitCode .children.job }}", "0"),
         result: Type::Int,
         run: Run::Eager(first_exit_code),
@@ -73,14 +73,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronJobActiveCount",
-        doc: "How many Jobs of a CronJob are under way.",
+        doc: "The number of active Jobs of a CronJob.",
         example: ("{{ cronJobActiveCount .children.cronJob }}", "1"),
         reads: &["status.active"],
         ..COUNT
     },
     Note {
         name: "cronJobLastScheduleTime",
-        doc: "When a CronJob last made a Job.",
+        doc: "The time at which a CronJob last created a Job.",
         example: (
             "{{ cronJobLastScheduleTime .children.cronJob }}",
             "2026-05-08T02:00:00Z",
@@ -90,14 +90,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronJobNextScheduleTime",
-        doc: "When a CronJob makes its next Job, where its status tells that.",
+        doc: "The time at which a CronJob creates its next Job, if its status contains it.",
         example: ("{{ cronJobNextScheduleTime .children.cronJob }}", ""),
         reads: &["status.nextScheduleTime"],
         ..TEXT
     },
     Note {
         name: "cronJobLastSuccessTime",
-        doc: "When a Job of a CronJob last succeeded.",
+        doc: "The time at which a Job of a CronJob last succeeded.",
         example: (
             "{{ cronJobLastSuccessTime .children.cronJob }}",
             "2026-05-07T02:01:10Z",
@@ -114,7 +114,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronJobLastSuccessfulJobName",
-        doc: "The name of a CronJob's last Job that succeeded, if it is enriched with `cronjob`.",
+        doc: "The name of a CronJob's last successful Job, if it is enriched with `cronjob`.",
         example: (
             "{{ cronJobLastSuccessfulJobName .children.cronJob }}",
             "koi-feed-1",
@@ -127,7 +127,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "cronJobLastJobSucceeded",
-        doc: "Whether a CronJob's last Job succeeded, if it is enriched with `cronjob`.",
+        doc: "True if a CronJob's last Job succeeded, if it is enriched with `cronjob`.",
         example: ("{{ cronJobLastJobSucceeded .children.cronJob }}", "false"),
         reads: &["_lastJob.succeeded", "_lastJob.status.succeeded"],
         run: Run::Eager(positive),

@@ -10,7 +10,7 @@ const TAINTS: &str = "spec.taints";
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "nodeReady",
-        doc: "Whether a node is ready.",
+        doc: "True if a node is ready.",
         example: ("{{ nodeReady .children.node }}", "true"),
         reads: &[CONDITIONS],
         run: Run::Eager(|call| {
@@ -21,7 +21,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "nodeCondition",
-        doc: "The status of a node's condition of a type: `True`, `False` or `Unknown`.",
+        doc: "The status of a node's condition of the given type: `True`, `False` or `Unknown`.",
         example: (
             r#"{{ nodeCondition .children.node "DiskPressure" }}"#,
             "False",
@@ -33,14 +33,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "nodeAllocatableCPU",
-        doc: "The CPU of a node that Pods may take.",
+        doc: "The allocatable CPU of a node.",
         example: ("{{ nodeAllocatableCPU .children.node }}", "3900m"),
         reads: &["status.allocatable.cpu"],
         ..TEXT
     },
     Note {
         name: "nodeAllocatableMemory",
-        doc: "The memory of a node that Pods may take.",
+        doc: "The allocatable memory of a node.",
         example: ("{{ nodeAllocatableMemory .children.node }}", "15Gi"),
         reads: &["status.allocatable.memory"],
         ..TEXT
@@ -81,7 +81,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podNodeInstanceType",
-        doc: "The machine type of the node that a Pod runs on, if it is enriched with `node`.",
+        doc: "The instance type of the node that a Pod runs on, if it is enriched with `node`.",
         example: ("{{ podNodeInstanceType .children.pod }}", "large"),
         reads: &["_node.instanceType"],
         ..TEXT

@@ -61,14 +61,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podCount",
-        doc: "How many Pods a workload has, if it is enriched with `pods`.",
+        doc: "The number of Pods of a workload, if it is enriched with `pods`.",
         example: ("{{ podCount .children.statefulSet }}", "2"),
         reads: &[PODS],
         ..COUNT
     },
     Note {
         name: "readyPodCount",
-        doc: "How many Pods of a workload are ready, if it is enriched with `pods`.",
+        doc: "The number of ready Pods of a workload, if it is enriched with `pods`.",
         example: ("{{ readyPodCount .children.statefulSet }}", "1"),
         result: Type::Int,
         run: Run::Eager(ready_count),
@@ -76,7 +76,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podMaxRestarts",
-        doc: "How often the Pod that restarted most did so, if the workload is enriched with `pods`.",
+        doc: "The highest number of restarts of a Pod, if the workload is enriched with `pods`.",
         example: ("{{ podMaxRestarts .children.statefulSet }}", "3"),
         result: Type::Int,
         run: Run::Eager(|call| Ok(max_restarts(call)?.into())),
@@ -84,7 +84,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasCrashingPod",
-        doc: "Whether a Pod of a workload restarted more than twice, if it is enriched with `pods`.",
+        doc: "True if a Pod of a workload restarted more than twice, if it is enriched with `pods`.",
         example: ("{{ hasCrashingPod .children.statefulSet }}", "true"),
         result: Type::Bool,
         run: Run::Eager(|call| Ok((max_restarts(call)? > RESTARTS).into())),
@@ -92,7 +92,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podByOrdinal",
-        doc: "The Pod whose name ends in a number, if the workload is enriched with `pods`; null if there is none.",
+        doc: "The Pod whose name ends in the given number, if the workload is enriched with `pods`; null if there is none.",
         example: (
             "{{ (podByOrdinal .children.statefulSet 1).name }}",
             "koi-tank-1",
@@ -106,7 +106,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podContainerState",
-        doc: "The state of a container in the Pod whose name ends in a number, if the workload is enriched with `pods`.",
+        doc: "The state of a container in the Pod whose name ends in the given number, if the workload is enriched with `pods`.",
         example: (
             r#"{{ podContainerState .children.statefulSet 0 "tank" }}"#,
             "Waiting",
@@ -119,7 +119,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podContainerReasons",
-        doc: "Why containers of a workload wait or ended, each reason once, if it is enriched with `pods`.",
+        doc: "The reasons why containers of a workload wait or terminated, each once, if it is enriched with `pods`.",
         example: (
             "{{ podContainerReasons .children.statefulSet }}",
             "CrashLoopBackOff",
@@ -129,14 +129,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podCrashLoopDetected",
-        doc: "Whether a container waits or ended with the reason CrashLoopBackOff, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason CrashLoopBackOff, if the workload is enriched with `pods`.",
         example: ("{{ podCrashLoopDetected .children.statefulSet }}", "true"),
         run: Run::Eager(|call| has_reason(call, "CrashLoopBackOff")),
         ..REASON
     },
     Note {
         name: "podImagePullBackOffDetected",
-        doc: "Whether a container waits or ended with the reason ImagePullBackOff, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason ImagePullBackOff, if the workload is enriched with `pods`.",
         example: (
             "{{ podImagePullBackOffDetected .children.statefulSet }}",
             "false",
@@ -146,7 +146,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podErrImagePullDetected",
-        doc: "Whether a container waits or ended with the reason ErrImagePull, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason ErrImagePull, if the workload is enriched with `pods`.",
         example: (
             "{{ podErrImagePullDetected .children.statefulSet }}",
             "false",
@@ -156,21 +156,21 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podErrorDetected",
-        doc: "Whether a container waits or ended with the reason Error, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason Error, if the workload is enriched with `pods`.",
         example: ("{{ podErrorDetected .children.statefulSet }}", "false"),
         run: Run::Eager(|call| has_reason(call, "Error")),
         ..REASON
     },
     Note {
         name: "podOOMKilledDetected",
-        doc: "Whether a container waits or ended with the reason OOMKilled, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason OOMKilled, if the workload is enriched with `pods`.",
         example: ("{{ podOOMKilledDetected .children.statefulSet }}", "false"),
         run: Run::Eager(|call| has_reason(call, "OOMKilled")),
         ..REASON
     },
     Note {
         name: "podRunContainerErrorDetected",
-        doc: "Whether a container waits or ended with the reason RunContainerError, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason RunContainerError, if the workload is enriched with `pods`.",
         example: (
             "{{ podRunContainerErrorDetected .children.statefulSet }}",
             "false",
@@ -180,7 +180,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podCreateContainerErrorDetected",
-        doc: "Whether a container waits or ended with the reason CreateContainerError, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason CreateContainerError, if the workload is enriched with `pods`.",
         example: (
             "{{ podCreateContainerErrorDetected .children.statefulSet }}",
             "false",
@@ -190,7 +190,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podInvalidImageNameDetected",
-        doc: "Whether a container waits or ended with the reason InvalidImageName, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason InvalidImageName, if the workload is enriched with `pods`.",
         example: (
             "{{ podInvalidImageNameDetected .children.statefulSet }}",
             "false",
@@ -200,7 +200,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podPreStartHookErrorDetected",
-        doc: "Whether a container waits or ended with the reason PreStartHookError, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason PreStartHookError, if the workload is enriched with `pods`.",
         example: (
             "{{ podPreStartHookErrorDetected .children.statefulSet }}",
             "false",
@@ -210,7 +210,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "podPostStartHookErrorDetected",
-        doc: "Whether a container waits or ended with the reason PostStartHookError, if the workload is enriched with `pods`.",
+        doc: "True if a container waits or terminated with the reason PostStartHookError, if the workload is enriched with `pods`.",
         example: (
             "{{ podPostStartHookErrorDetected .children.statefulSet }}",
             "false",

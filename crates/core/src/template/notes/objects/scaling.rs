@@ -22,28 +22,28 @@ const CONDITION: Note = Note {
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hpaCurrentReplicas",
-        doc: "How many replicas an autoscaler sees.",
+        doc: "The current number of replicas in an autoscaler's status.",
         example: ("{{ hpaCurrentReplicas .children.hpa }}", "2"),
         reads: &[CURRENT],
         ..INT
     },
     Note {
         name: "hpaDesiredReplicas",
-        doc: "How many replicas an autoscaler wants.",
+        doc: "The desired number of replicas in an autoscaler's status.",
         example: ("{{ hpaDesiredReplicas .children.hpa }}", "4"),
         reads: &[DESIRED],
         ..INT
     },
     Note {
         name: "hpaMaxReplicas",
-        doc: "How many replicas an autoscaler may ask for.",
+        doc: "The maximum number of replicas of an autoscaler.",
         example: ("{{ hpaMaxReplicas .children.hpa }}", "6"),
         reads: &[MOST],
         ..INT
     },
     Note {
         name: "hpaMinReplicas",
-        doc: "How few replicas an autoscaler may ask for; 1 if it does not say.",
+        doc: "The minimum number of replicas of an autoscaler; 1 if not set.",
         example: ("{{ hpaMinReplicas .children.hpa }}", "1"),
         reads: &[LEAST],
         run: Run::Eager(|call| Ok(call.object()?.at(LEAST).as_i64().unwrap_or(1).into())),
@@ -51,28 +51,28 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hpaScalingActive",
-        doc: "Whether an autoscaler can measure and reckon: its condition ScalingActive.",
+        doc: "True if an autoscaler's condition ScalingActive is true: it can compute the desired scale.",
         example: ("{{ hpaScalingActive .children.hpa }}", "true"),
         run: Run::Eager(|call| has_condition(call, "ScalingActive")),
         ..CONDITION
     },
     Note {
         name: "hpaAbleToScale",
-        doc: "Whether an autoscaler can change its target: its condition AbleToScale.",
+        doc: "True if an autoscaler's condition AbleToScale is true: it can scale its target.",
         example: ("{{ hpaAbleToScale .children.hpa }}", "true"),
         run: Run::Eager(|call| has_condition(call, "AbleToScale")),
         ..CONDITION
     },
     Note {
         name: "hpaScalingLimited",
-        doc: "Whether an autoscaler wants more or less than it may ask for: its condition ScalingLimited.",
+        doc: "True if an autoscaler's condition ScalingLimited is true: its minimum or maximum limits the desired scale.",
         example: ("{{ hpaScalingLimited .children.hpa }}", "false"),
         run: Run::Eager(|call| has_condition(call, "ScalingLimited")),
         ..CONDITION
     },
     Note {
         name: "hpaScaling",
-        doc: "Whether an autoscaler is active and wants another number of replicas than there are.",
+        doc: "True if an autoscaler is active and its desired and current numbers of replicas differ.",
         example: ("{{ hpaScaling .children.hpa }}", "true"),
         reads: &[CONDITIONS, CURRENT, DESIRED],
         run: Run::Eager(|call| {
@@ -84,7 +84,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hpaAtMax",
-        doc: "Whether there are as many replicas as an autoscaler may ask for.",
+        doc: "True if the current replicas of an autoscaler have reached its maximum.",
         example: ("{{ hpaAtMax .children.hpa }}", "false"),
         reads: &[CURRENT, MOST],
         run: Run::Eager(|call| {
@@ -96,7 +96,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hpaScaleTargetName",
-        doc: "The name of what an autoscaler scales.",
+        doc: "The name of an autoscaler's scale target.",
         example: ("{{ hpaScaleTargetName .children.hpa }}", "koi-pump"),
         reads: &[
             "_scaleTarget.name",
@@ -107,14 +107,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hpaScaleTargetKind",
-        doc: "The kind of what an autoscaler scales.",
+        doc: "The kind of an autoscaler's scale target.",
         example: ("{{ hpaScaleTargetKind .children.hpa }}", "Deployment"),
         reads: &["_scaleTarget.kind", "spec.scaleTargetRef.kind"],
         ..TEXT
     },
     Note {
         name: "hpaMetricTypes",
-        doc: "The types of the metrics that an autoscaler goes by.",
+        doc: "The types of the metrics of an autoscaler.",
         example: ("{{ hpaMetricTypes .children.hpa }}", "Resource"),
         result: Type::Text,
         reads: METRICS,

@@ -20,14 +20,14 @@ const OF_ENDPOINTS: Note = Note {
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "serviceClusterIP",
-        doc: "The address of a Service inside the cluster.",
+        doc: "The cluster IP of a Service.",
         example: ("{{ serviceClusterIP .children.service }}", "10.96.7.20"),
         reads: &["spec.clusterIP"],
         ..TEXT
     },
     Note {
         name: "serviceNodePort",
-        doc: "The port that a Service's first port has on the nodes; 0 if it has none.",
+        doc: "The node port of a Service's first port; 0 if it has none.",
         example: ("{{ serviceNodePort .children.service }}", "30080"),
         reads: &["spec.ports.0.nodePort"],
         ..INT
@@ -51,7 +51,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "endpointsReady",
-        doc: "Whether an EndpointSlice, or a Service that is enriched with `endpoints`, has a ready address.",
+        doc: "True if an EndpointSlice, or a Service that is enriched with `endpoints`, has a ready address.",
         example: (
             "{{ endpointsReady .children.service }} {{ endpointsReady .children.endpointSlice }}",
             "true true",
@@ -62,7 +62,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "hasEndpoints",
-        doc: "Whether a Service has endpoints, if it is enriched with `endpoints`.",
+        doc: "True if a Service has endpoints, if it is enriched with `endpoints`.",
         example: ("{{ hasEndpoints .children.service }}", "true"),
         reads: &[ENDPOINTS],
         run: Run::Eager(|call| {
@@ -73,7 +73,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "serviceEndpointCount",
-        doc: "How many endpoints a Service has, if it is enriched with `endpoints`.",
+        doc: "The number of endpoints of a Service, if it is enriched with `endpoints`.",
         example: ("{{ serviceEndpointCount .children.service }}", "2"),
         reads: &[ENDPOINTS],
         ..COUNT
@@ -100,7 +100,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "backingPodCount",
-        doc: "How many Pods are behind a Service, if it is enriched with `backingpods`.",
+        doc: "The number of Pods behind a Service, if it is enriched with `backingpods`.",
         example: ("{{ backingPodCount .children.service }}", "2"),
         reads: &[PODS],
         ..COUNT

@@ -12,7 +12,7 @@ const VOLUME: &str = "_pv";
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "pvcBound",
-        doc: "Whether a volume claim is bound.",
+        doc: "True if a volume claim is bound.",
         example: ("{{ pvcBound .children.pvc }}", "true"),
         reads: &[PHASE],
         run: Run::Eager(|call| Ok((call.object()?.text(PHASE) == "Bound").into())),
@@ -54,7 +54,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "pvcProvisioner",
-        doc: "What made the volume of a claim, if it is enriched with `pv`.",
+        doc: "The provisioner of a claim's volume, if it is enriched with `pv`.",
         example: ("{{ pvcProvisioner .children.pvc }}", "disks.garden.example"),
         reads: &[VOLUME],
         result: Type::Text,
@@ -63,14 +63,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "pvcVolumeMode",
-        doc: "Whether the volume of a claim is a `Filesystem` or a `Block` device.",
+        doc: "The mode of a claim's volume: `Filesystem` or `Block`.",
         example: ("{{ pvcVolumeMode .children.pvc }}", "Block"),
         reads: &["_pv.volumeMode", "_pv.spec.volumeMode", "spec.volumeMode"],
         ..TEXT
     },
     Note {
         name: "pvcStorageClassProvisioner",
-        doc: "What makes the volumes of a claim's storage class, if it is enriched with `storageclass`.",
+        doc: "The provisioner of a claim's storage class, if it is enriched with `storageclass`.",
         example: (
             "{{ pvcStorageClassProvisioner .children.pvc }}",
             "disks.garden.example",
@@ -80,7 +80,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "pvcStorageClassReclaimPolicy",
-        doc: "What becomes of volumes of a claim's storage class, if it is enriched with `storageclass`.",
+        doc: "The reclaim policy of a claim's storage class, if it is enriched with `storageclass`.",
         example: ("{{ pvcStorageClassReclaimPolicy .children.pvc }}", "Retain"),
         reads: &["_storageClass.reclaimPolicy"],
         ..TEXT

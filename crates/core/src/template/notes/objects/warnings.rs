@@ -20,7 +20,7 @@ const OF_WARNINGS: Note = Note {
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "hasWarnings",
-        doc: "Whether there are warnings about an object, if it is enriched with `events`.",
+        doc: "True if there are warnings about an object, if it is enriched with `events`.",
         example: ("{{ hasWarnings .children.deployment }}", "true"),
         result: Type::Bool,
         run: Run::Eager(has_warnings),
@@ -28,7 +28,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "warningCount",
-        doc: "How many warnings there are about an object, if it is enriched with `events`.",
+        doc: "The number of warnings about an object, if it is enriched with `events`.",
         example: ("{{ warningCount .children.deployment }}", "2"),
         reads: &[WARNINGS],
         ..COUNT

@@ -13,7 +13,7 @@ const REPLICA_SETS: &str = "_replicaSets";
 pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "desiredReplicas",
-        doc: "How many replicas a workload should have; 1 if it does not say.",
+        doc: "The desired number of replicas of a workload; 1 if not set.",
         example: ("{{ desiredReplicas .children.deployment }}", "3"),
         reads: &[DESIRED],
         run: Run::Eager(|call| Ok(desired(&call.object()?).into())),
@@ -21,21 +21,21 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "readyReplicas",
-        doc: "How many replicas of a workload are ready.",
+        doc: "The number of ready replicas of a workload.",
         example: ("{{ readyReplicas .children.deployment }}", "2"),
         reads: &[READY],
         ..INT
     },
     Note {
         name: "availableReplicas",
-        doc: "How many replicas of a workload have been ready for long enough.",
+        doc: "The number of available replicas of a workload.",
         example: ("{{ availableReplicas .children.deployment }}", "1"),
         reads: &["status.availableReplicas"],
         ..INT
     },
     Note {
         name: "updatedReplicas",
-        doc: "How many replicas of a workload are of its present template.",
+        doc: "The number of replicas of a workload that are updated to its current template.",
         example: ("{{ updatedReplicas .children.deployment }}", "3"),
         reads: &[UPDATED],
         ..INT
@@ -43,7 +43,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     Note {
         name: "allReplicasReady",
         aliases: &["replicasReady"],
-        doc: "Whether as many replicas of a workload are ready as should be; false if there is no workload.",
+        doc: "True if the number of ready replicas of a workload is the desired one; false if there is no workload.",
         example: (
             "{{ allReplicasReady .children.deployment }} {{ allReplicasReady .children.statefulSet }}",
             "false true",
@@ -54,7 +54,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "rolloutComplete",
-        doc: "Whether all replicas of a workload are of its present template; false if there is no workload.",
+        doc: "True if all replicas of a workload are updated to its current template; false if there is no workload.",
         example: ("{{ rolloutComplete .children.deployment }}", "true"),
         reads: &[DESIRED, UPDATED],
         run: Run::Eager(|call| Ok(reached(&call.object()?, UPDATED).into())),
@@ -62,7 +62,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "statefulSetCurrentRevision",
-        doc: "The revision that a StatefulSet's Pods had before the update under way.",
+        doc: "The current revision in a StatefulSet's status: that of Pods that are not updated yet.",
         example: (
             "{{ statefulSetCurrentRevision .children.statefulSet }}",
             "koi-tank-1",
@@ -72,7 +72,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "statefulSetUpdateRevision",
-        doc: "The revision that a StatefulSet's Pods are updated to.",
+        doc: "The update revision in a StatefulSet's status: that of updated Pods.",
         example: (
             "{{ statefulSetUpdateRevision .children.statefulSet }}",
             "koi-tank-2",
@@ -82,14 +82,14 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "statefulSetPVCCount",
-        doc: "How many volume claims a StatefulSet has, if it is enriched with `pvcs`.",
+        doc: "The number of volume claims of a StatefulSet, if it is enriched with `pvcs`.",
         example: ("{{ statefulSetPVCCount .children.statefulSet }}", "2"),
         reads: &["_pvcs"],
         ..COUNT
     },
     Note {
         name: "deploymentReplicaSetCount",
-        doc: "How many ReplicaSets a Deployment has, those without replicas included, if it is enriched with `replicasets`.",
+        doc: "The number of ReplicaSets of a Deployment, including those without replicas, if it is enriched with `replicasets`.",
         example: ("{{ deploymentReplicaSetCount .children.deployment }}", "2"),
         reads: &[REPLICA_SETS],
         ..COUNT
@@ -108,7 +108,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
     Note {
         name: "oldDeploymentReplicaSets",
-        doc: "The names of a Deployment's ReplicaSets that are not of its present template, if it is enriched with `replicasets`.",
+        doc: "The names of a Deployment's ReplicaSets with older templates than the current one, if it is enriched with `replicasets`.",
         example: (
             "{{ oldDeploymentReplicaSets .children.deployment }}",
             "[koi-pump-6c5]",

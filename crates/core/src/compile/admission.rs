@@ -1,0 +1,165 @@
+//! Protection and webhooks, and the moments at which rules apply.
+//!
+//! ```text
+//!  a rule ── reads only the custom resource ──────────► at admission and in passes
+//!         ── reads `.old`, `.operation` ──────────────► at admission only
+//!         ── reads `.status`, `.children`, others ────► in passes only
+//!         ── reads a field that such a rule sets ─────► in passes only
+//! ```
+
+mod moments;
+
+use std::collections::BTreeSet;
+
+use crate::{
+    api::{
+        CrdEntry, EntryProtection, Operation, Security,
+        security::{DeletionProtection, NamespaceProtection},
+    },
+    diagnostics::Code,
+    plan::{AdmissionPlan, DeletionPlan, NamespacePlan, Protection, SecurityPlan, Watched},
+    scope::At,
+};
+
+pub(crate) use moments::{complete, fires};
+
+/// The default of `security.conversion.conversionWindow`.
+const CONVERSION_WINDOW: u32 = 100;
+
+/// Compiles `security` at `at`.
+pub(crate) fn security(at: &At<'_>, declared: Option<&Security>) -> SecurityPlan {
+    let none = Security::default();
+    let Security {
+        service_name,
+        gateway_endpoint,
+        deletion_protection,
+        namespace_protection,
+        webhooks,
+        conversion,
+    } = declared.unwrap_or(&none);
+    let text = |text: &Option<String>| text.as_deref().map(Box::from);
+    let webhooks = webhooks.clone().unwrap_or_default();
+    let conversion = conversion.unwrap_or_default();
+    let at_namespaces = at.field("namespaceProtection");
+    SecurityPlan {
+        service_name: text(service_name),
+        gateway_endpoint: text(gateway_endpoint),
+        deletion: deletion_protection.as_ref().and_then(deletion),
+        namespaces: namespace_protection
+            .as_ref()
+            .and_then(|declared| namespaces(&at_namespaces, declared)),
+        admission: webhooks.admission.and_then(|switch| switch.enabled),
+        failure_policy: webhooks.failure_policy.unwrap_or_default(),
+        webhooks_service_name: text(&webhooks.service_name),
+        cleanup: webhooks.cleanup_on_shutdown.unwrap_or(false),
+        conversion: conversion.enabled,
+        conversion_window: conversion.conversion_window.unwrap_or(CONVERSION_WINDOW),
+    }
+}
+
+fn deletion(declared: &DeletionProtection) -> Option<DeletionPlan> {
+    declared.enabled.unwrap_or(true).then(|| DeletionPlan {
+        strict: declared.strict_mode.unwrap_or(false),
+        failure_policy: declared.failure_policy.unwrap_or_default(),
+        cleanup: declared.cleanup_on_shutdown.unwrap_or(false),
+    })
+}
+
+fn namespaces(at: &At<'_>, declared: &NamespaceProtection) -> Option<NamespacePlan> {
+    let NamespaceProtection {
+        enabled,
+        restricted_namespaces,
+        allowed_namespaces,
+        failure_policy,
+        cleanup_on_shutdown,
+    } = declared;
+    if !restricted_namespaces.is_empty() && !allowed_namespaces.is_empty() {
+        at.error_hint(
+            Code::Exclusive,
+            "`restrictedNamespaces` and `allowedNamespaces` exclude each other",
+            "leave out one of the two",
+        );
+    }
+    let plan = NamespacePlan {
+        restricted: super::watched::namespaces(at, "restrictedNamespaces", restricted_namespaces),
+        allowed: super::watched::namespaces(at, "allowedNamespaces", allowed_namespaces),
+        failure_policy: failure_policy.unwrap_or_default(),
+        cleanup: cleanup_on_shutdown.unwrap_or(false),
+    };
+    enabled.unwrap_or(true).then_some(plan)
+}
+
+/// Restricts the custom resources of an entry to the namespaces that the whole Katalog permits.
+pub(crate) fn restrict(watched: &mut Watched, security: &SecurityPlan) {
+    let Some(plan) = &security.namespaces else {
+        return;
+    };
+    watched.restricted.extend(plan.restricted.iter().cloned());
+    if watched.allowed.is_empty() {
+        watched.allowed.clone_from(&plan.allowed);
+    } else if !plan.allowed.is_empty() {
+        // Namespaces of the entry that the Katalog does not permit.
+        let outside = watched.allowed.difference(&plan.allowed).cloned();
+        watched.restricted.extend(outside.collect::<Vec<_>>());
+    }
+}
+
+/// Compiles the admission of the entry at `at`.
+pub(crate) fn of_entry(at: &At<'_>, entry: &CrdEntry, security: &SecurityPlan) -> AdmissionPlan {
+    let webhooks = entry.webhooks.clone().unwrap_or_default();
+    let operations = match webhooks.operations {
+        None => AdmissionPlan::default().operations,
+        Some(declared) => {
+            let all: BTreeSet<Operation> = declared.into_iter().collect();
+            if all.is_empty() {
+                let at = at.field("webhooks").field("operations");
+                at.error_hint(Code::Empty, "this is empty", "leave it out");
+            }
+            all.into_iter().collect()
+        }
+    };
+    AdmissionPlan {
+        enabled: security.admission,
+        validation: webhooks.validation.unwrap_or(true),
+        mutation: webhooks.mutation.unwrap_or(true),
+        operations,
+        failure_policy: security.failure_policy,
+        protection: protection(at, entry.deletion_protection, security.deletion),
+    }
+}
+
+fn protection(
+    at: &At<'_>,
+    declared: Option<EntryProtection>,
+    whole: Option<DeletionPlan>,
+) -> Protection {
+    let EntryProtection {
+        protect_crd,
+        protect_crs,
+        strict_mode,
+    } = declared.unwrap_or_default();
+    let Some(whole) = whole else {
+        let asks = protect_crd == Some(true) || protect_crs == Some(true);
+        if asks || strict_mode == Some(true) {
+            at.field("deletionProtection").warn_hint(
+                Code::NoEffect,
+                "the Katalog protects nothing against deletion",
+                "declare `security.deletionProtection`",
+            );
+        }
+        return Protection::default();
+    };
+    let protection = Protection {
+        definition: protect_crd.unwrap_or(true),
+        resources: protect_crs.unwrap_or(true),
+        strict: strict_mode.unwrap_or(whole.strict),
+    };
+    if protection.resources && !protection.definition {
+        at.field("deletionProtection").warn_hint(
+            Code::NoEffect,
+            "the custom resources are protected and their definition is not: deleting the definition deletes them too",
+            "protect both, or only the definition",
+        );
+    }
+    protection
+}

@@ -1,0 +1,170 @@
+//! Rules as expressions of CEL, with exactly the semantics of the evaluator.
+//!
+//! ```text
+//!  Demand ── paths of known types, literal values ──► Ok(expression, message)   a policy of the API server
+//!         └─ anything else ─────────────────────────► Err(why)                  the webhook
+//! ```
+//!
+//! The API server validates an object against its schema before it evaluates policies, so the type of a value is that of its
+//! schema, and an absent value is the only other case. What is not certainly equal stays with the webhook: texts that are
+//! compared as numbers, decimals that are compared as text, lists and maps, and patterns that engines read differently.
+
+mod message;
+mod pattern;
+pub(super) mod side;
+mod test;
+
+use super::typing::KnownSchemas;
+use crate::{
+    plan::{
+        CelRule, Condition, Gate, Operand, OperatorPlan, Question, ResourceType, RulesPlan, Target,
+        ValidationRulePlan,
+    },
+    schema::Schema,
+    value::{Path, PathStep},
+};
+
+/// The result for a rule: the reason if CEL cannot say it.
+type CelResult<T> = Result<T, String>;
+
+/// Completes the rules of `plan` with their expressions.
+pub(crate) fn complete(
+    plan: &mut OperatorPlan,
+    known: KnownSchemas<'_>,
+    resource: Option<&ResourceType>,
+) {
+    let schema = resource.and_then(|resource| known.kind(resource));
+    let said: Vec<_> = {
+        let rules = plan.rules.validation.iter();
+        let whole = why_no_policy(plan);
+        rules
+            .map(|rule| match (&whole, schema) {
+                (Some(why), _) => Err((*why).into()),
+                (None, None) => Err("no schema of the kind is known".into()),
+                (None, Some(schema)) => CelContext {
+                    schema,
+                    rules: &plan.rules,
+                }
+                .demand(rule)
+                .map_err(String::into_boxed_str),
+            })
+            .collect()
+    };
+    for (rule, said) in plan.rules.validation.iter_mut().zip(said) {
+        rule.cel = said;
+    }
+}
+
+/// Returns why no rule of the operator can be a policy, if so.
+fn why_no_policy(plan: &OperatorPlan) -> Option<&'static str> {
+    let other = |operation: &crate::api::Operation| *operation == crate::api::Operation::Delete;
+    if plan.admission.operations.iter().any(other) {
+        return Some("`webhooks.operations` has `DELETE`: a policy has no object then");
+    }
+    if !plan.watched.fields.is_empty() {
+        return Some("`fieldSelector` selects the custom resources");
+    }
+    if plan.watched.built_in {
+        return Some("objects of a built-in kind are selected by more than policies match");
+    }
+    None
+}
+
+/// What is known while a rule is translated.
+struct CelContext<'s> {
+    /// The schema of whole objects.
+    schema: Schema<'s>,
+    rules: &'s RulesPlan,
+}
+
+impl CelContext<'_> {
+    fn demand(&self, rule: &ValidationRulePlan) -> CelResult<CelRule> {
+        let ValidationRulePlan {
+            import,
+            label,
+            test,
+            present,
+            message,
+            warns: _,
+            gate,
+            moments: _,
+            cel: _,
+        } = rule;
+        if import.is_some() {
+            return Err("a Motif declares it, whose inputs may be templates".to_owned());
+        }
+        let mut parts = Vec::new();
+        for gate in [gate, present].into_iter().filter(|gate| !gate.is_empty()) {
+            parts.push(format!("!({})", self.gate(gate)?));
+        }
+        parts.push(format!("({})", self.gate(test)?));
+        let (message, message_expression) = self.message(label, &message.template);
+        Ok(CelRule {
+            expression: parts.join(" || ").into(),
+            message: message.into(),
+            message_expression: message_expression.map(String::into_boxed_str),
+        })
+    }
+
+    fn gate(&self, gate: &Gate) -> CelResult<String> {
+        let conditions = |list: &[Condition]| {
+            let said = list.iter().map(|condition| self.condition(condition));
+            said.collect::<CelResult<Vec<String>>>()
+        };
+        let mut all = conditions(&gate.all)?;
+        let any = conditions(&gate.any)?;
+        match &any[..] {
+            [] => {}
+            [one] => all.push(one.clone()),
+            _ => all.push(format!("({})", any.join(" || "))),
+        }
+        Ok(if all.is_empty() {
+            "true".to_owned()
+        } else {
+            all.join(" && ")
+        })
+    }
+
+    fn condition(&self, condition: &Condition) -> CelResult<String> {
+        let Question::Value(operand, tests) = &condition.asks else {
+            return Err("it depends on the time".to_owned());
+        };
+        let path = match operand {
+            Operand::Path(path) => path.clone(),
+            Operand::Template(template) => side::plain_path(template)
+                .ok_or_else(|| format!("`{}` is computed", template.source()))?,
+        };
+        let left = self.side(&path)?;
+        let tests = tests.iter().map(|test| self.test(&left, test));
+        let tests = tests.collect::<CelResult<Vec<String>>>()?.join(" && ");
+        Ok(if condition.negate {
+            format!("!({tests})")
+        } else {
+            format!("({tests})")
+        })
+    }
+
+    /// Refuses paths that other rules set: passes see them completed, and policies as they are stored.
+    fn check_unset(&self, path: &Path) -> CelResult<()> {
+        let normalized = self.rules.normalize.iter().map(|one| one.path.clone());
+        let completed = self.rules.mutation.iter().map(|one| match &one.target {
+            Target::Path(path) => path.clone(),
+            Target::Rendered(_) => Path::root(),
+        });
+        let mut set = normalized.chain(completed);
+        if set.any(|set| set.starts_with(path) || path.starts_with(&set)) {
+            return Err(format!(
+                "`{path}` is set by a rule of `mutation` or `normalize`, which a policy does not see while the webhook is unreachable"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the field that a step names; `None` for items of lists.
+fn field(step: &PathStep) -> Option<&str> {
+    match step {
+        PathStep::Field(key) => Some(key),
+        PathStep::Index(_) => None,
+    }
+}

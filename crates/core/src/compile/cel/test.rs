@@ -1,0 +1,340 @@
+//! Comparisons in CEL.
+
+use super::{
+    CelContext, CelResult, pattern,
+    side::{Kind, ObjectValue, plain_path},
+};
+use crate::{
+    api::ValueType,
+    plan::{JsonType, Leaf, Members, OLD, Order, Pattern, Relation, Test, cel::quoted},
+    value::{Path, PathStep, float_text},
+};
+
+/// Numbers beyond this are not exact in every comparison.
+const EXACT: i128 = 1 << 53;
+/// Decimals beyond this are written with exponents.
+const PLAIN: f64 = 1e15;
+
+/// The right side of a comparison.
+enum RightSide {
+    Literal(String),
+    Side(ObjectValue),
+}
+
+impl CelContext<'_> {
+    /// Returns the expression of a test.
+    pub(super) fn test(&self, left: &ObjectValue, test: &Test) -> CelResult<String> {
+        let said = self.relation(left, &test.relation)?;
+        Ok(if test.not { format!("!({said})") } else { said })
+    }
+
+    // Over 60 lines: a table, an arm for each relation.
+    fn relation(&self, left: &ObjectValue, relation: &Relation) -> CelResult<String> {
+        let text = |right: &Leaf, function: &str| {
+            let right = match self.right(right)? {
+                RightSide::Literal(text) => quoted(&text),
+                RightSide::Side(side) => only(&side, Kind::Text)?.text(),
+            };
+            Ok(format!(
+                "{}.{function}({right})",
+                only(left, Kind::Text)?.text()
+            ))
+        };
+        match relation {
+            Relation::Exists => Ok(exists(left)),
+            Relation::Equals(right, ValueType::String) => match self.right(right)? {
+                RightSide::Literal(text) => equals_text(left, &text),
+                RightSide::Side(right) => same_text(left, &right),
+            },
+            Relation::Equals(right, of) => self.equals_typed(left, right, *of),
+            Relation::Contains(right) => text(right, "contains"),
+            Relation::Prefix(right) => text(right, "startsWith"),
+            Relation::Suffix(right) => text(right, "endsWith"),
+            Relation::Matches(Pattern::Fixed(regex)) => {
+                let pattern = regex.as_str();
+                if !pattern::is_common(pattern) {
+                    return Err(format!("`{pattern}` may have another meaning in CEL"));
+                }
+                let left = only(left, Kind::Text)?.text();
+                Ok(format!("{left}.matches({})", quoted(pattern)))
+            }
+            Relation::Matches(Pattern::Rendered(right)) => Err(computed(right)),
+            Relation::Is(order, right) => {
+                let right = self.number(right)?;
+                Ok(format!(
+                    "{} {} {right}",
+                    numeric(left)?.number(),
+                    sign(*order)
+                ))
+            }
+            Relation::Between(bounds) => {
+                let bounds = literals(bounds)?;
+                let [from, to] = &bounds[..] else {
+                    return Err("the bounds are not two numbers".to_owned());
+                };
+                let (from, to) = (literal_number(from)?, literal_number(to)?);
+                let left = numeric(left)?.number();
+                Ok(format!("({left} >= {from} && {left} <= {to})"))
+            }
+            Relation::In(members, of) => {
+                let members = literals(members)?;
+                let equal = members.iter().map(|member| match of {
+                    ValueType::String => equals_text(left, member),
+                    of => equals_literal(left, member, *of),
+                });
+                let equal = equal.collect::<CelResult<Vec<String>>>()?;
+                Ok(format!("({})", equal.join(" || ")))
+            }
+            Relation::Unique => Err("`unique` reads other custom resources".to_owned()),
+            Relation::Type(of) => Ok(json_type(left, *of)),
+            Relation::Unchanged => self.unchanged(left),
+        }
+    }
+
+    fn right(&self, leaf: &Leaf) -> CelResult<RightSide> {
+        if let Some(literal) = leaf.template.literal() {
+            return Ok(RightSide::Literal(literal.trim().to_owned()));
+        }
+        let path = plain_path(&leaf.template).ok_or_else(|| computed(leaf))?;
+        self.side(&path).map(RightSide::Side)
+    }
+
+    /// Returns a number on the right side.
+    fn number(&self, leaf: &Leaf) -> CelResult<String> {
+        match self.right(leaf)? {
+            RightSide::Literal(text) => literal_number(&text),
+            RightSide::Side(side) => {
+                // Two decimals, or large integers and decimals, compare as the evaluator does only if both are integers.
+                Ok(only(&side, Kind::Int)?.number())
+            }
+        }
+    }
+
+    fn equals_typed(&self, left: &ObjectValue, right: &Leaf, of: ValueType) -> CelResult<String> {
+        match self.right(right)? {
+            RightSide::Literal(text) => equals_literal(left, &text, of),
+            RightSide::Side(right) if of == ValueType::Int => Ok(format!(
+                "{} == {}",
+                only(left, Kind::Int)?.number(),
+                only(&right, Kind::Int)?.number()
+            )),
+            RightSide::Side(right) => Err(format!("`{}` is compared as another type", right.path)),
+        }
+    }
+
+    fn unchanged(&self, left: &ObjectValue) -> CelResult<String> {
+        let path = Path::parse(&left.path).map_err(|why| why.to_string())?;
+        let old = std::iter::once(PathStep::Field(OLD.into()));
+        let old = self.side(&old.chain(path.steps().iter().cloned()).collect())?;
+        let was_given = match left.kind {
+            Kind::Text => format!("{} && {} != \"\"", old.present, old.value),
+            Kind::Int | Kind::Number | Kind::Bool => old.present.clone(),
+            Kind::List | Kind::Map => return Err(whole(left)),
+        };
+        Ok(format!(
+            "(!({was_given}) || ({} && {} == {}))",
+            left.present, left.value, old.value
+        ))
+    }
+}
+
+fn computed(leaf: &Leaf) -> String {
+    format!("`{}` is computed", leaf.template.source())
+}
+
+fn whole(side: &ObjectValue) -> String {
+    format!("`{}` is a list or a map", side.path)
+}
+
+fn only(side: &ObjectValue, kind: Kind) -> CelResult<&ObjectValue> {
+    if side.kind == kind {
+        return Ok(side);
+    }
+    Err(format!("`{}` is compared as another type", side.path))
+}
+
+fn numeric(side: &ObjectValue) -> CelResult<&ObjectValue> {
+    match side.kind {
+        Kind::Int | Kind::Number => Ok(side),
+        Kind::Text => Err(format!("the text `{}` is compared as a number", side.path)),
+        _ => Err(format!("`{}` is compared as another type", side.path)),
+    }
+}
+
+fn exists(left: &ObjectValue) -> String {
+    let ObjectValue { present, value, .. } = left;
+    match left.kind {
+        Kind::Text => format!("{} != \"\"", left.text()),
+        Kind::Int | Kind::Number | Kind::Bool => present.clone(),
+        Kind::List | Kind::Map => format!("({present} && size({value}) > 0)"),
+    }
+}
+
+/// Compares as text with a literal.
+fn equals_text(left: &ObjectValue, text: &str) -> CelResult<String> {
+    let ObjectValue { present, value, .. } = left;
+    if left.kind == Kind::Text {
+        return Ok(format!("{} == {}", left.text(), quoted(text)));
+    }
+    if matches!(left.kind, Kind::List | Kind::Map) {
+        return Err(whole(left));
+    }
+    if text.is_empty() {
+        return Ok(format!("!{present}"));
+    }
+    let same = match left.kind {
+        Kind::Bool => ["true", "false"].contains(&text).then(|| text.to_owned()),
+        Kind::Int => canonical_integer(text)?,
+        _ => match canonical_integer(text)? {
+            Some(integer) => Some(integer),
+            None => canonical_decimal(text)?,
+        },
+    };
+    Ok(same.map_or_else(
+        || "false".to_owned(),
+        |same| format!("({present} && {value} == {same})"),
+    ))
+}
+
+/// Returns the integer whose text this is; `None` if it is of no integer.
+fn canonical_integer(text: &str) -> CelResult<Option<String>> {
+    let Some(number) = text.parse::<i128>().ok().filter(|n| n.to_string() == text) else {
+        return Ok(None);
+    };
+    if number.abs() >= EXACT {
+        return Err(format!("`{text}` is too large to be compared exactly"));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// Returns the decimal whose text this is; `None` if it is of no decimal.
+fn canonical_decimal(text: &str) -> CelResult<Option<String>> {
+    let Some(number) = text.parse::<f64>().ok().filter(|n| float_text(*n) == text) else {
+        return Ok(None);
+    };
+    if !number.is_finite() || number.abs() >= PLAIN {
+        return Err(format!("`{text}` is too large to be compared exactly"));
+    }
+    Ok(Some(format!("{number:?}")))
+}
+
+/// Compares the texts of two values.
+fn same_text(left: &ObjectValue, right: &ObjectValue) -> CelResult<String> {
+    match (left.kind, right.kind) {
+        (Kind::Text, Kind::Text) => Ok(format!("{} == {}", left.text(), right.text())),
+        (Kind::Int, Kind::Int) | (Kind::Bool, Kind::Bool) => Ok(format!(
+            "(({0} && {1} && {2} == {3}) || (!{0} && !{1}))",
+            left.present, right.present, left.value, right.value
+        )),
+        _ => Err(format!(
+            "`{}` and `{}` are compared as text",
+            left.path, right.path
+        )),
+    }
+}
+
+/// Compares with a literal as values of a type other than text.
+fn equals_literal(left: &ObjectValue, text: &str, of: ValueType) -> CelResult<String> {
+    match of {
+        ValueType::Bool => {
+            let left = only(left, Kind::Bool)?;
+            let right = match text {
+                "true" => true,
+                "false" | "" => false,
+                _ => return Err(format!("`{text}` is neither true nor false")),
+            };
+            Ok(format!(
+                "({} ? {} : false) == {right}",
+                left.present, left.value
+            ))
+        }
+        ValueType::Int => Ok(format!(
+            "{} == {}",
+            only(left, Kind::Int)?.number(),
+            whole_number(text)?
+        )),
+        _ => Ok(format!(
+            "{} == {}",
+            numeric(left)?.number(),
+            literal_number(text)?
+        )),
+    }
+}
+
+fn whole_number(text: &str) -> CelResult<String> {
+    let number = literal_number(text)?;
+    match number.strip_suffix(".0").unwrap_or(&number) {
+        whole
+            if whole
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-') =>
+        {
+            Ok(whole.to_owned())
+        }
+        _ => Err(format!("`{text}` is no whole number")),
+    }
+}
+
+/// Returns a number as a literal of CEL; empty text is 0.
+fn literal_number(text: &str) -> CelResult<String> {
+    if text.is_empty() {
+        return Ok("0".to_owned());
+    }
+    if let Ok(number) = text.parse::<i128>() {
+        return if number.abs() < EXACT {
+            Ok(number.to_string())
+        } else {
+            Err(format!("`{text}` is too large to be compared exactly"))
+        };
+    }
+    let number = text
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.abs() < PLAIN);
+    number
+        .map(|number| format!("{number:?}"))
+        .ok_or_else(|| format!("`{text}` is not a number that CEL compares exactly"))
+}
+
+/// Returns the literal values of a list, trimmed.
+fn literals(members: &Members) -> CelResult<Vec<String>> {
+    match members {
+        Members::Each(leaves) => {
+            let literal = |leaf: &Leaf| {
+                let text = leaf.template.literal().ok_or_else(|| computed(leaf))?;
+                Ok(text.trim().to_owned())
+            };
+            leaves.iter().map(literal).collect()
+        }
+        Members::Split(leaf) => {
+            let text = leaf.template.literal().ok_or_else(|| computed(leaf))?;
+            Ok(text.split(',').map(|item| item.trim().to_owned()).collect())
+        }
+    }
+}
+
+fn sign(order: Order) -> &'static str {
+    match order {
+        Order::Greater => ">",
+        Order::GreaterOrEqual => ">=",
+        Order::Less => "<",
+        Order::LessOrEqual => "<=",
+    }
+}
+
+fn json_type(left: &ObjectValue, of: JsonType) -> String {
+    let is = match left.kind {
+        Kind::Text => JsonType::String,
+        Kind::Int | Kind::Number => JsonType::Number,
+        Kind::Bool => JsonType::Bool,
+        Kind::List => JsonType::List,
+        Kind::Map => JsonType::Map,
+    };
+    if of == JsonType::Null {
+        format!("!{}", left.present)
+    } else if of == is {
+        left.present.clone()
+    } else {
+        "false".to_owned()
+    }
+}

@@ -1,0 +1,238 @@
+//! `cross`: reads of other operators' custom resources.
+
+use std::collections::BTreeMap;
+
+use super::{api_types, operator::Context, targets};
+use crate::plan::roots;
+use crate::{
+    api::{self, CrdEntry, CrossSelector as Declared, scalar::Text},
+    diagnostics::{Code, nearest},
+    plan::{
+        Coerce, ResourceType,
+        cross::{CrossPlan, CrossSelector, CrossTarget},
+    },
+    scope::{At, Problems},
+    value::{Key, PathStep},
+};
+
+/// Compiles the list at `at`; invalid entries are reported and left out.
+pub(crate) fn plans(
+    at: &At<'_>,
+    declared: &[api::Cross],
+    context: &Context<'_>,
+) -> Box<[CrossPlan]> {
+    let mut plans: Vec<CrossPlan> = Vec::new();
+    for (index, declared) in declared.iter().enumerate() {
+        let at = at.index(index);
+        let Some(plan) = compile_entry(&at, declared, context) else {
+            continue;
+        };
+        if plans.iter().any(|other| other.name == plan.name) {
+            let message = format!("another entry is `.cross.{}` already", plan.name);
+            let place = if declared.as_.is_some() { "as" } else { "crd" };
+            let hint = "give one of them another name with `as`";
+            at.field(place).error_hint(Code::SetTwice, message, hint);
+            continue;
+        }
+        only_above(&at, &plan, &plans);
+        plans.push(plan);
+    }
+    plans.into()
+}
+
+/// Refuses namespaces that a custom resource of the kind `owner` chooses without a permission of the Katalog: the watches
+/// see resources of all namespaces.
+pub(super) fn check(at: &At<'_>, plans: &[CrossPlan], owner: Option<&ResourceType>) {
+    // Only administrators write cluster-scoped objects.
+    let is_trusted = owner.is_some_and(|owner| owner.namespaced == Some(false));
+    for plan in plans {
+        let chosen = plan.namespace.as_ref().filter(|_| plan.is_chosen());
+        match chosen {
+            Some(leaf) if plan.allowed.is_empty() && !is_trusted => {
+                at.place(&leaf.path).error_hint(
+                    Code::OpenSource,
+                    "the author of a custom resource chooses the namespace that is read",
+                    "permit namespaces in this entry of `cross`: `allowedNamespaces: [team-*]`",
+                );
+            }
+            None if !plan.allowed.is_empty() => {
+                let message = "the namespace that is read does not depend on the custom resource";
+                at.place(&plan.path).warn(Code::NoEffect, message);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the entries of `spec.crds` that are read, by their names below `.cross`.
+pub(crate) fn entries(declared: &[api::Cross]) -> BTreeMap<&str, &str> {
+    let named = declared.iter().filter_map(|entry| {
+        let crd = entry.crd.as_deref()?;
+        Some((entry.as_.as_deref().unwrap_or(crd), crd))
+    });
+    named.collect()
+}
+
+fn compile_entry(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<CrossPlan> {
+    let api::Cross {
+        crd,
+        label_selector,
+        selector,
+        allowed_namespaces,
+        as_,
+        later: _,
+    } = declared;
+    let crd = crd.as_deref().filter(|crd| !crd.is_empty());
+    let target = target(at, crd, label_selector, context);
+    let name = as_.as_deref().filter(|name| !name.is_empty()).or(crd);
+    if name.is_none() && target.is_some() {
+        let hint = "say `as: db`, and templates read `.cross.db`";
+        at.error_hint(Code::Missing, "`as` is missing", hint);
+    }
+    let empty = Declared::default();
+    let chosen = selector.as_ref().unwrap_or(&empty);
+    let place = if selector.is_some() {
+        at.field("selector")
+    } else {
+        at.clone()
+    };
+    let selector = by(&place, chosen);
+    let namespace = chosen.namespace.as_ref();
+    let namespace = namespace.map(|text| place.field("namespace").leaf(text, Coerce::OptionalText));
+    let allowed_at = at.field("allowedNamespaces");
+    let allowed = allowed_namespaces.iter().enumerate();
+    let allowed =
+        allowed.filter_map(|(index, text)| targets::pattern(&allowed_at.index(index), text.trim()));
+    let allowed = allowed.collect();
+    Some(CrossPlan {
+        path: at.text(),
+        name: Key::from(name?),
+        target: target?,
+        selector: selector?,
+        namespace: match namespace {
+            Some(leaf) => Some(leaf?),
+            None => None,
+        },
+        allowed,
+        reads: Vec::new(),
+        reads_health: false,
+        reads_metrics: false,
+    })
+}
+
+/// Refuses a selector that reads a `cross` entry not declared before it.
+fn only_above(at: &At<'_>, plan: &CrossPlan, above: &[CrossPlan]) {
+    for leaf in plan.leaves() {
+        for path in leaf.template.reads() {
+            let [PathStep::Field(root), rest @ ..] = path.steps() else {
+                continue;
+            };
+            let is_above = |name: &Key| above.iter().any(|other| other.name == *name);
+            let is_known = matches!(rest.first(), Some(PathStep::Field(name)) if is_above(name));
+            if &**root == roots::CROSS && !is_known {
+                let message = format!("`.{path}` is not read before this");
+                let hint = "only entries of `cross` above this one can be read here";
+                let place = at.place(&leaf.path);
+                place.error_hint(Code::UnknownCross, message, hint);
+            }
+        }
+    }
+}
+
+fn target(
+    at: &At<'_>,
+    crd: Option<&str>,
+    labels: &BTreeMap<String, Text>,
+    context: &Context<'_>,
+) -> Option<CrossTarget> {
+    match (crd, labels.is_empty()) {
+        (Some(_), false) => {
+            at.field("labelSelector").error(
+                Code::Exclusive,
+                "`crd` names the operator already: leave one of the two out",
+            );
+            None
+        }
+        (None, true) => {
+            at.error_hint(
+                Code::Missing,
+                "neither `crd` nor `labelSelector` says whose resource this is",
+                "name an entry of `spec.crds`: `crd: database`",
+            );
+            None
+        }
+        (None, false) => {
+            let labels = labels.iter();
+            let labels = labels.map(|(key, value)| (Box::from(&**key), Box::from(value.as_str())));
+            Some(CrossTarget::Labels(labels.collect()))
+        }
+        (Some(name), true) => entry(&at.field("crd"), name, context),
+    }
+}
+
+/// Returns the entry with that name, in this Katalog or another.
+fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> {
+    let crds = context.crds;
+    if let Some(entry) = crds.get(name) {
+        if entry.cross_access == Some(false) {
+            let message =
+                format!("`{name}` has `crossAccess: false`: others may not read its resources");
+            at.error_hint(
+                Code::UnknownCross,
+                message,
+                format!("remove `crossAccess` from `{name}`"),
+            );
+            return None;
+        }
+        return Some(CrossTarget::Own(name.into(), kind(name, entry, context)?));
+    }
+    if let Some(near) = nearest(name, crds.keys().map(String::as_str)) {
+        at.warn_hint(
+            Code::UnknownOperator,
+            format!("this Katalog has no `{name}`: another one must"),
+            format!("did you mean `{near}`?"),
+        );
+    }
+    Some(CrossTarget::Other(name.into()))
+}
+
+/// Returns the kind of another entry of the Katalog. Its problems are reported at that entry.
+fn kind(name: &str, entry: &CrdEntry, context: &Context<'_>) -> Option<ResourceType> {
+    let quiet = Problems::default();
+    api_types::resolve(&At::root(&quiet), name, entry, context.known.schemas)
+}
+
+fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {
+    let Declared {
+        name,
+        namespace: _,
+        match_labels,
+    } = declared;
+    let name = name.as_ref().filter(|name| !name.trim().is_empty());
+    match (name, match_labels.is_empty()) {
+        (None, true) => {
+            at.error_hint(
+                Code::Missing,
+                "nothing says which resource this is",
+                "choose it by name: `selector: { name: \"{{ .metadata.name }}-db\" }`",
+            );
+            None
+        }
+        (Some(name), true) => {
+            let leaf = at.field("name").leaf(name, Coerce::OptionalText)?;
+            Some(CrossSelector::Name(leaf))
+        }
+        (name, false) => {
+            if name.is_some() {
+                let message = "`matchLabels` chooses the resource, whatever it is called";
+                at.field("name").warn(Code::NoEffect, message);
+            }
+            let at = at.field("matchLabels");
+            let labels = match_labels.iter().map(|(key, value)| {
+                let leaf = at.field(key).leaf(value, Coerce::OptionalText)?;
+                Some((Key::from(&**key), leaf))
+            });
+            Some(CrossSelector::Labels(labels.collect::<Option<_>>()?))
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Gates that hold a custom resource back, and rules that requeue it.
+
+use super::{calls::DeclaredCalls, conditions, rules::each_read};
+use crate::{
+    api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, Requeues, duration},
+    diagnostics::Code,
+    plan::{
+        CROSS, Coerce, Gate, HoldPlan, OperatorPlan, RequeuePlan, Stage,
+        cross::CrossPlan,
+        walk::{Expression, visit_call},
+    },
+    scope::At,
+    value::{Path, PathStep},
+};
+
+/// Compiles the gates of the operatorBox at `at`; `live` lists the fields of custom resources that depend on the state of
+/// the cluster.
+pub(crate) fn plan(at: &At<'_>, declared: &OperatorBox, live: &[Path]) -> HoldPlan {
+    let default = PreReconcile::default();
+    let PreReconcile {
+        enqueue_gate,
+        reconcile_gate,
+        external: _,
+    } = declared.pre_reconcile.as_ref().unwrap_or(&default);
+    let before = at.field("preReconcile");
+    let gate = |name: &str, hold: &Option<Hold>| {
+        let hold = hold.as_ref();
+        let gate = hold.map(|hold| of_gates(&before.field(name), &hold.gates));
+        gate.unwrap_or_default()
+    };
+    let children = conditions::gate(at, &declared.when, &declared.or);
+    HoldPlan {
+        enqueue: gate("enqueueGate", enqueue_gate),
+        reconcile: gate("reconcileGate", reconcile_gate),
+        on_false: (!children.is_empty())
+            .then(|| conditions::default_on_false([&children], None, None, live)),
+        children,
+    }
+}
+
+/// Returns the calls before a pass of the operatorBox at `at`.
+pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredCalls<'a>> {
+    let Some(before) = &declared.pre_reconcile else {
+        return Vec::new();
+    };
+    let at = at.field("preReconcile");
+    let of = |at: At<'a>, calls, stage| DeclaredCalls {
+        at: at.field("external"),
+        calls,
+        stage,
+        import: None,
+    };
+    let mut calls = vec![of(at.clone(), &before.external, Stage::PreReconcile)];
+    let gates = [
+        ("enqueueGate", Stage::EnqueueGate, &before.enqueue_gate),
+        (
+            "reconcileGate",
+            Stage::ReconcileGate,
+            &before.reconcile_gate,
+        ),
+    ];
+    for (name, stage, hold) in gates {
+        if let Some(hold) = hold {
+            calls.push(of(at.field(name), &hold.external, stage));
+        }
+    }
+    calls
+}
+
+/// Refuses gates, and calls for them, that read fields completed by later rules.
+pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
+    let look = |expression: Expression<'_>| {
+        let mut late = None;
+        each_read(expression, &mut |path| {
+            if late.is_none() {
+                late = completed_late(plan, path);
+            }
+        });
+        let (Some(late), Some(place)) = (late, place_of(expression)) else {
+            return;
+        };
+        let message = format!(
+            "`{late}` is completed after this: rules of `mutation` wait for answers to calls"
+        );
+        let hint = "ask for what the custom resource says itself, or let no rule of `mutation` wait for a call";
+        at.place(place).error_hint(Code::UnknownData, message, hint);
+    };
+    for gate in [&plan.hold.enqueue, &plan.hold.reconcile] {
+        gate.iter()
+            .for_each(|condition| look(Expression::Condition(condition)));
+    }
+    for call in &plan.calls[..plan.calls_until(Stage::ReconcileGate)] {
+        visit_call(call, 0, &mut |expression, _| look(expression));
+    }
+}
+
+fn place_of(expression: Expression<'_>) -> Option<&str> {
+    match expression {
+        Expression::Leaf(leaf) => Some(&leaf.path),
+        Expression::Condition(condition) => Some(&condition.path),
+        Expression::ForEach(_) | Expression::Body(_) => None,
+    }
+}
+
+/// Returns the part of `path` that is completed late: itself, or a path that selects the other operator's resource it
+/// reads.
+fn completed_late(plan: &OperatorPlan, path: &Path) -> Option<Path> {
+    if plan.completed_late(path) {
+        return Some(path.clone());
+    }
+    let [PathStep::Field(root), rest @ ..] = path.steps() else {
+        return None;
+    };
+    if &**root != CROSS {
+        return None;
+    }
+    let name = match rest.first() {
+        Some(PathStep::Field(name)) => Some(name),
+        _ => None,
+    };
+    let meant = plan
+        .cross
+        .iter()
+        .filter(|entry| name.is_none_or(|name| entry.name == *name));
+    let mut reads = meant
+        .flat_map(CrossPlan::leaves)
+        .flat_map(|leaf| leaf.template.reads());
+    reads.find(|path| plan.completed_late(path)).cloned()
+}
+
+fn of_gates(at: &At<'_>, gates: &Gates) -> Gate {
+    conditions::gate(at, &gates.when, &gates.or)
+}
+
+/// Compiles when a custom resource is requeued: the first layer of `reconciler` that declares it applies.
+pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
+    let mut declared = layers
+        .iter()
+        .filter_map(|(at, reconciler)| Some((at.field("requeue"), reconciler.requeue.as_ref()?)));
+    match declared.next() {
+        None => Box::default(),
+        Some((at, Requeues::One(rule))) => requeue_rule(&at, rule).into_iter().collect(),
+        Some((at, Requeues::Several(rules))) => {
+            let mut rules = rules.iter().enumerate();
+            let mut plans = Vec::new();
+            for (index, rule) in &mut rules {
+                plans.extend(requeue_rule(&at.index(index), rule));
+                if rule.gates == Gates::default() {
+                    break;
+                }
+            }
+            if let Some((index, _)) = rules.next() {
+                let message = "the rule before has no condition, so this one never counts";
+                at.index(index).warn(Code::NoEffect, message);
+            }
+            plans.into()
+        }
+    }
+}
+
+/// Compiles the rule at `at`; `None` if it never asks for a pass, or after an error, which is reported.
+fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
+    let Requeue { after, gates } = declared;
+    let gate = of_gates(at, gates);
+    let Some(after) = after else {
+        at.error_hint(
+            Code::Missing,
+            "`after` is missing",
+            "say how long after a pass, such as `after: 5m`",
+        );
+        return None;
+    };
+    let at = at.field("after");
+    let after = at.leaf(after, Coerce::OptionalText)?;
+    match after.template.literal().map(str::trim) {
+        // An empty text asks for no pass; of several rules it may be the one that applies.
+        Some(literal) if !literal.is_empty() => match duration::parse(literal) {
+            Ok(_) => {}
+            Err(error) => {
+                at.error(Code::BadDuration, error.to_string());
+                return None;
+            }
+        },
+        _ => {}
+    }
+    Some(RequeuePlan { after, gate })
+}

@@ -1,0 +1,56 @@
+//! Compiles a Katalog into an immutable plan with parsed templates and expanded shorthand.
+//!
+//! ```text
+//!  KatalogSpec ── katalog ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, never both
+//!      Schemas ──►│
+//!      Library ──►│  operator: one entry of `spec.crds`
+//!                 │    imports, symbols    what its templates may name
+//!                 │    children            entries to whole objects, by `resources`
+//!                 │    rules, observe, …   one module for each field of an entry
+//!                 │    reads, typing       what templates read, and whether the types fit
+//!                 └─   checks, wiring, …   parts that do not fit together
+//! ```
+//!
+//! Modules here have the names of those in `plan`: `plan::cross` holds the types, `compile::cross` makes their values, with a
+//! function `plan`, or `plans` for a list. Nothing here is needed once a plan exists.
+
+mod admission;
+mod api_types;
+mod autoscale;
+mod calls;
+mod capacity;
+mod cel;
+mod checks;
+mod children;
+pub(crate) mod conditions;
+mod conversion;
+mod cross;
+mod emit;
+mod enrich;
+mod for_each;
+mod held;
+mod imports;
+mod katalog;
+mod lifecycle;
+mod observe;
+mod on_delete;
+mod operator;
+mod profiles;
+mod randomness;
+mod reads;
+mod reconciler;
+mod rules;
+mod scale;
+mod secret_taint;
+mod setup;
+mod status;
+mod symbols;
+mod targets;
+mod typing;
+mod watched;
+mod wiring;
+
+pub use api_types::{lacks_api_types, only_from_files};
+pub use katalog::{errors_in_templates, katalog, types};
+pub use operator::check_motif;
+pub use typing::Typed;

@@ -1,0 +1,126 @@
+//! Permits random values only where they are kept.
+//!
+//! A pass renders everything again, so a value drawn in each pass would cause a write in each pass. Only the body of a
+//! child that is created once is rendered once.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    diagnostics::Code,
+    plan::{
+        Condition, Leaf, Operand, OperatorPlan,
+        walk::{Expression, Purpose},
+    },
+    scope::At,
+    template::Template,
+};
+
+/// Where a random value would not be kept, and the hint for a fix.
+const CHILD: (&str, &str) = (
+    "the value is another one in each pass, and so is the child",
+    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+     in a Secret",
+);
+const NAME: (&str, &str) = (
+    "each pass would name another child",
+    "names are made of what stays as it is, such as `{{ .metadata.name }}`",
+);
+const CONDITION: (&str, &str) = (
+    "the condition would be left to chance in each pass",
+    "ask for something that can be observed",
+);
+const INPUT: (&str, &str) = (
+    "the input would be another one in each pass",
+    "draw the value where it is kept: in what the Motif makes once",
+);
+const PREPARED: (&str, &str) = (
+    "each pass would see another custom resource",
+    "rules give what stays as it is; draw the value where it is kept: in what is made once",
+);
+const CROSS: (&str, &str) = (
+    "each pass would read another resource",
+    "choose it by what stays as it is, such as `{{ .metadata.name }}`",
+);
+const KEY: (&str, &str) = (
+    "each change would lead to another custom resource",
+    "find it by what the object has, such as `{{ .metadata.name }}`",
+);
+const STATUS: (&str, &str) = (
+    "the status would be another one in each pass",
+    "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
+);
+
+const CALL: (&str, &str) = (
+    "a call is the same throughout a pass, and a random value would make it another one each time",
+    "send what the custom resource has, such as `.metadata.uid`",
+);
+
+/// Reports the templates of an operator that draw random values and do not keep them. `at` is any place in the Katalog.
+pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
+    let mut check = Check {
+        at,
+        told: BTreeSet::new(),
+    };
+    plan.visit(&mut |expression, place| {
+        let why = match place.purpose {
+            Purpose::Input => INPUT,
+            Purpose::Cross => CROSS,
+            Purpose::Key => KEY,
+            Purpose::Name => NAME,
+            Purpose::Gate => CONDITION,
+            Purpose::Reconciled => CHILD,
+            Purpose::Status => STATUS,
+            Purpose::Prepared => PREPARED,
+            Purpose::Call => CALL,
+            Purpose::Label => LABEL,
+            Purpose::Once => return,
+        };
+        match expression {
+            Expression::Leaf(leaf) => check.leaf(leaf, why),
+            Expression::Condition(condition) => check.condition(condition, why),
+            // A path draws no random values.
+            Expression::ForEach(_) | Expression::Body(_) => {}
+        }
+    });
+}
+
+const LABEL: (&str, &str) = (
+    "the label would be another one in each pass",
+    "make it of what stays as it is",
+);
+
+struct Check<'a> {
+    at: &'a At<'a>,
+    /// A body may contain the name, which is already reported.
+    told: BTreeSet<(Box<str>, usize)>,
+}
+
+impl Check<'_> {
+    fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
+        if let Some(Operand::Template(template)) = condition.operand() {
+            let place = format!("{}.field", condition.path);
+            self.template(&place, template, why);
+        }
+        for leaf in condition.leaves() {
+            self.leaf(leaf, why);
+        }
+    }
+
+    fn leaf(&mut self, leaf: &Leaf, why: (&str, &str)) {
+        self.template(&leaf.path, &leaf.template, why);
+    }
+
+    fn template(&mut self, place: &str, template: &Template, (message, hint): (&str, &str)) {
+        let Some(offset) = template.random_offset() else {
+            return;
+        };
+        if self.told.insert((place.into(), offset)) {
+            self.at.place(place).error_in_text(
+                Code::RandomValue,
+                Some(offset),
+                message.to_owned(),
+                Some(hint.to_owned()),
+            );
+        }
+    }
+}

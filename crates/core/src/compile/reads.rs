@@ -1,0 +1,482 @@
+//! The paths that a plan reads of the custom resource and of its children.
+//!
+//! One file: everything that decides which paths records keep.
+
+mod added;
+mod calls;
+mod children;
+mod cross;
+mod events;
+mod introspection;
+mod roots;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    api::names,
+    diagnostics::{Code, Severity, nearest},
+    plan::{
+        CHANGES, CROSS, ChildAlias, ChildPlan, Condition, EVENTS, EXTERNAL, ForEach, GroupKind,
+        ImportPlan, Leaf, Number, OLD, OPERATION, ObservePlan, Operand, OperatorPlan, Reads,
+        for_each::ITEM,
+        introspection::Introspection,
+        kinds,
+        observe::{WatchPlan, endpoint_slice},
+        roots::CR_ROOTS,
+        walk::{Expression, Purpose},
+    },
+    template,
+    value::{Key, Path, PathStep},
+};
+use {calls::Calls, children::KnownChildren};
+
+pub(crate) use children::names;
+
+/// Roots of the language that are not implemented yet.
+const LATER_ROOTS: [&str; 2] = ["request", "value"];
+/// Root of an import's inputs, inside of Motifs.
+const INPUTS: &str = "inputs";
+
+/// A read that is impossible, or always empty.
+pub(crate) struct Unreadable {
+    /// The field of the Katalog that contains the read.
+    pub(crate) place: String,
+    /// The byte offset of the read in the field's text, if known.
+    pub(crate) offset: Option<usize>,
+    /// Whether it is an error or a warning.
+    pub(crate) severity: Severity,
+    /// The kind of problem.
+    pub(crate) code: Code,
+    /// The problem.
+    pub(crate) message: String,
+    /// The fix.
+    pub(crate) hint: Option<String>,
+}
+
+/// Everything that templates and conditions of an operator read, and the names below `.children` that they use.
+#[derive(Default)]
+pub(crate) struct PlanReads {
+    /// The reads, without those covered by others.
+    pub(crate) reads: Reads,
+    /// Names below `.children`.
+    pub(crate) aliases: BTreeSet<ChildAlias>,
+    /// Invalid reads.
+    pub(crate) unreadable: Vec<Unreadable>,
+    /// Reads of other operators' custom resources, by name of the entry.
+    cross: BTreeMap<Key, Vec<Path>>,
+    /// Reads of Events, by name of the entry.
+    events: BTreeMap<Key, Vec<Path>>,
+    /// Reads of objects below `.children` that the operator does not create, by kind.
+    watched: BTreeMap<GroupKind, Vec<Path>>,
+}
+
+/// Collects the reads of the expressions of `plan`. `all` is true if it has all children of an operator, so that no other
+/// can be read.
+pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> PlanReads {
+    let known = KnownChildren::new(plan, all);
+    let mut gathered = PlanReads::default();
+    for kind in known.kinds() {
+        gathered.reads.children.entry(kind.clone()).or_default();
+    }
+    plan.visit(&mut |expression, place| {
+        let around = ReadScope {
+            known: &known,
+            inputs: place.import.and_then(|import| plan.imports.get(import)),
+            each: place.each,
+            in_rules: place.in_rules,
+            calls: Calls {
+                plan,
+                import: place.import,
+                made: place.made,
+            },
+        };
+        match expression {
+            // Its reads were checked when it was compiled.
+            _ if place.purpose == Purpose::Key => {}
+            Expression::Leaf(leaf) if place.purpose == Purpose::Cross => {
+                gathered.choice(leaf, around);
+            }
+            Expression::Leaf(leaf) => gathered.leaf(leaf, around),
+            Expression::Condition(condition) => gathered.condition(condition, around),
+            Expression::Body(_) => {}
+            Expression::ForEach(each) => {
+                let field = format!("{}.field", each.path);
+                let place = ReadPosition {
+                    field: &field,
+                    source: None,
+                };
+                gathered.add(&each.field, place, around);
+            }
+        }
+    });
+    gathered.reads.cr.extend(plan.rules.touched());
+    gathered.keep_for_passes(&plan.children);
+    gathered.reads.cr = without_covered(std::mem::take(&mut gathered.reads.cr));
+    gathered.reads.unique.sort();
+    gathered.reads.unique.dedup();
+    for paths in gathered.reads.children.values_mut() {
+        *paths = without_covered(std::mem::take(paths));
+    }
+    gathered
+}
+
+/// Annotations of a Secret with generated values: its age, and the names it was issued for.
+const LASTING: [&str; 2] = [names::ANNOTATION_GENERATED_AT, names::ANNOTATION_ISSUED_FOR];
+
+fn annotation(name: &str) -> Path {
+    let steps = ["metadata", "annotations", name];
+    steps
+        .into_iter()
+        .map(|step| PathStep::Field(Key::from(step)))
+        .collect()
+}
+
+/// The data that can be read beside the custom resource: the children, the inputs of a Motif, the element of a list, and
+/// the responses to calls.
+#[derive(Clone, Copy)]
+struct ReadScope<'a> {
+    known: &'a KnownChildren,
+    inputs: Option<&'a ImportPlan>,
+    each: Option<&'a ForEach>,
+    /// True in the rules of admission.
+    in_rules: bool,
+    calls: Calls<'a>,
+}
+
+/// The place of a read: a field and, for a template, its text.
+#[derive(Clone, Copy)]
+struct ReadPosition<'a> {
+    field: &'a str,
+    source: Option<&'a str>,
+}
+
+impl PlanReads {
+    /// Keeps the fields of children that a pass itself reads: of generated Secrets, of pods that roll, and of workloads that
+    /// are scaled.
+    fn keep_for_passes(&mut self, children: &[ChildPlan]) {
+        for child in children {
+            let mut paths = Vec::new();
+            if child.generated.is_some() {
+                paths.extend(LASTING.map(annotation));
+            }
+            if child.rolls {
+                paths.push(kinds::config_hash(&child.kind.kind));
+            }
+            if child.scale.is_some() {
+                paths.push(Path::of_fields(["spec", "replicas"]));
+                paths.push(annotation(names::ANNOTATION_SCALED_AT));
+            }
+            if !paths.is_empty() {
+                let kept = self.reads.children.entry(child.kind.group_kind());
+                kept.or_default().extend(paths);
+            }
+        }
+    }
+
+    fn leaf(&mut self, leaf: &Leaf, around: ReadScope<'_>) {
+        let place = ReadPosition {
+            field: &leaf.path,
+            source: Some(leaf.template.source()),
+        };
+        leaf.template
+            .reads()
+            .iter()
+            .for_each(|path| self.add(path, place, around));
+    }
+
+    fn condition(&mut self, condition: &Condition, around: ReadScope<'_>) {
+        let unique = condition.unique();
+        self.reads.unique.extend(unique.cloned());
+        let field = format!("{}.field", condition.path);
+        match condition.operand() {
+            None => {}
+            Some(Operand::Path(path)) => self.add(
+                path,
+                ReadPosition {
+                    field: &field,
+                    source: None,
+                },
+                around,
+            ),
+            Some(Operand::Template(template)) => {
+                let place = ReadPosition {
+                    field: &field,
+                    source: Some(template.source()),
+                };
+                template
+                    .reads()
+                    .iter()
+                    .for_each(|path| self.add(path, place, around));
+            }
+        }
+        for leaf in condition.leaves() {
+            self.leaf(leaf, around);
+        }
+    }
+
+    fn add(&mut self, path: &Path, place: ReadPosition<'_>, around: ReadScope<'_>) {
+        let ReadScope {
+            known, each, calls, ..
+        } = around;
+        let Some((root, below)) = path.steps().split_first() else {
+            return self.everything(around);
+        };
+        match root {
+            PathStep::Field(name)
+                if CR_ROOTS.contains(&&**name) || calls.plan.roots.contains(name) =>
+            {
+                self.reads.cr.push(path.clone());
+            }
+            PathStep::Field(name) if &**name == "children" => self.child(below, place, known),
+            PathStep::Field(name) if &**name == CROSS => self.cross(below, place, known),
+            PathStep::Field(name) if &**name == EVENTS => self.event(below, place, known),
+            PathStep::Field(name) if &**name == INPUTS => self.input(below, place, around),
+            PathStep::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
+            PathStep::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
+            PathStep::Field(name) if &**name == ITEM => {
+                let message = "there is no `.item` here".to_owned();
+                let hint = "only entries with `forEach` read `.item`";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
+            PathStep::Field(name) if &**name == CHANGES && known.audits => {}
+            PathStep::Field(name) if &**name == CHANGES => {
+                let message = format!("there is no `.{CHANGES}` here");
+                let hint = "add `audit: true` to `normalize`";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
+            PathStep::Field(name) if [OLD, OPERATION].contains(&&**name) && around.in_rules => {}
+            PathStep::Field(name) if [OLD, OPERATION].contains(&&**name) => {
+                let message = format!("there is no `.{name}` here");
+                let hint = "only rules of `validation` and `mutation`, and their calls, read it: at admission";
+                self.refuse(place, name, message, Some(hint.to_owned()));
+            }
+            // A key that a custom resource may be enriched with: it is missing, and notes handle that.
+            PathStep::Field(name) if template::is_added_key(name) => {}
+            PathStep::Field(name) if let Some(read) = Introspection::of_root(name) => {
+                self.introspection(read, below, place);
+            }
+            PathStep::Field(name) if LATER_ROOTS.contains(&&**name) => {
+                self.refuse(place, name, format!("`.{name}` is not supported yet"), None);
+            }
+            other => self.unknown_root(other, place, around),
+        }
+    }
+
+    /// Adds the root of all data.
+    fn everything(&mut self, around: ReadScope<'_>) {
+        let roots = CR_ROOTS.map(Key::from).into_iter();
+        let roots = roots.chain(around.calls.plan.roots.iter().cloned());
+        self.reads
+            .cr
+            .extend(roots.map(|root| Path::from_iter([PathStep::Field(root)])));
+        self.all_children(around.known);
+        self.all_cross(around.known);
+        self.all_events(around.known);
+    }
+
+    /// Refuses a root that templates do not have, and suggests another.
+    fn unknown_root(&mut self, root: &PathStep, place: ReadPosition<'_>, around: ReadScope<'_>) {
+        let name = match root {
+            PathStep::Field(name) => name.to_string(),
+            PathStep::Index(index) => index.to_string(),
+        };
+        let meant = match &*name {
+            "Name" | "name" => Some("metadata.name"),
+            "Namespace" | "namespace" => Some("metadata.namespace"),
+            other => {
+                let inside = around.inputs.map(|_| INPUTS);
+                let each = around.each.map(ForEach::names).into_iter().flatten();
+                let roots = CR_ROOTS
+                    .into_iter()
+                    .chain(["children", CROSS, EVENTS])
+                    .chain(Introspection::ALL.map(Introspection::root))
+                    .chain(inside);
+                nearest(other, roots.chain(each))
+            }
+        };
+        let hint = match (roots::instead(&name), meant) {
+            (Some(instead), _) => instead.to_owned(),
+            (None, Some(meant)) => format!("did you mean `.{meant}`?"),
+            (None, None) => format!(
+                "templates read `.metadata`, `.spec`, `.status` and `.children`; a field of the spec is `.spec.{name}`"
+            ),
+        };
+        self.refuse(place, &name, format!("there is no `.{name}`"), Some(hint));
+    }
+
+    /// Handles `.inputs`: given values are read where they are given.
+    fn input(&mut self, below: &[PathStep], place: ReadPosition<'_>, around: ReadScope<'_>) {
+        let Some(import) = around.inputs else {
+            let hint = "only the templates of a Motif's resources and status, and what it gives to Motifs that it imports, \
+                        read `.inputs`";
+            let message = "there is no `.inputs` here";
+            return self.unreadable(
+                Code::InputsOutside,
+                place,
+                INPUTS,
+                message.to_owned(),
+                Some(hint.to_owned()),
+            );
+        };
+        let Some(PathStep::Field(name)) = below.first() else {
+            return;
+        };
+        let names = || import.inputs.iter().map(|input| &*input.name);
+        if names().any(|known| known == &**name) {
+            return self.calls_of_input((import, name), place, around.calls);
+        }
+        let hint = match nearest(name, names()) {
+            Some(near) => format!("did you mean `.inputs.{near}`?"),
+            None if import.inputs.is_empty() => "it declares no inputs".to_owned(),
+            None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        let message = format!("`{}` has no input `{name}`", import.motif);
+        let read = format!("{INPUTS}.{name}");
+        self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
+    }
+
+    fn child(&mut self, below: &[PathStep], place: ReadPosition<'_>, known: &KnownChildren) {
+        let Some((name, rest)) = below.split_first() else {
+            return self.all_children(known);
+        };
+        let found = match name {
+            PathStep::Field(name) => known.names.get_key_value(&**name),
+            PathStep::Index(_) => None,
+        };
+        let Some((name, (kind, number))) = found else {
+            if !known.all {
+                return;
+            }
+            let name = Path::from_iter([name.clone()]);
+            let hint = if known.names.is_empty() {
+                "the operatorBox declares no children".to_owned()
+            } else {
+                format!("there is {}", known.listed())
+            };
+            let read = format!("children.{name}");
+            let message = format!("the operatorBox declares no `{name}`");
+            return self.unreadable(Code::UnknownChild, place, &read, message, Some(hint));
+        };
+        let rest = if *number == Number::Plural {
+            rest.get(1..).unwrap_or_default()
+        } else {
+            rest
+        };
+        let path = rest.iter().cloned().collect();
+        if known.is_watched(kind) {
+            self.watched.entry(kind.clone()).or_default().push(path);
+        } else {
+            self.addition(kind, rest, place, known);
+            let reads = self.reads.children.entry(kind.clone());
+            reads.or_default().push(path);
+        }
+        self.aliases.insert(ChildAlias {
+            name: Key::from(&**name),
+            kind: kind.clone(),
+            number: *number,
+        });
+    }
+
+    /// Handles `.children` as a whole, each kind under its preferred names.
+    fn all_children(&mut self, known: &KnownChildren) {
+        let made = known.names.iter();
+        for (name, (kind, number)) in made.filter(|(_, (kind, _))| !known.is_watched(kind)) {
+            self.reads
+                .children
+                .entry(kind.clone())
+                .or_default()
+                .push(Path::root());
+            let lower = name.bytes().all(|byte| !byte.is_ascii_uppercase());
+            let has_camel = kinds::lower_camel(&kind.kind)
+                .bytes()
+                .any(|byte| byte.is_ascii_uppercase());
+            if !(lower && has_camel) {
+                self.aliases.insert(ChildAlias {
+                    name: Key::from(&**name),
+                    kind: kind.clone(),
+                    number: *number,
+                });
+            }
+        }
+    }
+
+    /// Sets the reads of the watched objects, and adds a watch of `EndpointSlices` if they are read.
+    pub(crate) fn tell_watches(&mut self, observe: &mut ObservePlan) {
+        let slices = endpoint_slice().group_kind();
+        let is_of = |watch: &WatchPlan| watch.kind.group_kind() == slices;
+        if self.watched.contains_key(&slices) && !observe.watches.iter().any(is_of) {
+            let watches = std::mem::take(&mut observe.watches).into_iter();
+            let slices = WatchPlan::of_endpoint_slices();
+            observe.watches = watches.chain([slices]).collect();
+        }
+        for watch in &mut observe.watches {
+            let read = self.watched.get(&watch.kind.group_kind());
+            watch.reads = without_covered(read.cloned().unwrap_or_default());
+        }
+    }
+
+    /// Reports that `read`, as in the source text, is invalid.
+    fn refuse(
+        &mut self,
+        place: ReadPosition<'_>,
+        read: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let is_later = LATER_ROOTS.contains(&read);
+        let code = if is_later {
+            Code::NotSupportedYet
+        } else {
+            Code::UnknownData
+        };
+        self.unreadable(code, place, read, message, hint);
+    }
+
+    fn unreadable(
+        &mut self,
+        code: Code,
+        place: ReadPosition<'_>,
+        read: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let offset = place.source.and_then(|source| {
+            offset_of(source, &format!(".{read}")).or_else(|| offset_of(source, read))
+        });
+        let message = match (place.source, offset) {
+            (Some(_), None) => format!("{message}; a note that is called here reads it"),
+            _ => message,
+        };
+        self.unreadable.push(Unreadable {
+            severity: Severity::Error,
+            code,
+            place: place.field.to_owned(),
+            offset,
+            message,
+            hint,
+        });
+    }
+}
+
+/// Returns the offset of `read` in a template's source, ignoring matches that start a longer name.
+fn offset_of(source: &str, read: &str) -> Option<usize> {
+    let is_whole = |at: &usize| {
+        let rest = &source[at + read.len()..];
+        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    };
+    let mut found = source.match_indices(read).map(|(at, _)| at);
+    found.find(is_whole)
+}
+
+/// Returns the paths, sorted, without those covered by others.
+fn without_covered(mut paths: Vec<Path>) -> Vec<Path> {
+    paths.sort_by(Path::order_of_places);
+    let mut kept: Vec<Path> = Vec::new();
+    for path in paths {
+        if !kept.last().is_some_and(|known| path.starts_with(known)) {
+            kept.push(path);
+        }
+    }
+    kept.sort();
+    kept
+}

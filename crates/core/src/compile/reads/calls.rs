@@ -1,0 +1,100 @@
+//! Reads below `.external`.
+
+use super::{INPUTS, PlanReads, ReadPosition};
+use crate::{
+    diagnostics::{Code, nearest},
+    plan::{EXTERNAL, ImportPlan, OperatorPlan},
+    value::PathStep,
+};
+
+/// The order of calls, for messages.
+const ORDER: &str = "calls are made in the order of `preReconcile`, `enqueueGate`, `reconcileGate`, `mutation`, `validation` \
+                     and the blocks, and none when a resource goes";
+
+/// The calls of one import, or of the Katalog.
+#[derive(Clone, Copy)]
+pub(super) struct Calls<'a> {
+    pub(super) plan: &'a OperatorPlan,
+    pub(super) import: Option<usize>,
+    /// The number of the plan's calls made so far.
+    pub(super) made: usize,
+}
+
+impl<'a> Calls<'a> {
+    /// Returns the names, each with whether the call is made.
+    fn names(self) -> impl Iterator<Item = (&'a str, bool)> {
+        let calls = self.plan.calls.iter().enumerate();
+        let here = calls.filter(move |(_, call)| call.import == self.import);
+        here.map(move |(position, call)| (&*call.name, position < self.made))
+    }
+}
+
+impl PlanReads {
+    /// Checks a read of a response: its call must be declared in the same document.
+    pub(super) fn call(&mut self, below: &[PathStep], place: ReadPosition<'_>, calls: Calls<'_>) {
+        let Some(PathStep::Field(name)) = below.first() else {
+            return;
+        };
+        let names = || calls.names().map(|(known, _)| known);
+        let (message, hint) = match calls.names().find(|(known, _)| *known == &**name) {
+            Some((_, true)) => return,
+            Some((_, false)) => {
+                let message = format!("the call `{name}` is not made before this");
+                (message, ORDER.to_owned())
+            }
+            None => {
+                let hint = match nearest(name, names()) {
+                    Some(near) => format!("did you mean `.{EXTERNAL}.{near}`?"),
+                    None => "calls are declared under `external`, in a block of the operatorBox, beside rules and gates, or in \
+                             the Motif that reads them"
+                        .to_owned(),
+                };
+                (format!("there is no call `{name}`"), hint)
+            }
+        };
+        let read = format!("{EXTERNAL}.{name}");
+        self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
+    }
+
+    /// A value given for an input is evaluated where the input is read: the calls that it depends on must be made by then.
+    pub(super) fn calls_of_input(
+        &mut self,
+        (import, name): (&ImportPlan, &str),
+        place: ReadPosition<'_>,
+        calls: Calls<'_>,
+    ) {
+        if calls.made >= calls.plan.calls.len() {
+            return;
+        }
+        let outer = Calls {
+            import: import.outer,
+            ..calls
+        };
+        let mut late = None;
+        import.visit_given(Some(name), &mut |leaf| {
+            for path in leaf.template.reads() {
+                if let [PathStep::Field(root), PathStep::Field(call), ..] = path.steps()
+                    && root.as_str() == EXTERNAL
+                    && outer
+                        .names()
+                        .any(|(known, made)| known == call.as_str() && !made)
+                {
+                    late = Some(call.clone());
+                }
+            }
+        });
+        if let Some(call) = late {
+            let read = format!("{INPUTS}.{name}");
+            let message = format!(
+                "the input `{name}` depends on the call `{call}`, which is not made before this"
+            );
+            self.unreadable(
+                Code::UnknownData,
+                place,
+                &read,
+                message,
+                Some(ORDER.to_owned()),
+            );
+        }
+    }
+}

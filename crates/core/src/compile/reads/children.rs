@@ -1,0 +1,110 @@
+//! The names below `.children`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    api::EnrichTarget,
+    plan::{ChildPlan, GroupKind, Number, ObservePlan, OperatorPlan, kinds},
+    value::{Key, PathStep},
+};
+
+/// Returns the kind and number of each name below `.children`.
+pub(crate) fn names(
+    children: &[ChildPlan],
+    observe: &ObservePlan,
+) -> BTreeMap<String, (GroupKind, Number)> {
+    KnownChildren::of(children, observe)
+}
+
+/// The names below `.children` of the declared kinds.
+pub(super) struct KnownChildren {
+    pub(super) names: BTreeMap<String, (GroupKind, Number)>,
+    /// The entries of `cross`, in order.
+    pub(super) cross: Vec<Key>,
+    /// The entries of `observe.events`, by name.
+    pub(super) events: Vec<Key>,
+    /// The additions to children.
+    pub(super) enrich: Vec<EnrichTarget>,
+    /// True if there are no other children.
+    pub(super) all: bool,
+    /// True if templates read the changes made by `normalize`.
+    pub(super) audits: bool,
+    /// Readable kinds that the operator does not create.
+    watched: BTreeSet<GroupKind>,
+}
+
+impl KnownChildren {
+    pub(super) fn new(plan: &OperatorPlan, all: bool) -> Self {
+        Self {
+            names: Self::of(&plan.children, &plan.observe),
+            watched: (plan.observe.readable(&plan.children))
+                .map(|kind| kind.group_kind())
+                .collect(),
+            cross: plan.cross.iter().map(|entry| entry.name.clone()).collect(),
+            events: (plan.observe.events.iter())
+                .map(|entry| entry.name.clone())
+                .collect(),
+            enrich: plan.enrich.iter().map(|entry| entry.target).collect(),
+            all,
+            audits: plan.rules.audit,
+        }
+    }
+
+    /// If two kinds share a name, the built-in one has it, else the one declared first.
+    fn of(children: &[ChildPlan], observe: &ObservePlan) -> BTreeMap<String, (GroupKind, Number)> {
+        let mut known = BTreeMap::new();
+        let made = || children.iter().map(|child| child.kind.clone());
+        let built_in = made().filter(|kind| kinds::built_in(&kind.group_kind()).is_some());
+        for kind in built_in.chain(made()).chain(observe.readable(children)) {
+            let plural = kind
+                .plural
+                .as_ref()
+                .map_or_else(|| kinds::guess_plural(&kind.kind), Key::to_string);
+            let singular = kinds::lower_camel(&kind.kind);
+            let names = [
+                (kinds::camel_plural(&singular, &plural), Number::Plural),
+                (plural, Number::Plural),
+                (kind.kind.to_ascii_lowercase(), Number::Singular),
+                (singular, Number::Singular),
+            ];
+            for (name, number) in names {
+                known
+                    .entry(name)
+                    .or_insert_with(|| (kind.group_kind(), number));
+            }
+        }
+        known
+    }
+
+    /// True if the path below `.cross` starts with the name of an entry, or is empty.
+    pub(super) fn has_cross(&self, below: &[PathStep]) -> bool {
+        match below.first() {
+            Some(PathStep::Field(name)) => self.cross.contains(name),
+            Some(PathStep::Index(_)) => false,
+            None => true,
+        }
+    }
+
+    /// Returns the kinds that the operator creates.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &GroupKind> {
+        let all = self.names.values().map(|(kind, _)| kind);
+        all.filter(|kind| !self.is_watched(kind))
+    }
+
+    /// True if the operator reads objects of that kind but does not create them.
+    pub(super) fn is_watched(&self, kind: &GroupKind) -> bool {
+        self.watched.contains(kind)
+    }
+
+    /// Returns the preferred names, for messages.
+    pub(super) fn listed(&self) -> String {
+        let singulars = self
+            .names
+            .iter()
+            .filter(|(name, (kind, _))| **name == kinds::lower_camel(&kind.kind));
+        singulars
+            .map(|(name, _)| format!("`.children.{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}

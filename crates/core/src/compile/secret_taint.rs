@@ -1,0 +1,182 @@
+//! Values of Secrets in places with a wide audience: the status, Events, logs, names, and the custom resource itself.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    diagnostics::Code,
+    plan::{
+        ChildPlan, ForEach, GroupKind, Number, OperatorPlan,
+        cross::CrossTarget,
+        walk::{Expression, Purpose},
+    },
+    scope::At,
+    template::{Flow, Template},
+    value::{Key, PathStep},
+};
+
+const HINT: &str = "name the Secret instead, as in `{{ .children.secret.metadata.name }}`, or only test the value, with `if` or `when`";
+
+/// Refuses templates that put a Secret's value into the status, Events, names or the custom resource. `at` is any place in
+/// the Katalog.
+pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
+    let taint = Taint::of(plan);
+    if !taint.exists() {
+        return;
+    }
+    let mut told = BTreeSet::new();
+    plan.visit(&mut |expression, place| {
+        let Expression::Leaf(leaf) = expression else {
+            return;
+        };
+        let message = match place.purpose {
+            Purpose::Status => "this writes the value of a Secret into the status or an Event",
+            Purpose::Prepared | Purpose::Label => {
+                "this writes the value of a Secret into the custom resource"
+            }
+            Purpose::Name => {
+                "this puts the value of a Secret into a name, which logs and Events show"
+            }
+            Purpose::Input
+            | Purpose::Cross
+            | Purpose::Key
+            | Purpose::Gate
+            | Purpose::Once
+            | Purpose::Reconciled
+            | Purpose::Call => return,
+        };
+        if taint.shows(place.import, place.each, &leaf.template) && told.insert(leaf.path.clone()) {
+            at.place(&leaf.path)
+                .error_hint(Code::SecretTold, message, HINT);
+        }
+    });
+}
+
+/// The secret values of an operator.
+struct Taint<'a> {
+    plan: &'a OperatorPlan,
+    /// Kinds of children that contain values of Secrets: Secrets, and children made from them.
+    kinds: BTreeSet<GroupKind>,
+}
+
+impl<'a> Taint<'a> {
+    fn of(plan: &'a OperatorPlan) -> Self {
+        let secret = GroupKind::parse("Secret");
+        let mut taint = Self {
+            plan,
+            kinds: BTreeSet::new(),
+        };
+        let mut children = plan.children.iter();
+        if children.any(|child| child.kind.group_kind() == secret) {
+            taint.kinds.insert(secret);
+        }
+        // Transitive: children made from such children contain the values too.
+        for _ in 0..plan.children.len() {
+            let made = plan.children.iter().find(|child| {
+                !taint.kinds.contains(&child.kind.group_kind()) && taint.is_made_of(child)
+            });
+            let Some(made) = made else { break };
+            taint.kinds.insert(made.kind.group_kind());
+        }
+        taint
+    }
+
+    /// True if there are secret values at all.
+    fn exists(&self) -> bool {
+        !self.kinds.is_empty()
+            || self.is_own()
+            || self.plan.cross.iter().any(|entry| is_secret(&entry.target))
+    }
+
+    /// True if the custom resource is a Secret itself.
+    fn is_own(&self) -> bool {
+        self.plan.resource.group_kind() == GroupKind::parse("Secret")
+    }
+
+    fn is_made_of(&self, child: &ChildPlan) -> bool {
+        let each = child.for_each.as_deref();
+        let mut shows = false;
+        child
+            .body
+            .visit(&mut |leaf| shows |= self.shows(child.import, each, &leaf.template));
+        shows
+    }
+
+    /// True if the result of a template of `import` may contain a secret value, for an element of `each`.
+    fn shows(&self, import: Option<usize>, each: Option<&ForEach>, template: &Template) -> bool {
+        let flows = template.flows();
+        flows.iter().any(|flow| self.is_told(import, each, flow))
+    }
+
+    fn is_told(&self, import: Option<usize>, each: Option<&ForEach>, flow: &Flow) -> bool {
+        let Some(Some(root)) = flow.first() else {
+            return self.exists();
+        };
+        if let Some(each) = each
+            && (&**root == "item" || *root == each.name)
+        {
+            let steps = each.field.steps().iter().map(|step| match step {
+                PathStep::Field(key) => Some(key.clone()),
+                PathStep::Index(_) => None,
+            });
+            let rest = flow.get(1..).unwrap_or_default().iter().cloned();
+            let flow: Flow = steps.chain([None]).chain(rest).collect();
+            // The elements of a map have their keys beside their values.
+            return self.is_told(import, None, &flow);
+        }
+        let name = flow.get(1).and_then(Option::as_ref);
+        let rest = flow.get(2..).unwrap_or_default();
+        match &**root {
+            "children" => self.is_of_child(name, rest),
+            "cross" => {
+                let mut entries = self.plan.cross.iter();
+                entries.any(|entry| {
+                    name.is_none_or(|name| entry.name == *name)
+                        && is_secret(&entry.target)
+                        && is_content(rest)
+                })
+            }
+            "inputs" => {
+                let given = import.and_then(|import| self.plan.imports.get(import));
+                given.is_some_and(|given| {
+                    let mut shows = false;
+                    let name = name.map(|name| &**name);
+                    given.visit_given(name, &mut |leaf| {
+                        shows |= self.shows(given.outer, None, &leaf.template);
+                    });
+                    shows
+                })
+            }
+            _ => self.is_own() && is_content(flow),
+        }
+    }
+
+    fn is_of_child(&self, name: Option<&Key>, rest: &[Option<Key>]) -> bool {
+        let Some(name) = name else {
+            return !self.kinds.is_empty();
+        };
+        let mut names = self.plan.children_names.iter();
+        names.any(|alias| {
+            let below = match alias.number {
+                Number::Singular => rest,
+                // The path has the name of the object in between.
+                Number::Plural => rest.get(1..).unwrap_or_default(),
+            };
+            alias.name == *name && self.kinds.contains(&alias.kind) && is_content(below)
+        })
+    }
+}
+
+fn is_secret(target: &CrossTarget) -> bool {
+    matches!(target, CrossTarget::Own(_, kind) if kind.group_kind() == GroupKind::parse("Secret"))
+}
+
+/// True if a path below an object may hold its secret content. Annotations may hold the whole object, since `kubectl apply`
+/// writes it there.
+fn is_content(path: &[Option<Key>]) -> bool {
+    let step = |at: usize| path.get(at).and_then(|step| step.as_deref());
+    match (step(0), step(1)) {
+        (Some("apiVersion" | "kind" | "type" | "immutable" | "status"), _) => false,
+        (Some("metadata"), below) => matches!(below, None | Some("annotations")),
+        _ => true,
+    }
+}

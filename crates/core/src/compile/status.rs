@@ -1,0 +1,258 @@
+//! `status.fields`, and user-defined conditions.
+
+pub(crate) mod never;
+mod own;
+
+use super::conditions;
+use crate::{
+    api::{self, StatusConditions, StatusSpec},
+    definitions::{CrdVersion, FieldType},
+    diagnostics::{Code, Severity},
+    plan::{Coerce, StatusField, StatusPlan},
+    scope::{At, Library, ReferenceKind, library::Content, profiles::no_include_inside},
+    template::TemplateError,
+    value::{Node, Path, PathStep},
+};
+
+/// Fields that Orkestra writes while conditions are enabled.
+const OURS: [&str; 2] = ["conditions", "observedGeneration"];
+
+/// Status fields that one document declares.
+pub(crate) struct DeclaredFields<'a> {
+    /// The path of the list.
+    pub(crate) at: At<'a>,
+    /// The list.
+    pub(crate) fields: &'a [api::StatusField],
+    /// The import that declares them.
+    pub(crate) import: Option<usize>,
+}
+
+/// Returns the list in the file that the block at `at` includes.
+pub(crate) fn included<'a>(
+    at: &At<'a>,
+    spec: &'a StatusSpec,
+    library: &'a Library,
+) -> Option<DeclaredFields<'a>> {
+    let document = library.open(
+        &at.field("include"),
+        ReferenceKind::Status,
+        spec.include.as_ref()?,
+    )?;
+    let Content::Status(included) = &document.content else {
+        return None;
+    };
+    let at = at.document(&document.origin).field("status").as_at(at);
+    no_include_inside(&at, included.include.is_some());
+    for (name, is_there) in [
+        ("conditions", included.conditions.is_some()),
+        ("readyWhen", !included.ready_when.is_empty()),
+    ] {
+        if is_there {
+            let message = format!("`{name}` is declared where the file is included, not in it");
+            at.field(name).error(Code::NotSupportedYet, message);
+        }
+    }
+    Some(DeclaredFields {
+        at: at.field("fields"),
+        fields: &included.fields,
+        import: None,
+    })
+}
+
+/// Compiles all lists of an operator; `version` is the known version of the custom resource's definition.
+pub(crate) fn plan(
+    at: &At<'_>,
+    declared: Option<&StatusSpec>,
+    lists: &[DeclaredFields<'_>],
+    version: Option<&CrdVersion>,
+) -> StatusPlan {
+    let (conditions, own) = match declared.and_then(|declared| declared.conditions.as_ref()) {
+        None => (true, Box::default()),
+        Some(StatusConditions::Automatic(automatic)) => (*automatic, Box::default()),
+        Some(StatusConditions::Own(own)) => (true, own::conditions(&at.field("conditions"), own)),
+    };
+    let ready_when = declared.map_or(&[][..], |declared| &declared.ready_when);
+    let ready_when = conditions::all(&at.field("readyWhen"), ready_when);
+    if !conditions && !ready_when.is_empty() {
+        let message = "without `Ready` there is nothing to wait: `conditions` is false";
+        at.field("readyWhen").warn(Code::NoEffect, message);
+    }
+    let mut fields: Vec<StatusField> = Vec::new();
+    for list in lists {
+        let first = fields.len();
+        for (index, declared) in list.fields.iter().enumerate() {
+            let at = list.at.index(index);
+            let Some(mut field) = field(&at, declared, conditions, version) else {
+                continue;
+            };
+            field.import = list.import;
+            against_others(&at.field("path"), &field, &fields);
+            against_its_own(&at.field("path"), &field, &fields[first..]);
+            fields.push(field);
+        }
+    }
+    StatusPlan {
+        conditions,
+        own,
+        ready_when,
+        fields: fields.into(),
+    }
+}
+
+/// Refuses a field that conflicts with earlier ones.
+fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
+    let is_above = |a: &Path, b: &Path| a != b && b.starts_with(a);
+    if let Some(other) = others
+        .iter()
+        .find(|other| is_above(&other.path, &field.path) || is_above(&field.path, &other.path))
+    {
+        at.error(
+            Code::StatusOverlap,
+            format!(
+                "`{}` and `{}` cannot both be values: one lies below the other",
+                other.path, field.path
+            ),
+        );
+    }
+    // Within one document the later one applies.
+    let twice = |other: &&StatusField| other.path == field.path && other.import != field.import;
+    if let Some(other) = others.iter().find(twice) {
+        let message = format!("{} writes `{}` too", other.value.path, field.path);
+        let hint = "choose another path: what a Motif writes cannot be replaced";
+        at.error_hint(Code::SetTwice, message, hint);
+    }
+}
+
+/// Warns about a field that always replaces one of the same list.
+fn against_its_own(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
+    let same = |other: &&StatusField| other.path == field.path && field.gate.is_empty();
+    if let Some(other) = others.iter().find(same) {
+        let message = format!(
+            "`{}` replaces what `{}` writes: the last field of a path is the one that counts",
+            field.path, other.value.path
+        );
+        let hint = "leave one of the two out, or give this one a `when`";
+        at.warn_hint(Code::SetTwice, message, hint);
+    }
+}
+
+fn field(
+    at: &At<'_>,
+    declared: &api::StatusField,
+    conditions: bool,
+    version: Option<&CrdVersion>,
+) -> Option<StatusField> {
+    let path = path(&at.field("path"), &declared.path, conditions);
+    let value = at.field("value").scalar_leaf(&declared.value);
+    let gate = conditions::gate(at, &declared.when, &declared.or);
+    let (path, mut value) = (path?, value?);
+    let of_schema = version.and_then(|version| status_type(&at.field("path"), version, &path));
+    let kind = declared.type_.map(coerce).or(of_schema);
+    // A number that is not written as text keeps its type.
+    let own = if declared.value.as_str().is_some() {
+        Coerce::Native
+    } else {
+        Coerce::Auto
+    };
+    value.coerce = kind.unwrap_or(own);
+    if let Some(literal) = value.template.literal()
+        && let Err(misfit) = value.coerce.apply(Node::from(literal))
+    {
+        at.field("value")
+            .error(Code::WrongValue, misfit.to_string());
+    }
+    Some(StatusField {
+        import: None,
+        path,
+        value,
+        kind,
+        clear: clear(at, declared),
+        gate,
+    })
+}
+
+/// True if a field is cleared when its gate is closed.
+fn clear(at: &At<'_>, declared: &api::StatusField) -> bool {
+    let clear = declared.clear_on_false.unwrap_or(false);
+    if clear && declared.when.is_empty() && declared.or.is_empty() {
+        let message = "without `when` this has no effect";
+        at.field("clearOnFalse").warn(Code::NoEffect, message);
+    }
+    clear
+}
+
+/// Returns the type in the schema at `path`; an unknown field is reported, whatever its declared type.
+fn status_type(at: &At<'_>, version: &CrdVersion, path: &Path) -> Option<Coerce> {
+    match version.field_type("status", path) {
+        FieldType::Takes(coerce) => Some(coerce),
+        FieldType::Open => None,
+        FieldType::Absent => {
+            let message = format!("the definition has no `status.{path}`: the API server drops it");
+            let near = version.near("status", path);
+            at.report_in_text(
+                Severity::Warning,
+                TemplateError {
+                    code: Code::StatusUnknown,
+                    offset: 0,
+                    len: 0,
+                    message,
+                    hint: near.map(|near| format!("did you mean `{near}`?")),
+                },
+            );
+            None
+        }
+    }
+}
+
+fn coerce(declared: api::StatusType) -> Coerce {
+    match declared {
+        api::StatusType::String => Coerce::Text,
+        api::StatusType::Int => Coerce::Int,
+        api::StatusType::Float => Coerce::Float,
+        api::StatusType::Bool => Coerce::Bool,
+        api::StatusType::Auto => Coerce::Auto,
+    }
+}
+
+fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
+    if text.contains("{{") {
+        at.error(Code::NotATemplate, "a path is not a template");
+        return None;
+    }
+    let (written, text) = (text, text.trim());
+    let below = text.strip_prefix("status.").unwrap_or(text);
+    if below.contains('/') {
+        let hint = format!("write `{}`", below.trim_matches('/').replace('/', "."));
+        at.error_hint(Code::BadPath, "a path has dots between its names", hint);
+        return None;
+    }
+    let path = match Path::parse(below) {
+        Ok(path) => path,
+        Err(why) => {
+            at.bad_path(written, below, &why);
+            return None;
+        }
+    };
+    if text.starts_with("status.") {
+        at.warn(
+            Code::StatusPrefix,
+            "paths are relative to `status`: leave `status.` out",
+        );
+    }
+    match path.steps().first() {
+        None => {
+            at.error(Code::BadPath, "the path is empty");
+            None
+        }
+        Some(PathStep::Field(root)) if conditions && OURS.contains(&&**root) => {
+            // Earlier documents declare fields that are written anyway.
+            at.warn_hint(
+                Code::StatusReserved,
+                format!("Orkestra writes `status.{root}` itself: this field has no effect"),
+                "leave it out, choose another path, or declare `conditions: false`",
+            );
+            None
+        }
+        Some(_) => Some(path),
+    }
+}

@@ -1,0 +1,21 @@
+//! Checks literal quantities: the API server answers an invalid quantity like an internal error.
+//!
+//! Source: Kubernetes, "Resource units in Kubernetes"; k8s.io/apimachinery, `resource.ParseQuantity`.
+
+use super::{Typing, problem};
+use crate::{
+    diagnostics::{Code, Severity},
+    resources::amount::explain,
+    template::TemplateError,
+    value::Node,
+};
+
+impl Typing<'_, '_> {
+    /// Reports a text that is not a quantity.
+    pub(super) fn amount(&self, path: &str, node: &Node, offset: usize) {
+        if let Some((message, hint)) = explain(node) {
+            let found = problem(Code::WrongValue, offset, message);
+            self.tell(path, Severity::Error, TemplateError { hint, ..found });
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Checks conditions against the known types of the data.
+
+use super::{Typing, problem};
+use crate::{
+    api::ValueType,
+    diagnostics::{Code, Severity},
+    plan::{Coerce, Condition, Leaf, Members, Operand, Pattern, Question, Relation, Test},
+    resources::amount::shortened,
+    schema::{Kinds, Type, with_article},
+    template::{TemplateError, explain_no_field},
+    value::{Node, Path, PathStep},
+};
+
+impl<'s> Typing<'_, 's> {
+    /// Checks one condition.
+    pub(super) fn condition(&self, condition: &Condition) {
+        let Question::Value(operand, tests) = &condition.asks else {
+            for leaf in condition.leaves() {
+                self.rendered(leaf);
+            }
+            return;
+        };
+        let left = (operand, self.operand(condition, operand));
+        for test in tests {
+            self.test(condition, (left.0, &left.1), test);
+        }
+    }
+
+    fn operand(&self, condition: &Condition, operand: &Operand) -> Type<'s> {
+        let field = format!("{}.field", condition.path);
+        match operand {
+            Operand::Path(path) => self.path(path).unwrap_or_else(|found| {
+                self.tell(&field, Severity::Error, found);
+                Type::any()
+            }),
+            Operand::Template(template) => {
+                let inference = template.infer(self.root(), self.listed.is_some());
+                self.report(&field, &inference);
+                self.list(&field, template, &inference, None);
+                inference.gives
+            }
+        }
+    }
+
+    fn test(&self, condition: &Condition, (operand, left): (&Operand, &Type<'s>), test: &Test) {
+        let numbers = |leaves: &[Leaf]| {
+            self.never_a_number(condition, operand, left);
+            for leaf in leaves {
+                self.number(leaf);
+            }
+        };
+        match &test.relation {
+            Relation::Equals(leaf, ValueType::String) => {
+                self.compared(operand, left, leaf, &self.rendered(leaf));
+            }
+            Relation::In(members, ValueType::String) => self.members(operand, left, members),
+            Relation::Is(_, leaf) => numbers(std::slice::from_ref(leaf)),
+            Relation::Between(members) => numbers(members.leaves()),
+            Relation::Equals(leaf, _)
+            | Relation::Contains(leaf)
+            | Relation::Prefix(leaf)
+            | Relation::Suffix(leaf)
+            | Relation::Matches(Pattern::Rendered(leaf)) => {
+                self.rendered(leaf);
+            }
+            Relation::In(members, _) => members.leaves().iter().for_each(|leaf| {
+                self.rendered(leaf);
+            }),
+            Relation::Exists
+            | Relation::Unique
+            | Relation::Unchanged
+            | Relation::Type(_)
+            | Relation::Matches(Pattern::Fixed(_)) => {}
+        }
+    }
+
+    /// Checks the template of a right side.
+    fn rendered(&self, leaf: &Leaf) -> Type<'s> {
+        let inference = leaf.template.infer(self.root(), self.listed.is_some());
+        self.report(&leaf.path, &inference);
+        self.list(&leaf.path, &leaf.template, &inference, None);
+        inference.gives
+    }
+
+    /// Checks the values of a list: each may be one that the left side never has.
+    fn members(&self, operand: &Operand, left: &Type<'s>, members: &Members) {
+        for leaf in members.leaves() {
+            let given = self.rendered(leaf);
+            let split = matches!(members, Members::Split(_));
+            match leaf.template.literal() {
+                Some(text) if split => {
+                    for item in text.split(',') {
+                        let item = Type::constant(&Node::from(item.trim()), 0);
+                        self.compared(operand, left, leaf, &item);
+                    }
+                }
+                _ if split => {}
+                _ => self.compared(operand, left, leaf, &given),
+            }
+        }
+    }
+
+    /// Reports a left side that is never a number.
+    fn never_a_number(&self, condition: &Condition, operand: &Operand, left: &Type<'s>) {
+        let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT | Kinds::BLANK;
+        let words = left.schema().and_then(|schema| schema.words());
+        let never = left.may != Kinds::NONE && !left.may.as_text().meets(numbers);
+        let no_word = |word: &Node| Coerce::Float.apply(Node::from(&*word.to_text())).is_err();
+        if never || words.is_some_and(|words| words.iter().all(no_word)) {
+            let left = with_article(&left.to_string());
+            let message = format!("{} is {left}, which is never a number", named(operand));
+            let field = format!("{}.field", condition.path);
+            let found = problem(Code::ComparedTypes, 0, message);
+            self.tell(&field, Severity::Warning, found);
+        }
+    }
+
+    /// Checks a right side that must be a number.
+    fn number(&self, leaf: &Leaf) {
+        let given = self.rendered(leaf);
+        if leaf.template.literal().is_some() {
+            return;
+        }
+        let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT | Kinds::BLANK;
+        let may = given.may;
+        if may != Kinds::NONE && !may.meets(Kinds::LIST) && !may.as_text().meets(numbers) {
+            let given = with_article(&given.to_string());
+            let message = format!("this takes a number, and the template gives {given}");
+            let found = problem(Code::WrongValue, 0, message);
+            self.tell(&leaf.path, Severity::Error, found);
+        }
+    }
+
+    /// Returns the type at a plain path.
+    pub(super) fn path(&self, path: &Path) -> Result<Type<'s>, TemplateError> {
+        let mut given = self.root().clone();
+        for step in path.steps() {
+            let is_list = given.may == Kinds::LIST;
+            given = match step {
+                PathStep::Index(_) => given.each(),
+                PathStep::Field(key)
+                    if is_list && key.bytes().all(|byte| byte.is_ascii_digit()) =>
+                {
+                    given.each()
+                }
+                PathStep::Field(key) => given.field(key).map_err(|no_field| {
+                    let (message, hint) = explain_no_field(key, &no_field);
+                    let found = problem(Code::NoSuchField, 0, message);
+                    TemplateError { hint, ..found }
+                })?,
+            };
+        }
+        Ok(given)
+    }
+
+    /// Checks the right side; both sides are compared as text.
+    fn compared(&self, operand: &Operand, left: &Type<'s>, leaf: &Leaf, right: &Type<'s>) {
+        if let Some(words) = left.schema().and_then(|schema| schema.words()) {
+            for constant in right.constants() {
+                self.word(&leaf.path, &constant.node, words, constant.at as usize);
+            }
+        }
+        let (left_text, right_text) = (compared(left.may), compared(right.may));
+        let is_known = left.may != Kinds::NONE && right.may != Kinds::NONE;
+        if is_known && !left_text.meets(right_text) && !right_text.meets(Kinds::BLANK) {
+            let shown = match right.constants() {
+                [only] if right.is_constant() => {
+                    format!("`{}`", shortened(&only.node.to_text()))
+                }
+                _ => with_article(&right.to_string()),
+            };
+            let operand = named(operand);
+            let left = with_article(&left.to_string());
+            let message = format!("{operand} is {left}, which is never {shown}");
+            let found = problem(Code::ComparedTypes, 0, message);
+            self.tell(&leaf.path, Severity::Warning, found);
+        }
+    }
+}
+
+fn named(operand: &Operand) -> String {
+    match operand {
+        Operand::Path(path) => format!("`{path}`"),
+        Operand::Template(_) => "the template".to_owned(),
+    }
+}
+
+/// Returns the kinds of text that values are compared as. A number of either kind may equal one of the other.
+fn compared(may: Kinds) -> Kinds {
+    let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT;
+    let text = may.as_text();
+    if text.meets(numbers) {
+        text | numbers
+    } else {
+        text
+    }
+}

@@ -1,0 +1,225 @@
+//! Checks the trees of children against the schemas of their kinds.
+
+use super::{Typing, fixed, whole_lists};
+use crate::{
+    diagnostics::{Code, did_you_mean},
+    plan::{ChildPlan, Coerce, Tree},
+    schema::{Kinds, NestedSchema, Schema},
+    scope::At,
+    value::{Key, Path},
+};
+
+/// Parts of an object that shorthand passes through under the same name.
+const TAKEN: [&str; 6] = [
+    "behavior",
+    "egress",
+    "ingress",
+    "initContainers",
+    "volumeMounts",
+    "volumes",
+];
+/// The list in which shorthand generates the first item and passes the others through.
+const TAKEN_BEHIND_FIRST: &str = "containers";
+
+/// A place in a generated object.
+#[derive(Clone)]
+pub(super) struct TreePosition<'a> {
+    /// The path of its declaration; for shorthand, of the entry.
+    pub(super) at: At<'a>,
+    /// The path in the object, for messages.
+    pub(super) path: String,
+    /// True if the object is a manifest, so that its fields are the user's.
+    pub(super) is_written: bool,
+    /// The path of the declared items after the first, in a list whose first item is generated.
+    behind_first: Option<At<'a>>,
+    /// True if it is a patch, which is merged into another object.
+    pub(super) is_patch: bool,
+    /// Its kind, for messages.
+    pub(super) kind: Key,
+}
+
+impl TreePosition<'_> {
+    pub(super) fn field(&self, key: &str) -> Self {
+        let is_written = self.is_written || TAKEN.contains(&key);
+        let is_behind = !is_written && key == TAKEN_BEHIND_FIRST;
+        Self {
+            behind_first: is_behind.then(|| self.at.field(key)),
+            at: if is_written {
+                self.at.field(key)
+            } else {
+                self.at.clone()
+            },
+            is_written,
+            path: if self.path.is_empty() {
+                key.to_owned()
+            } else {
+                format!("{}.{key}", self.path)
+            },
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn index(&self, index: usize) -> Self {
+        if let Some(list) = &self.behind_first
+            && let Some(before) = index.checked_sub(1)
+        {
+            return Self {
+                at: list.index(before),
+                is_written: true,
+                behind_first: None,
+                path: format!("{}[{index}]", self.path),
+                ..self.clone()
+            };
+        }
+        Self {
+            behind_first: None,
+            at: if self.is_written {
+                self.at.index(index)
+            } else {
+                self.at.clone()
+            },
+            path: format!("{}[{index}]", self.path),
+            ..self.clone()
+        }
+    }
+
+    /// Reports a field that the kind does not have.
+    pub(super) fn unknown_field(&self, key: &str, schema: Schema<'_>) {
+        if key.contains("{{") || (self.is_patch && key.starts_with('$')) {
+            return; // Already reported: a key is not a template. In a patch, these are not fields.
+        }
+        let at = if self.is_written {
+            self.at.key(key)
+        } else {
+            self.at.clone()
+        };
+        let message = format!("{} has no `{}`", self.kind, self.field(key).path);
+        match did_you_mean(key, schema.fields()) {
+            Some(hint) => at.error_hint(Code::NoSuchField, message, hint),
+            None => at.error(Code::NoSuchField, message),
+        }
+    }
+
+    /// Reports required fields that are missing.
+    pub(super) fn missing(&self, schema: Schema<'_>, has: impl Fn(&str) -> bool) {
+        if !self.is_written || self.is_patch {
+            return;
+        }
+        for name in schema.required() {
+            // A pass adds the fields that every object has.
+            let is_ours = self.path.is_empty() && name == "metadata";
+            if !is_ours && !has(name) {
+                let path = self.field(name).path;
+                let message = format!("{} needs `{path}`", self.kind);
+                self.at.error(Code::Missing, message);
+            }
+        }
+    }
+}
+
+/// An object whose leaves have the types of their fields.
+pub(super) struct TypedObject {
+    pub(super) body: Tree,
+    /// As [`ChildPlan::whole_lists`].
+    pub(super) whole_lists: Box<[Path]>,
+}
+
+impl<'a, 's> Typing<'a, 's> {
+    /// Checks the object of a child, and returns it with the types of its fields.
+    pub(super) fn object(&self, child: &ChildPlan) -> TypedObject {
+        let last = child.path.rsplit('.').next().unwrap_or_default();
+        let place = TreePosition {
+            at: self.at.place(&child.path),
+            path: String::new(),
+            is_written: last.starts_with("custom["),
+            behind_first: None,
+            is_patch: false,
+            kind: child.kind.kind.clone(),
+        };
+        let schema = self.known.kind(&child.kind);
+        let mut body = child.body.clone();
+        self.tree(&mut body, schema, &place);
+        let whole_lists =
+            schema.map_or_else(Box::default, |schema| whole_lists::of_body(&body, schema));
+        TypedObject { body, whole_lists }
+    }
+
+    fn tree(&self, tree: &mut Tree, schema: Option<Schema<'s>>, place: &TreePosition<'a>) {
+        match tree {
+            Tree::Fixed(node) => {
+                if let Some(schema) = schema {
+                    fixed::check(node, schema, place);
+                }
+            }
+            Tree::Leaf(leaf) => {
+                if let Some(schema) = schema
+                    && leaf.coerce == Coerce::Native
+                {
+                    leaf.coerce = taking(schema);
+                }
+                self.leaf(leaf, schema);
+            }
+            Tree::Map(entries) | Tree::Part(entries) => {
+                if let Some(schema) = schema {
+                    place.missing(schema, |name| entries.iter().any(|(key, _)| &**key == name));
+                }
+                for (key, below) in entries {
+                    let known = schema.map_or(NestedSchema::Anything, |schema| schema.field(key));
+                    if let (NestedSchema::Nowhere, Some(schema)) = (known, schema) {
+                        place.unknown_field(key, schema);
+                    }
+                    self.tree(below, described(known), &place.field(key));
+                }
+            }
+            Tree::List(items) => {
+                let known = schema.map_or(NestedSchema::Anything, |schema| schema.item());
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.tree(item, described(known), &place.index(index));
+                }
+            }
+            Tree::Patched(parts) => {
+                self.tree(&mut parts.0, schema, place);
+                let patch = TreePosition {
+                    at: place.at.field("patch"),
+                    is_written: true,
+                    is_patch: true,
+                    ..place.clone()
+                };
+                self.tree(&mut parts.1, schema, &patch);
+            }
+            Tree::Chosen(chosen) => {
+                self.leaf(&chosen.name, None);
+                for (_, option) in &mut chosen.options {
+                    if let Some(option) = option {
+                        self.tree(option, schema, place);
+                    }
+                }
+            }
+            Tree::Image(parts) => {
+                self.leaf(&parts.0, schema);
+                self.leaf(&parts.1, None);
+            }
+            Tree::ContainerName(leaf) => self.leaf(leaf, None),
+            Tree::Workload(workload) => self.leaf(&workload.1, None),
+            Tree::Owner(_) => {}
+        }
+    }
+}
+
+fn described(below: NestedSchema<'_>) -> Option<Schema<'_>> {
+    match below {
+        NestedSchema::Schema(schema) => Some(schema),
+        NestedSchema::Anything | NestedSchema::Nowhere => None,
+    }
+}
+
+/// Returns the coercion of an expression in a field of a manifest.
+fn taking(schema: Schema<'_>) -> Coerce {
+    match schema.kinds_of_type() {
+        Kinds::INT => Coerce::Int,
+        Kinds::NUMBER => Coerce::Float,
+        Kinds::BOOL => Coerce::Bool,
+        Kinds::TEXT => Coerce::AsText,
+        _ => Coerce::Native,
+    }
+}

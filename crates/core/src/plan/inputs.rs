@@ -1,0 +1,103 @@
+//! Values that come from inputs of imports: texts that are known without a custom resource, and values that only the user sets.
+
+use super::{ImportPlan, InputPlan, Leaf, Tree};
+use crate::{
+    template::{Budget, Data},
+    value::{Map, Node, Path, PathStep},
+};
+
+/// Returns the text of a leaf of a child of `import` if it does not depend on the custom resource: a literal, or inputs
+/// that are literal.
+pub(crate) fn known_text(
+    imports: &[ImportPlan],
+    import: Option<usize>,
+    leaf: &Leaf,
+) -> Option<String> {
+    if let Some(literal) = leaf.template.literal() {
+        return Some(literal.trim().to_owned());
+    }
+    let inputs = &imports.get(import?)?.inputs;
+    let known = |path: &Path| match path.steps() {
+        [PathStep::Field(root), PathStep::Field(name), ..] if &**root == "inputs" => inputs
+            .iter()
+            .any(|input| input.name == *name && input.fixed().is_some()),
+        _ => false,
+    };
+    let template = &leaf.template;
+    if template.reads_clock() || template.is_random() || !template.reads().iter().all(known) {
+        return None;
+    }
+    let fixed = inputs
+        .iter()
+        .filter_map(|input| Some((input.name.clone(), input.fixed()?.clone())));
+    let inputs = Node::Map(fixed.collect::<Map>());
+    let data = Data::new().with("inputs", &inputs);
+    let text = leaf.template.render_text(&data, &mut Budget::default());
+    Some(text.ok()?.trim().to_owned())
+}
+
+impl InputPlan {
+    /// Returns the value if it does not depend on the custom resource.
+    fn fixed(&self) -> Option<&Node> {
+        match self.given.as_ref().or(self.default.as_ref()) {
+            Some(Tree::Fixed(node)) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+impl ImportPlan {
+    /// Calls `visit` with every expression given for the input with that name, or for any input.
+    pub(crate) fn visit_given(&self, name: Option<&str>, visit: &mut dyn FnMut(&Leaf)) {
+        let inputs = self.inputs.iter();
+        let meant = inputs.filter(|input| name.is_none_or(|name| &*input.name == name));
+        for given in meant.filter_map(|input| input.given.as_ref()) {
+            given.visit(&mut *visit);
+        }
+    }
+}
+
+/// True if only the user sets the value at a path. An input has the origin of the value given for it.
+pub(crate) fn is_intent(path: &Path, import: Option<&ImportPlan>) -> bool {
+    let Some(PathStep::Field(root)) = path.steps().first() else {
+        return false;
+    };
+    if &**root != "inputs" {
+        return matches!(&**root, "apiVersion" | "kind" | "metadata" | "spec");
+    }
+    let inputs = import.map_or(&[][..], |import| &import.inputs);
+    match path.steps().get(1) {
+        Some(PathStep::Field(name)) => inputs
+            .iter()
+            .any(|input| input.name == *name && input.is_intent),
+        _ => inputs.iter().all(|input| input.is_intent),
+    }
+}
+
+/// True if the namespace of `leaf`, in the document of `import`, is always the custom resource's own.
+pub(crate) fn is_own(imports: &[ImportPlan], import: Option<usize>, leaf: &Leaf) -> bool {
+    let source = leaf.template.source().trim();
+    let inside = source
+        .strip_prefix("{{")
+        .and_then(|rest| rest.strip_suffix("}}"));
+    let Some(inside) = inside.map(|inside| inside.trim_matches('-').trim()) else {
+        return false;
+    };
+    if inside == OWN_NAMESPACE {
+        return true;
+    }
+    let (Some(name), Some(import)) = (
+        inside.strip_prefix(".inputs."),
+        import.and_then(|import| imports.get(import)),
+    ) else {
+        return false;
+    };
+    let input = import.inputs.iter().find(|input| *input.name == *name);
+    match input.and_then(|input| input.given.as_ref()) {
+        Some(Tree::Leaf(given)) => is_own(imports, import.outer, given),
+        _ => false,
+    }
+}
+
+/// The namespace of the custom resource in templates.
+const OWN_NAMESPACE: &str = ".metadata.namespace";

@@ -1,0 +1,16 @@
+//! Names of the roots that templates read.
+
+/// Root fields of the custom resource itself.
+pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+/// Root of the changes made by `normalize`.
+pub(crate) const CHANGES: &str = "_normalizeChanges";
+/// Root of other operators' custom resources.
+pub(crate) const CROSS: &str = "cross";
+/// Root of the Events that trigger passes.
+pub(crate) const EVENTS: &str = "events";
+/// Root of the custom resource before an update, in rules.
+pub(crate) const OLD: &str = "old";
+/// Root of the operation on the custom resource, in rules.
+pub(crate) const OPERATION: &str = "operation";
+/// Root of the responses to calls.
+pub(crate) const EXTERNAL: &str = "external";

@@ -1,0 +1,314 @@
+//! The deletion of a custom resource: which steps of `onDelete` are done, and what is next.
+//!
+//! ```text
+//!  Observed, deleting ── finish ──► Ending: Jobs to create, children to delete, objects to wait for
+//!                                     │ runtime: writes, then waits for an event or the deadline
+//!                                     └─ nothing left ──► children that Kubernetes does not collect are deleted, then our finalizer
+//! ```
+//!
+//! It is decided again in each pass. The inventory records what cannot be observed: which Jobs were created, since a finished
+//! Job may be gone.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use super::{
+    child_metadata::ChildMetadata,
+    children::children_data,
+    expand::Elements,
+    inventory::Inventory,
+    kstatus::Readiness,
+    reason::Reason,
+    record::Observed,
+    render::{Frame, RenderError, Renderer, Setting},
+    sources::{Read, Sources},
+    step::{Deletion, Failure, NamespaceContext, Permit, Scopes, key_of, not_created, permit},
+};
+use crate::{
+    plan::{ChildKey, ChildPlan, OnDeletePlan, OnDeleteStep, OperatorPlan},
+    template::{Budget, Data, Entropy},
+    value::Node,
+};
+
+/// The next step for a custom resource that is being deleted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeletionStep {
+    /// Jobs to create, once.
+    pub make: Vec<OnDeleteJob>,
+    /// Children to delete.
+    pub delete: Vec<Deletion>,
+    /// Objects to wait for: running Jobs, and children that are being deleted.
+    pub awaited: Vec<ChildKey>,
+    /// Decisions that failed; the resource stays until they can be made.
+    pub failures: Vec<Failure>,
+    /// The step in progress.
+    pub step: Option<Box<str>>,
+    /// Whether the deadline has passed: nothing more is started.
+    pub late: bool,
+    /// Reads needed for a decision; with their answers in the observed state, it is made again.
+    pub needs: Vec<Read>,
+    /// When the deadline passes, or the result of a condition changes.
+    pub wake: Option<Timestamp>,
+    /// The inventory after the Jobs are created.
+    pub inventory: Inventory,
+}
+
+/// A Job of `onDelete`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnDeleteJob {
+    /// Its key.
+    pub key: ChildKey,
+    /// The whole object. It has no owner reference: it outlives objects that are collected with the resource.
+    pub object: Node,
+}
+
+impl DeletionStep {
+    /// True if nothing of `onDelete` is left.
+    pub fn is_done(&self) -> bool {
+        self.make.is_empty()
+            && self.delete.is_empty()
+            && self.awaited.is_empty()
+            && self.failures.is_empty()
+            && self.needs.is_empty()
+            && !self.late
+    }
+}
+
+/// Returns the next step for a custom resource that is being deleted. Templates see only it and its children.
+pub fn finish(
+    plan: &OperatorPlan,
+    scopes: &dyn Scopes,
+    observed: &Observed,
+    now: Timestamp,
+    entropy: &Entropy,
+) -> DeletionStep {
+    let Some(declared) = &plan.ending else {
+        return DeletionStep::default();
+    };
+    let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
+    let sources = Sources::at_the_end(plan, observed, now);
+    let frame = setting.frame(&sources);
+    let children = children_data(plan, observed, &manager, frame);
+    let data = sources.data(observed).with("children", &children).at(now);
+    let mut end = DeletionPass {
+        place: NamespaceContext {
+            plan,
+            scopes,
+            observed,
+        },
+        manager: &manager,
+        marks: ChildMetadata::of(plan, observed),
+        frame,
+        entropy,
+        known: BTreeSet::new(),
+        ending: DeletionStep {
+            inventory: Inventory::clone(&observed.inventory),
+            ..DeletionStep::default()
+        },
+    };
+    end.steps(declared, &data);
+    let mut ending = end.ending;
+    let deadline = observed
+        .cr
+        .deleted
+        .and_then(|deleted| deleted.checked_add(declared.timeout).ok());
+    if let Some(deadline) = deadline.filter(|_| !ending.is_done()) {
+        ending.late = deadline <= now;
+        ending.wake = Some(deadline).filter(|_| !ending.late);
+    }
+    if ending.late {
+        ending.make.clear();
+        ending.delete.clear();
+        ending.needs.clear();
+        ending.inventory = Inventory::clone(&observed.inventory);
+    }
+    ending.wake = ending
+        .wake
+        .into_iter()
+        .chain(setting.turns.first())
+        .chain(sources.wake)
+        .min();
+    ending
+}
+
+struct DeletionPass<'a> {
+    place: NamespaceContext<'a>,
+    manager: &'a str,
+    marks: ChildMetadata<'a>,
+    frame: Frame<'a>,
+    entropy: &'a Entropy,
+    /// All objects that entries refer to.
+    known: BTreeSet<ChildKey>,
+    ending: DeletionStep,
+}
+
+impl DeletionPass<'_> {
+    fn steps(&mut self, declared: &OnDeletePlan, data: &Data<'_>) {
+        if !self.open(&declared.block.gate, data) {
+            return;
+        }
+        for step in &declared.steps {
+            if self.open(&step.gate, data) {
+                self.step(step, data);
+            }
+            if self.ending.is_done() {
+                continue;
+            }
+            if declared.ordered {
+                self.ending.step = Some(step.name.clone());
+                return;
+            }
+        }
+    }
+
+    /// True if a gate is open; if that is unknown, nothing continues.
+    fn open(&mut self, gate: &crate::plan::Gate, data: &Data<'_>) -> bool {
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data,
+            budget: &mut budget,
+            frame: self.frame,
+        };
+        renderer.gate(gate).unwrap_or_else(|error| {
+            self.ending.failures.push(error.into());
+            false
+        })
+    }
+
+    fn step(&mut self, step: &OnDeleteStep, data: &Data<'_>) {
+        for job in &step.made {
+            self.entry(job, data, DeletionPass::make);
+        }
+        for child in &step.deleted {
+            self.entry(child, data, DeletionPass::delete);
+        }
+    }
+
+    /// Processes one entry, or each element for which it is expanded.
+    fn entry(&mut self, entry: &ChildPlan, data: &Data<'_>, what: EntryAction<Self>) {
+        let mut budget = Budget::default();
+        let mut renderer = Renderer {
+            data,
+            budget: &mut budget,
+            frame: self.frame,
+        };
+        let result = match &entry.for_each {
+            None => self.one(entry, &mut renderer, what),
+            Some(each) => match Elements::of(each, &renderer) {
+                Err(error) => Err(error.into()),
+                Ok(elements) => elements.data(data).try_for_each(|(_, data)| {
+                    let mut renderer = Renderer {
+                        data: &data,
+                        budget: &mut budget,
+                        frame: self.frame,
+                    };
+                    self.one(entry, &mut renderer, what)
+                }),
+            },
+        };
+        if let Err(failure) = result {
+            self.ending.failures.push(failure);
+        }
+    }
+
+    fn one(
+        &mut self,
+        entry: &ChildPlan,
+        renderer: &mut Renderer<'_, '_>,
+        what: EntryAction<Self>,
+    ) -> Result<(), Failure> {
+        if !renderer.gate(&entry.gate)? {
+            return Ok(());
+        }
+        let key = key_of(self.place, renderer, entry)?;
+        if !self.known.insert(key.clone()) {
+            return Err(Failure {
+                reason: Reason::DuplicateChild,
+                at: entry.path.to_string(),
+                message: format!("another entry of `onDelete` means {key} too"),
+            });
+        }
+        what(self, entry, renderer, key).map_err(Failure::from)
+    }
+
+    /// A Job: created once, and done when it is complete or has failed. A Job that was created and is gone has ended.
+    fn make(
+        &mut self,
+        entry: &ChildPlan,
+        renderer: &mut Renderer<'_, '_>,
+        key: ChildKey,
+    ) -> Result<(), RenderError> {
+        let observed = self.place.observed;
+        let uid = &observed.cr.id.uid;
+        let found = observed
+            .child(&key)
+            .filter(|record| record.is_uncollected(uid, self.manager));
+        if let Some(job) = found {
+            self.ending.inventory.ended.insert(key.clone());
+            if matches!(job.readiness(), Readiness::InProgress(_)) && !job.deleting {
+                self.ending.awaited.push(key);
+            }
+            return Ok(());
+        }
+        if observed.inventory.ended.contains(&key) {
+            return Ok(());
+        }
+        match permit(self.place, &observed.answers, entry, &key)? {
+            Permit::Granted => {}
+            Permit::Needs(read) => {
+                self.ending.needs.push(read);
+                return Ok(());
+            }
+            Permit::IfCreated(namespace) => {
+                let created = observed.child(&namespace);
+                if !created.is_some_and(|record| record.is_ours(uid, self.manager)) {
+                    return Err(RenderError {
+                        path: key.to_string().into(),
+                        message: not_created(&namespace.object.name),
+                        reason: Reason::TargetRefused,
+                    });
+                }
+            }
+        }
+        let purpose = format!("{} {key} at the end", observed.cr.id.uid);
+        let entropy = self.entropy.fork(&purpose);
+        let object = renderer.random_tree(&entry.body, &entropy)?;
+        let mut object = object.unwrap_or_default();
+        self.marks.put_unowned(&mut object, &key);
+        self.ending.inventory.ended.insert(key.clone());
+        self.ending.make.push(OnDeleteJob { key, object });
+        Ok(())
+    }
+
+    /// Any other object: deleted if it is ours, and done when it is gone.
+    #[expect(clippy::unnecessary_wraps, reason = "it is a `What`, which may fail")]
+    fn delete(
+        &mut self,
+        _: &ChildPlan,
+        _: &mut Renderer<'_, '_>,
+        key: ChildKey,
+    ) -> Result<(), RenderError> {
+        let observed = self.place.observed;
+        let uid = &observed.cr.id.uid;
+        let Some(record) = observed
+            .child(&key)
+            .filter(|record| record.is_ours(uid, self.manager))
+        else {
+            return Ok(());
+        };
+        if record.deleting {
+            self.ending.awaited.push(key);
+        } else {
+            self.ending.delete.push(Deletion {
+                key,
+                uid: record.id.uid.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The action for an entry's object.
+type EntryAction<E> =
+    fn(&mut E, &ChildPlan, &mut Renderer<'_, '_>, ChildKey) -> Result<(), RenderError>;

@@ -1,0 +1,94 @@
+//! Collects the problems of a Katalog while it is compiled.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::At;
+use crate::{
+    diagnostics::{Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, Severity},
+    tree::Origin,
+};
+
+/// A document, `None` for the Katalog itself, and a path in it.
+pub(super) type Location = (Option<Arc<Origin>>, FieldPath);
+
+/// The problems of a Katalog, collected while it is compiled.
+#[derive(Default)]
+pub(crate) struct Problems {
+    found: RefCell<Diagnostics>,
+    errors: Cell<usize>,
+    /// The first problem beyond the limit.
+    left_out: RefCell<Option<Diagnostic>>,
+    /// The places named in plans, by their text.
+    places: RefCell<HashMap<Box<str>, Location>>,
+    /// The problems reported for shared places.
+    told: RefCell<HashSet<String>>,
+}
+
+impl Problems {
+    /// Returns the problems, in the order they were found.
+    pub(crate) fn into_inner(self) -> Diagnostics {
+        let mut found = self.found.into_inner();
+        found.extend(self.left_out.into_inner().map(Diagnostic::left_out));
+        found
+    }
+
+    /// True if further errors are not reported.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.get() >= MOST_PROBLEMS
+    }
+
+    /// Adds a problem, unless there are too many already.
+    pub(super) fn add(&self, problem: Diagnostic) {
+        let mut found = self.found.borrow_mut();
+        let full = match problem.severity {
+            Severity::Error => self.is_full(),
+            Severity::Warning => found.0.len() >= MOST_PROBLEMS,
+        };
+        if full {
+            self.left_out.borrow_mut().get_or_insert(problem);
+            return;
+        }
+        if problem.severity == Severity::Error {
+            self.errors.set(self.errors.get() + 1);
+        }
+        found.push(problem);
+    }
+
+    /// True if the same problem was not yet reported for the same place.
+    pub(super) fn is_new(&self, problem: &Diagnostic) -> bool {
+        let text = format!("{problem} {:?}", problem.text_offset);
+        self.told.borrow_mut().insert(text)
+    }
+
+    /// Returns the number of problems so far.
+    pub(super) fn count(&self) -> usize {
+        self.found.borrow().0.len()
+    }
+
+    /// Turns all except the first `count` into warnings.
+    pub(super) fn demote_from(&self, count: usize) {
+        for problem in self.found.borrow_mut().0.iter_mut().skip(count) {
+            problem.severity = Severity::Warning;
+        }
+    }
+
+    /// Stores the location of the place that plans name `text`.
+    pub(super) fn keep(&self, text: &str, location: Location) {
+        self.places.borrow_mut().insert(text.into(), location);
+    }
+
+    /// Returns an earlier place, by its [`At::text`].
+    pub(crate) fn place(&self, text: &str) -> At<'_> {
+        let (origin, path) = self.places.borrow().get(text).cloned().unwrap_or_default();
+        At {
+            shared: origin.is_some(),
+            origin,
+            path,
+            ..At::root(self)
+        }
+    }
+}

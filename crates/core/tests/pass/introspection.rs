@@ -1,0 +1,86 @@
+//! `.health`, `.metrics` and `.ork`: what a pass asks about its own operator, and what templates and conditions see of it.
+
+use std::sync::Arc;
+
+use orkestra_core::{
+    plan::introspection::Introspection,
+    reconcile::sources::{Answer, Read},
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{
+    operator::{operator, pond},
+    world::{World, key, rendered, words},
+};
+
+const READ: &str = r#"
+onReconcile:
+  configMaps:
+    - name: a
+      data:
+        state: "{{ .health.state }}"
+        workers: "{{ .metrics.workers }}"
+        version: "{{ .ork.version }}"
+    - name: b
+      onFalse: delete
+      when: [{ field: health.healthy, equals: true }]
+"#;
+
+fn ready(facts: &Value) -> Answer {
+    Answer::Ready(Arc::new(Node::from(facts)))
+}
+
+#[test]
+fn templates_and_conditions_see_the_operator_and_its_process() {
+    let plan = operator(READ);
+    assert_eq!(
+        plan.reads.introspection.iter().collect::<Vec<_>>(),
+        Introspection::ALL.iter().collect::<Vec<_>>()
+    );
+    let mut world = World::new(&plan, pond(&json!({}), &json!({})));
+    let facts = [
+        (
+            Introspection::Health,
+            json!({ "state": "degraded", "healthy": false }),
+        ),
+        (Introspection::Metrics, json!({ "workers": 4 })),
+        (Introspection::Process, json!({ "version": "1.2.3" })),
+    ];
+    for (read, facts) in facts {
+        let read = Read::Introspection(read);
+        assert!(!read.may_change());
+        world.outside.insert(read, ready(&facts));
+    }
+    let cycle = world.decide();
+    let object = &rendered(&cycle, &key("ConfigMap", "a")).object;
+    assert_eq!(
+        object.get("data").map_or(Value::Null, Node::to_json),
+        json!({ "state": "degraded", "workers": "4", "version": "1.2.3" })
+    );
+    assert_eq!(words(&cycle), ["apply ConfigMap east/a"]);
+    let healthy = ready(&json!({ "state": "healthy", "healthy": true }));
+    let health = Read::Introspection(Introspection::Health);
+    world.outside.insert(health.clone(), healthy);
+    assert_eq!(
+        words(&world.decide()),
+        ["apply ConfigMap east/a", "apply ConfigMap east/b"]
+    );
+    // What is unknown decides nothing: neither to create nor to delete.
+    let unknown = Answer::Unavailable("the operator does not run".into());
+    world.outside.insert(health, unknown);
+    assert_eq!(
+        words(&world.decide()),
+        ["keep ConfigMap east/a", "keep ConfigMap east/b"]
+    );
+}
+
+#[test]
+fn an_operator_that_reads_none_of_it_asks_for_none_of_it() {
+    let plan = operator("onReconcile: { configMaps: [{ name: a, data: { a: b } }] }");
+    assert!(plan.reads.introspection.is_empty());
+    // The whole data, as in `{{ toJSON . }}`, does not include it: it would differ in each pass.
+    let plan =
+        operator("onReconcile: { configMaps: [{ name: a, data: { a: '{{ toJSON . }}' } }] }");
+    assert!(plan.reads.introspection.is_empty());
+}

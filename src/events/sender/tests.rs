@@ -1,0 +1,156 @@
+use std::sync::{Arc, Mutex};
+
+use http::{Method, Request, Response};
+use kube::client::Body;
+use tower::service_fn;
+
+use super::*;
+use crate::{
+    events::{CAPACITY, EventSink, ObjectReference},
+    metrics::Metrics,
+};
+use orkestra_cluster::client::flow::Share;
+use orkestra_ground::Clock;
+
+type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
+
+/// A cluster that records requests and answers with the code.
+fn cluster(code: u16) -> (kube::Client, Seen) {
+    let seen = Seen::default();
+    let log = seen.clone();
+    let service = service_fn(move |request: Request<Body>| {
+        let log = log.clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let body: serde_json::Value =
+                serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap();
+            log.lock()
+                .unwrap()
+                .push((parts.method, parts.uri.path().to_owned(), body.clone()));
+            let answer = if code < 300 {
+                body
+            } else {
+                serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                        "message": "no", "reason": "Forbidden", "code": code})
+            };
+            let answer = Body::from(answer.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(
+                Response::builder().status(code).body(answer).unwrap(),
+            )
+        }
+    });
+    (kube::Client::new(service, "default"), seen)
+}
+
+fn event(note: &str) -> Event {
+    Event {
+        regarding: ObjectReference {
+            api_version: Some("water.example/v1".to_owned()),
+            kind: Some("Pond".to_owned()),
+            name: Some("reeds".to_owned()),
+            namespace: Some("marsh".to_owned()),
+            uid: Some("u-1".to_owned()),
+            ..ObjectReference::default()
+        },
+        severity: Severity::Normal,
+        reason: "Applied".into(),
+        note: note.to_owned(),
+    }
+}
+
+fn sink(code: u16) -> (EventSink, Metrics, Seen) {
+    let metrics = Metrics::new().unwrap();
+    let (client, seen) = cluster(code);
+    (
+        EventSink::start(client, Flow::new(|| 0.0), &metrics, Clock::system()),
+        metrics,
+        seen,
+    )
+}
+
+#[tokio::test]
+async fn the_same_words_become_a_series_and_other_words_a_new_event() {
+    let (sink, metrics, seen) = sink(200);
+    for note in ["one", "one", "one", "two"] {
+        sink.publish(event(note));
+    }
+    sink.flush(Duration::from_secs(5)).await;
+    let seen = seen.lock().unwrap();
+    let methods: Vec<&Method> = seen.iter().map(|(method, ..)| method).collect();
+    assert_eq!(
+        methods,
+        [Method::POST, Method::PATCH, Method::PATCH, Method::POST]
+    );
+    let (_, path, first) = &seen[0];
+    assert_eq!(path, "/apis/events.k8s.io/v1/namespaces/marsh/events");
+    assert_eq!(first["reportingController"], "orkestra");
+    assert_eq!(first["regarding"]["uid"], "u-1");
+    assert_eq!(first["note"], "one");
+    assert_eq!(seen[2].2["series"]["count"], 3);
+    assert!(
+        seen[2]
+            .1
+            .ends_with(first["metadata"]["name"].as_str().unwrap())
+    );
+    assert_eq!(metrics.events_dropped().get(), 0);
+}
+
+#[tokio::test]
+async fn events_are_dropped_and_counted_under_pressure() {
+    let (sink, metrics, seen) = sink(200);
+    // The sender has not run yet: this runtime has one thread.
+    for serial in 0..CAPACITY + 7 {
+        sink.publish(event(&serial.to_string()));
+    }
+    assert_eq!(metrics.events_dropped().get(), 7);
+    sink.flush(Duration::from_secs(30)).await;
+    assert_eq!(seen.lock().unwrap().len(), CAPACITY);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_not() {
+    let metrics = Metrics::new().unwrap();
+    let (client, seen) = cluster(200);
+    let flow = Flow::new(|| 0.0);
+    let sink = EventSink::start(client, flow.clone(), &metrics, Clock::system());
+    let other = flow.turn(&Share::new("a")).await;
+    sink.publish(event("done"));
+    sink.publish(Event {
+        severity: Severity::Warning,
+        ..event("wrong")
+    });
+    tokio::time::sleep(PATIENCE / 2).await;
+    let notes = |seen: &Seen| -> Vec<_> {
+        let seen = seen.lock().unwrap();
+        seen.iter()
+            .map(|(.., body)| body["note"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(notes(&seen), ["wrong"]);
+    tokio::time::sleep(PATIENCE).await;
+    assert_eq!(notes(&seen), ["wrong", "done"], "it is not for ever");
+    sink.publish(event("more"));
+    drop(other);
+    tokio::time::sleep(PATIENCE / 2).await;
+    assert_eq!(notes(&seen).last().unwrap(), "more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_right_is_named_and_tried_again_after_thirty_seconds() {
+    let (sink, metrics, seen) = sink(403);
+    for _ in 0..5 {
+        sink.publish(event("one"));
+    }
+    sink.flush(Duration::from_secs(5)).await;
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    assert_eq!(metrics.events_dropped().get(), 5);
+    let problem = sink.problem().unwrap();
+    assert!(
+        problem.contains("marsh") && problem.contains("events.k8s.io"),
+        "{problem}"
+    );
+    tokio::time::advance(REST).await;
+    sink.publish(event("one"));
+    sink.flush(Duration::from_secs(5)).await;
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}

@@ -1,0 +1,264 @@
+//! The objects that point the API server at the webhooks, as they should be: pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use orkestra_cluster::wire::Served;
+use orkestra_core::{
+    admission::{self, Enforcement, PolicyOptions},
+    value::Node,
+};
+use serde_json::{Value, json};
+
+use super::{Options, Reach, catalogue::Catalogue, webhooks};
+
+/// The label of every object that belongs to an installation's gateway; its value is the installation's name.
+pub(super) const LABEL: &str = "orkestra.orkspace.io/gateway";
+
+/// An object to apply.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Desired {
+    pub(super) served: Served,
+    pub(super) name: String,
+    pub(super) body: Node,
+    /// True if it points at the webhooks.
+    pub(super) calls: bool,
+}
+
+/// The kinds of the objects.
+pub(super) fn kinds() -> [Served; 4] {
+    [
+        registration(
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+        ),
+        registration(
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+        ),
+        registration("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+        registration(
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+        ),
+    ]
+}
+
+fn registration(kind: &str, plural: &str) -> Served {
+    Served {
+        group: "admissionregistration.k8s.io".into(),
+        version: "v1".into(),
+        kind: kind.into(),
+        plural: plural.into(),
+        namespaced: false,
+    }
+}
+
+/// Returns the `caBundle` of authorities in PEM.
+pub(super) fn bundle(authorities: &str) -> String {
+    STANDARD.encode(authorities)
+}
+
+/// How a webhook is called.
+pub(super) fn client_config(
+    options: &Options,
+    service: Option<&str>,
+    endpoint: Option<&str>,
+    path: &str,
+    authorities: &str,
+) -> Value {
+    let bundle = bundle(authorities);
+    let url = match (&options.reach, endpoint) {
+        (Reach::Url(url), _) => Some(url.as_str()),
+        (Reach::Service { .. }, endpoint) => endpoint,
+    };
+    if let Some(url) = url {
+        let url = url.trim_end_matches('/');
+        return json!({ "url": format!("{url}{path}"), "caBundle": bundle });
+    }
+    let default = match &options.reach {
+        Reach::Service { name } => name.as_str(),
+        Reach::Url(_) => "",
+    };
+    json!({
+        "service": {
+            "namespace": options.namespace, "name": service.unwrap_or(default), "path": path, "port": 443,
+        },
+        "caBundle": bundle,
+    })
+}
+
+/// Returns the hosts that the certificate must name.
+pub(super) fn hosts(options: &Options, catalogue: &Catalogue) -> Vec<String> {
+    let mut hosts = BTreeSet::new();
+    let host = |url: &str| {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        match authority.strip_prefix('[') {
+            Some(v6) => v6.split(']').next().unwrap_or_default().to_owned(),
+            None => authority.split(':').next().unwrap_or_default().to_owned(),
+        }
+    };
+    let mut services = BTreeSet::new();
+    match &options.reach {
+        Reach::Url(url) => drop(hosts.insert(host(url))),
+        Reach::Service { name } => drop(services.insert(name.clone())),
+    }
+    for (_, plan) in &catalogue.katalogs {
+        let security = &plan.security;
+        hosts.extend(security.gateway_endpoint.as_deref().map(host));
+        let named = [&security.service_name, &security.webhooks_service_name];
+        services.extend(named.into_iter().flatten().map(ToString::to_string));
+    }
+    for service in services {
+        let short = format!("{service}.{}.svc", options.namespace);
+        hosts.insert(format!("{short}.cluster.local"));
+        hosts.insert(short);
+    }
+    hosts.into_iter().filter(|host| !host.is_empty()).collect()
+}
+
+/// Returns all objects that should exist.
+pub(super) fn desired(options: &Options, catalogue: &Catalogue, authorities: &str) -> Vec<Desired> {
+    objects(options, catalogue, authorities, false)
+}
+
+/// Returns the objects that remain when the gateway stops: `cleanupOnShutdown` removes the others. If it removes the webhooks of
+/// any Katalog, it removes that of Katalogs, too.
+pub(super) fn remaining(
+    options: &Options,
+    catalogue: &Catalogue,
+    authorities: &str,
+) -> Vec<Desired> {
+    objects(options, catalogue, authorities, true)
+}
+
+fn objects(
+    options: &Options,
+    catalogue: &Catalogue,
+    authorities: &str,
+    stops: bool,
+) -> Vec<Desired> {
+    let [validating, mutating, _, _] = kinds();
+    let plans = || catalogue.katalogs.iter().map(|(_, plan)| plan);
+    let mut validations = if stops && plans().any(|plan| plan.security.cleanup) {
+        Vec::new()
+    } else {
+        webhooks::own_kinds(options, authorities)
+    };
+    let mut mutations = Vec::new();
+    for plan in plans().filter(|plan| !(stops && plan.security.cleanup)) {
+        let rows = admission::explain(plan);
+        for operator in plan.operators.iter().filter(|one| catalogue.holds(one)) {
+            let needs = |blocks: &[&str]| {
+                operator.admission.enabled == Some(true)
+                    && rows.iter().any(|row| {
+                        row.operator == operator.name
+                            && row.place == Enforcement::Webhook
+                            && blocks.contains(&row.block)
+                    })
+            };
+            if operator.admission.validation && needs(&["validation"]) {
+                validations.extend(webhooks::validation(options, plan, operator, authorities));
+            }
+            if operator.admission.mutation && needs(&["mutation", "normalize"]) {
+                mutations.extend(webhooks::mutation(options, plan, operator, authorities));
+            }
+        }
+        validations.extend(webhooks::overridden(options, plan, authorities));
+    }
+    let mut all = Vec::new();
+    for (served, webhooks) in [(&validating, validations), (&mutating, mutations)] {
+        if !webhooks.is_empty() {
+            all.push(object(served, options, &json!({ "webhooks": webhooks })));
+        }
+    }
+    all.extend(policies(options, catalogue, stops));
+    all
+}
+
+/// Returns the policies with their bindings, sorted by kind and name.
+fn policies(options: &Options, catalogue: &Catalogue, stops: bool) -> Vec<Desired> {
+    let [_, _, policy, binding] = kinds();
+    let exempt = PolicyOptions {
+        users: vec![options.user.clone()],
+        namespace: Some(options.namespace.clone()),
+    };
+    let mut policies = BTreeMap::new();
+    for (_, plan) in &catalogue.katalogs {
+        let mut nodes = Vec::new();
+        if !(stops && plan.security.cleanup) {
+            nodes.extend(admission::policies(plan, &exempt));
+        }
+        nodes.extend(
+            admission::protection(plan, &exempt)
+                .into_iter()
+                .filter(|node| {
+                    let deletion = plan.security.deletion.is_some_and(|one| one.cleanup);
+                    let namespaces = plan
+                        .security
+                        .namespaces
+                        .as_ref()
+                        .is_some_and(|one| one.cleanup);
+                    let goes = if is_of_namespaces(node) {
+                        namespaces
+                    } else {
+                        deletion
+                    };
+                    !(stops && goes)
+                }),
+        );
+        for node in nodes {
+            let served = if is_kind(&node, &binding) {
+                &binding
+            } else {
+                &policy
+            };
+            if let Some(desired) = labelled(served, options, &node) {
+                policies.insert((served.kind.clone(), desired.name.clone()), desired);
+            }
+        }
+    }
+    policies.into_values().collect()
+}
+
+/// True for the policies, and their bindings, that protect namespaces.
+fn is_of_namespaces(node: &Node) -> bool {
+    let name = node
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"));
+    name.and_then(Node::as_str)
+        .is_some_and(|name| name.starts_with("namespace-protection."))
+}
+
+fn is_kind(node: &Node, served: &Served) -> bool {
+    node.get("kind").and_then(Node::as_str) == Some(&*served.kind)
+}
+
+fn labelled(served: &Served, options: &Options, node: &Node) -> Option<Desired> {
+    let mut body = node.to_json();
+    let name = body["metadata"]["name"].as_str()?.to_owned();
+    body["metadata"]["labels"][LABEL] = options.name.clone().into();
+    Some(Desired {
+        served: served.clone(),
+        name,
+        body: Node::from(&body),
+        calls: false,
+    })
+}
+
+fn object(served: &Served, options: &Options, fields: &Value) -> Desired {
+    let mut body = json!({
+        "apiVersion": served.api_version(), "kind": &*served.kind,
+        "metadata": { "name": options.name, "labels": { LABEL: options.name } },
+    });
+    for (field, value) in fields.as_object().into_iter().flatten() {
+        body[field] = value.clone();
+    }
+    Desired {
+        served: served.clone(),
+        name: options.name.clone(),
+        body: Node::from(&body),
+        calls: true,
+    }
+}

@@ -1,0 +1,69 @@
+//! Releases the kinds of Katalogs that files no longer declare.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use orkestra_core::{
+    api::OperatedKind,
+    plan::{GroupKind, KatalogRef, Plan},
+};
+
+use super::{load::Loaded, uid_of};
+use crate::meta::{
+    katalog::{Shared, group_kind, kinds_of},
+    release::{Progress, release_kind},
+    supervisor::HoldOutcome,
+};
+
+/// Returns the kinds of a Katalog in `running`.
+pub(super) fn dropped(running: &[Loaded], katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+    let old = running.iter().filter(|old| old.reference == *katalog);
+    old.flat_map(|old| kinds_of(&old.plan)).collect()
+}
+
+/// Returns the kinds that a plan operates, for their release.
+pub(super) fn operated(plan: &Plan) -> Vec<OperatedKind> {
+    plan.operators
+        .iter()
+        .map(|operator| super::super::release::operated(operator))
+        .collect()
+}
+
+/// Releases a kind once its operator has stopped, unless it is wanted again.
+pub(super) async fn release(shared: Arc<Shared>, katalog: KatalogRef, kind: OperatedKind) {
+    let left = group_kind(&kind);
+    release_left(&shared, &uid_of(&katalog), &kind).await;
+    shared.supervisor.released(&katalog, &left);
+}
+
+pub(super) async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
+    let held = group_kind(kind);
+    let mut snapshot = shared.supervisor.snapshot();
+    loop {
+        match shared.supervisor.hold(&held, uid) {
+            HoldOutcome::Claimed(_) => return,
+            HoldOutcome::Busy | HoldOutcome::Unclaimed(_) => {
+                if snapshot.changed().await.is_err() {
+                    return;
+                }
+            }
+            HoldOutcome::Held(_held) => {
+                let client = shared.context.wire.client();
+                match release_kind(client, kind, &Progress::default()).await {
+                    Ok(released) => {
+                        tracing::info!(
+                            kind = kind.kind,
+                            resources = released.resources,
+                            children = released.children,
+                            "kind released"
+                        );
+                        return;
+                    }
+                    Err(error) => {
+                        tracing::warn!(kind = kind.kind, error = %error, "cannot release kind");
+                        tokio::time::sleep(Duration::from_secs(10)).await;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The revisions of a Katalog's task that are stored: the accepted one, and the last good one after a restart.
+
+use std::sync::Arc;
+
+use orkestra_core::reasons::KatalogReason;
+
+use super::{
+    super::{
+        calls::CallError,
+        revisions::{Content, Revision, StoreError, TooLarge},
+        status::Verdict,
+    },
+    Katalog, composed,
+    judge::{RunnableRevision, judge, permitted},
+    known::{kinds_named, schemas},
+    used_motifs::{Composed, stored, take},
+};
+
+impl Katalog {
+    /// Stores the candidate and runs it.
+    pub(super) async fn accept(&mut self) -> Result<(), CallError> {
+        self.put_finalizer().await?;
+        let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
+        let artifacts = self.candidate.as_ref().map(|judged| &judged.artifacts);
+        let content = Content {
+            document: self.document.tree(),
+            motifs: motifs.unwrap_or_default(),
+            sources: composed::stored(artifacts),
+        };
+        let in_force = self.object.status.revision.as_deref();
+        let stored = self.revisions.store(&content, in_force).await;
+        drop(content);
+        match stored {
+            Ok(revision) => {
+                if let Some(judged) = self.candidate.take() {
+                    self.start(judged, revision).await?;
+                    self.verdict = Verdict::Accepted;
+                }
+                Ok(())
+            }
+            Err(StoreError::Call(error)) => Err(error),
+            Err(StoreError::TooLarge(why)) => {
+                self.refuse_too_large(why);
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses the candidate, which cannot be stored: what runs runs on.
+    fn refuse_too_large(&mut self, why: TooLarge) {
+        self.candidate = None;
+        let advice = "divide the operators among several Katalogs or Komposers";
+        tracing::info!(katalog = %self.reference, %why, "revision rejected");
+        self.verdict = Verdict::Refused {
+            reason: KatalogReason::RevisionTooLarge,
+            message: format!("{why}: {advice}"),
+        };
+    }
+
+    /// Runs the newest stored revision that compiles, after a restart that finds the newest revision refused.
+    pub(super) async fn load_last_good(&mut self) -> Result<(), CallError> {
+        if let Some((judged, name)) = self.last_good().await? {
+            self.put_finalizer().await?;
+            self.start(judged, name).await?;
+            self.candidate = None;
+        }
+        self.looked = true;
+        Ok(())
+    }
+
+    /// Returns the newest stored revision that compiles, and its name.
+    pub(super) async fn last_good(&self) -> Result<Option<(RunnableRevision, String)>, CallError> {
+        let stored = self.revisions.list().await?;
+        Ok(stored.into_iter().rev().find_map(|revision| {
+            let judged = self.judge_stored(&revision)?;
+            Some((judged, revision.name))
+        }))
+    }
+
+    /// Compiles a stored revision. It was accepted once: a CRD or a check added since does not
+    /// invalidate it. The permissions of the installation are checked again.
+    pub(super) fn judge_stored(&self, revision: &Revision) -> Option<RunnableRevision> {
+        let Content {
+            document,
+            motifs,
+            sources,
+        } = revision.content()?;
+        let motif = |name: &str| {
+            let motif = motifs.get(name).cloned();
+            motif.map(Arc::new).ok_or_else(String::new)
+        };
+        let artifacts = composed::read(&sources);
+        let taken = take(&document, &artifacts, &motif);
+        let mut kinds = kinds_named(&document);
+        if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
+            kinds.extend(kinds_named(&resolved.to_json()));
+        }
+        let crds = self.crds_of(&kinds, &taken.asked);
+        let schemas = schemas(&crds).trusting();
+        let judged = judge(&self.reference, &document, &taken, &schemas).ok()?;
+        let judged = permitted(&self.shared.context.children, judged).ok()?;
+        Some(judged.with_admission(self.shared.context.admission))
+    }
+}

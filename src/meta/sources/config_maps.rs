@@ -1,0 +1,155 @@
+//! The `ConfigMaps` of the cluster as sources of Komposers: watched, each by its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::api::DynamicObject;
+use orkestra_cluster::{watch::Informers, wire::Served};
+use orkestra_core::compose::{Artifact, Fetched};
+use serde_json::Value;
+
+use super::{
+    super::watched::{Content, Watches, words},
+    FetchError,
+};
+
+/// The watched `ConfigMaps`, in the order of their watches.
+pub(super) struct ConfigMaps {
+    names: Vec<String>,
+    pub(super) watches: Watches<ConfigMap>,
+}
+
+/// A `ConfigMap`.
+pub(super) struct ConfigMap {
+    data: BTreeMap<String, String>,
+}
+
+impl Content for ConfigMap {
+    fn new(object: DynamicObject) -> Self {
+        let data = object.data.get("data").and_then(Value::as_object);
+        let text =
+            |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+        Self {
+            data: data.into_iter().flatten().filter_map(text).collect(),
+        }
+    }
+}
+
+impl ConfigMaps {
+    /// None.
+    pub(super) fn none() -> Self {
+        Self {
+            names: Vec::new(),
+            watches: Watches::none(),
+        }
+    }
+
+    /// Watches the `ConfigMaps` of these names, and no others.
+    pub(super) fn watch(&mut self, names: BTreeSet<&str>, namespace: &str, informers: &Informers) {
+        if self.names.iter().eq(names.iter()) {
+            return;
+        }
+        let mut watches = Watches::none();
+        for name in &names {
+            let namespace = Some(namespace.to_owned());
+            watches.add(informers, &config_maps(), namespace, Some(name));
+        }
+        let names = names.into_iter().map(str::to_owned).collect();
+        *self = Self { names, watches };
+    }
+
+    /// Returns the artifact of a `ConfigMap`; none while it is not listed yet.
+    pub(super) fn find(
+        &self,
+        name: &str,
+        key: Option<&str>,
+        namespace: &str,
+    ) -> Option<Result<Artifact, FetchError>> {
+        let watch = self.names.iter().position(|one| one == name)?;
+        let refused =
+            |message: String, permanent: bool| Some(Err(FetchError { message, permanent }));
+        if !self.watches.was_synced(watch) {
+            let (_, handle) = self.watches.handles.get(watch)?;
+            let (_, problem) = handle.trouble()?;
+            return refused(words(problem), false);
+        }
+        let Some(found) = self.watches.all(watch).into_iter().next() else {
+            let message = format!("there is no ConfigMap `{name}` in namespace {namespace}");
+            return refused(message, true);
+        };
+        Some(found.artifact(name, key))
+    }
+}
+
+impl ConfigMap {
+    /// Returns the documents of a key, or of every key that ends in `.yaml`.
+    fn artifact(&self, name: &str, key: Option<&str>) -> Result<Artifact, FetchError> {
+        let is_wanted = |name: &str| match key {
+            Some(key) => name == key,
+            None => name.strip_suffix(".yaml").is_some(),
+        };
+        let documents: Vec<Fetched> = (self.data.iter())
+            .filter(|(name, _)| is_wanted(name))
+            .map(|(name, text)| Fetched {
+                name: name.clone(),
+                text: text.clone(),
+            })
+            .collect();
+        if documents.is_empty() {
+            let what = match key {
+                Some(key) => format!("no key `{key}`"),
+                None => "no key that ends in `.yaml`".to_owned(),
+            };
+            return Err(FetchError {
+                message: format!("ConfigMap `{name}` has {what}"),
+                permanent: true,
+            });
+        }
+        Ok(Artifact {
+            url: format!("configmap/{name}"),
+            digest: Artifact::digest_of(&documents),
+            documents,
+            ..Artifact::default()
+        })
+    }
+}
+
+fn config_maps() -> Served {
+    Served {
+        group: "".into(),
+        version: "v1".into(),
+        kind: "ConfigMap".into(),
+        plural: "configmaps".into(),
+        namespaced: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_that_end_in_yaml_are_documents_unless_a_key_is_named() {
+        let object = json!({
+            "metadata": { "name": "ponds" },
+            "data": { "b.yaml": "two", "a.yaml": "one", "notes.txt": "three" },
+        });
+        let map = ConfigMap::new(serde_json::from_value(object).unwrap());
+        let texts = |key| {
+            let artifact = map.artifact("ponds", key).unwrap();
+            let texts = artifact.documents.into_iter().map(|file| file.text);
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(texts(None), ["one", "two"]);
+        assert_eq!(texts(Some("notes.txt")), ["three"]);
+        let missing = map.artifact("ponds", Some("c.yaml")).unwrap_err();
+        assert_eq!(missing.message, "ConfigMap `ponds` has no key `c.yaml`");
+        let empty = ConfigMap {
+            data: BTreeMap::new(),
+        };
+        let missing = empty.artifact("ponds", None).unwrap_err();
+        let expected = "ConfigMap `ponds` has no key that ends in `.yaml`";
+        assert_eq!(missing.message, expected);
+    }
+}

@@ -1,0 +1,380 @@
+//! The schedule of sources with a clock and randomness of their own, and what is reported about them.
+
+use std::time::Duration;
+
+use orkestra_core::{
+    api::{duration::Span, sources::SourceCredentials},
+    compose::{Base, DeclarationSite, Fetched},
+};
+use orkestra_ground::Entropy;
+use tokio::time::Instant;
+
+use super::{
+    schedule::{Outcome, Schedule},
+    *,
+};
+use crate::meta::testing;
+
+const PONDS: &str = "oci://harbour.example/k/ponds:stable";
+const MAP: &str = "configmap/reeds";
+
+fn request(id: &str, seconds: Option<u64>) -> Request {
+    let kind = match id.strip_prefix("configmap/") {
+        Some(name) => RequestKind::ConfigMap {
+            name: name.to_owned(),
+            key: None,
+        },
+        None => RequestKind::Registry {
+            url: id.to_owned(),
+            use_komposer: false,
+        },
+    };
+    Request {
+        id: id.to_owned(),
+        kind,
+        base: Base::Cluster {
+            namespace: "marsh".to_owned(),
+        },
+        auth: None,
+        verify: None,
+        interval: seconds.map(|seconds| Span(Duration::from_secs(seconds))),
+        place: DeclarationSite::default(),
+    }
+}
+
+fn wanted(requests: &[Request], requested: Option<&str>) -> WantedSources {
+    WantedSources {
+        requests: requests.to_vec(),
+        requested: requested.map(str::to_owned),
+    }
+}
+
+fn artifact(text: &str) -> Arc<Artifact> {
+    let documents = vec![Fetched {
+        name: "katalog.yaml".to_owned(),
+        text: text.to_owned(),
+    }];
+    Arc::new(Artifact {
+        url: PONDS.to_owned(),
+        revision: "stable".to_owned(),
+        digest: Artifact::digest_of(&documents),
+        documents,
+        ..Artifact::default()
+    })
+}
+
+fn failure(permanent: bool) -> FetchError {
+    FetchError {
+        message: "harbour.example does not answer".to_owned(),
+        permanent,
+    }
+}
+
+/// A schedule with a clock and randomness.
+struct Bench {
+    schedule: Schedule,
+    now: Instant,
+    entropy: Entropy,
+}
+
+impl Bench {
+    fn new(requests: &[Request]) -> Self {
+        let mut bench = Self {
+            schedule: Schedule::default(),
+            now: Instant::now(),
+            entropy: Entropy::seeded(11),
+        };
+        bench.want(requests, None);
+        bench
+    }
+
+    fn want(&mut self, requests: &[Request], requested: Option<&str>) {
+        self.schedule.adopt(&wanted(requests, requested), self.now);
+    }
+
+    /// Returns the identities of the sources that are due now.
+    fn due(&mut self) -> Vec<String> {
+        let due = self.schedule.take_due(self.now);
+        due.into_iter().map(|request| request.id).collect()
+    }
+
+    fn note(&mut self, id: &str, result: Result<Arc<Artifact>, FetchError>) -> Outcome {
+        let noted = self.schedule.note(id, result, (self.now, &self.entropy));
+        noted.unwrap()
+    }
+
+    /// Moves the clock to the next fetch; returns how long that took, in seconds.
+    fn wait(&mut self) -> f64 {
+        let next = self.schedule.next().unwrap();
+        let waited = next - self.now;
+        self.now = next;
+        waited.as_secs_f64()
+    }
+
+    fn known(&self, id: &str) -> FetchedSource {
+        self.schedule.known()[id].clone()
+    }
+}
+
+#[test]
+fn an_unchanged_source_is_fetched_once_in_each_interval_shortened_by_up_to_a_tenth() {
+    let mut bench = Bench::new(&[request(PONDS, Some(60))]);
+    let mut waits = Vec::new();
+    for turn in 0..50 {
+        assert_eq!(bench.due(), [PONDS], "{turn}");
+        assert!(bench.due().is_empty(), "it is being fetched");
+        assert_eq!(bench.schedule.next(), None);
+        let outcome = bench.note(PONDS, Ok(artifact("green")));
+        assert_eq!(outcome == Outcome::Unchanged, turn > 0, "{turn}");
+        assert!(bench.due().is_empty());
+        waits.push(bench.wait());
+    }
+    assert!(
+        waits.iter().all(|wait| (54.0..=60.0).contains(wait)),
+        "{waits:?}"
+    );
+    let (least, most) = waits
+        .iter()
+        .fold((60.0_f64, 0.0_f64), |(least, most), wait| {
+            (least.min(*wait), most.max(*wait))
+        });
+    assert!(most - least > 3.0, "no jitter: {waits:?}");
+}
+
+#[test]
+fn the_default_interval_is_five_minutes_and_the_least_a_second_and_pinned_content_is_fetched_once()
+{
+    let pinned = format!("oci://harbour.example/k/ponds@sha256:{}", "7".repeat(64));
+    for (id, declared, expected) in [
+        (PONDS, None, Some(270.0..=300.0)),
+        (PONDS, Some(0), None),
+        (&*pinned, Some(60), None),
+    ] {
+        let mut bench = Bench::new(&[request(id, declared)]);
+        bench.due();
+        bench.note(id, Ok(artifact("green")));
+        match expected {
+            Some(expected) => assert!(expected.contains(&bench.wait()), "{id}"),
+            None => assert_eq!(bench.schedule.next(), None, "{id}"),
+        }
+    }
+    let mut short = request(PONDS, None);
+    short.interval = Some(Span(Duration::from_millis(20)));
+    let mut bench = Bench::new(&[short]);
+    bench.due();
+    bench.note(PONDS, Ok(artifact("green")));
+    assert!((0.9..=1.0).contains(&bench.wait()));
+}
+
+#[test]
+fn a_tag_that_moved_is_a_new_artifact_and_an_equal_one_stays_the_same_object() {
+    let mut bench = Bench::new(&[request(PONDS, Some(60))]);
+    bench.due();
+    let green = artifact("green");
+    assert_eq!(
+        bench.note(PONDS, Ok(Arc::clone(&green))),
+        Outcome::Changed(Arc::clone(&green))
+    );
+    bench.note(PONDS, Ok(artifact("green")));
+    let known = bench.known(PONDS).artifact.unwrap();
+    assert!(Arc::ptr_eq(&known, &green));
+    let blue = artifact("blue");
+    assert_eq!(
+        bench.note(PONDS, Ok(Arc::clone(&blue))),
+        Outcome::Changed(blue.clone())
+    );
+    assert_eq!(bench.known(PONDS).artifact, Some(blue));
+}
+
+#[test]
+fn a_broken_source_keeps_its_last_artifact_and_is_retried_with_growing_delays() {
+    let mut bench = Bench::new(&[request(PONDS, Some(60))]);
+    bench.due();
+    bench.note(PONDS, Ok(artifact("green")));
+    let mut waits = Vec::new();
+    for turn in 0..12 {
+        bench.wait();
+        assert_eq!(bench.due(), [PONDS]);
+        let is_new = turn == 0;
+        let error = failure(false);
+        assert_eq!(
+            bench.note(PONDS, Err(error.clone())),
+            Outcome::Failed { error, is_new }
+        );
+        let known = bench.known(PONDS);
+        assert_eq!(known.artifact, Some(artifact("green")));
+        assert_eq!(known.problem, Some(failure(false)));
+        let next = bench.schedule.next().unwrap() - bench.now;
+        waits.push(next.as_secs_f64());
+    }
+    for (turn, wait) in waits.iter().enumerate() {
+        let full = f64::from(1_u32 << turn).min(300.0);
+        assert!((full * 0.9..=full).contains(wait), "{turn}: {waits:?}");
+    }
+    // An answer ends it: the next failure starts from the first delay.
+    bench.wait();
+    bench.due();
+    assert_eq!(bench.note(PONDS, Ok(artifact("green"))), Outcome::Unchanged);
+    assert_eq!(bench.known(PONDS).problem, None);
+    assert!((54.0..=60.0).contains(&bench.wait()));
+    bench.due();
+    bench.note(PONDS, Err(failure(false)));
+    assert!((0.9..=1.0).contains(&bench.wait()));
+}
+
+#[test]
+fn a_failure_that_only_a_change_corrects_waits_for_the_next_interval() {
+    let pinned = format!("oci://harbour.example/k/ponds@sha256:{}", "7".repeat(64));
+    for (id, expected) in [(PONDS, 54.0..=60.0), (&*pinned, 270.0..=300.0)] {
+        let mut bench = Bench::new(&[request(id, Some(60))]);
+        bench.due();
+        bench.note(id, Err(failure(true)));
+        assert!(expected.contains(&bench.wait()), "{id}");
+    }
+}
+
+#[test]
+fn a_request_fetches_everything_at_once_and_other_credentials_their_source() {
+    let other = "oci://harbour.example/k/lakes:stable";
+    let mut both = [request(PONDS, Some(60)), request(other, Some(60))];
+    let mut bench = Bench::new(&both);
+    let all = [other, PONDS];
+    assert_eq!(bench.due(), all);
+    for id in all {
+        bench.note(id, Ok(artifact(id)));
+    }
+    bench.want(&both, None);
+    assert!(bench.due().is_empty(), "nothing changed");
+    bench.want(&both, Some("now"));
+    assert_eq!(bench.due(), all);
+    both[0].auth = Some(SourceCredentials {
+        from_env: Some("LOGIN".to_owned()),
+        ..SourceCredentials::default()
+    });
+    // While it is being fetched with the earlier ones: once more after that.
+    bench.want(&both, Some("now"));
+    assert!(bench.due().is_empty());
+    for id in all {
+        bench.note(id, Ok(artifact(id)));
+    }
+    assert_eq!(bench.due(), [PONDS]);
+    bench.note(PONDS, Ok(artifact(PONDS)));
+    // A source that is not wanted any more is forgotten, and its late answer too.
+    bench.want(&both[1..], Some("now"));
+    assert_eq!(bench.schedule.known().keys().collect::<Vec<_>>(), [other]);
+    let late = bench
+        .schedule
+        .note(PONDS, Ok(artifact("late")), (bench.now, &bench.entropy));
+    assert_eq!(late, None);
+}
+
+#[test]
+fn a_source_of_the_cluster_is_watched_and_never_due() {
+    let mut bench = Bench::new(&[request(MAP, Some(60))]);
+    assert!(bench.due().is_empty());
+    assert_eq!(bench.schedule.next(), None);
+    bench.want(&[request(MAP, Some(60))], Some("now"));
+    bench.schedule.resume(bench.now);
+    assert_eq!(bench.schedule.next(), None, "the task would never sleep");
+    bench.note(MAP, Err(failure(false)));
+    assert_eq!(bench.schedule.next(), None);
+}
+
+#[test]
+fn a_fetch_that_ended_with_its_task_is_repeated() {
+    let mut bench = Bench::new(&[request(PONDS, Some(60))]);
+    assert_eq!(bench.due(), [PONDS]);
+    bench.schedule.resume(bench.now);
+    assert_eq!(bench.due(), [PONDS]);
+}
+
+#[test]
+fn rows_report_what_runs_and_why_a_newer_revision_does_not() {
+    let other = "oci://harbour.example/k/lakes:stable";
+    let requests = [
+        request(PONDS, None),
+        request(other, None),
+        request(MAP, None),
+    ];
+    let running = Artifacts::from_iter([
+        (PONDS.to_owned(), artifact("green")),
+        (other.to_owned(), artifact("deep")),
+    ]);
+    let problem = |error| FetchedSource {
+        artifact: None,
+        problem: Some(error),
+    };
+    let known = BTreeMap::from([(MAP.to_owned(), problem(failure(true)))]);
+    let waiting = approval::Unapproved {
+        source: PONDS.to_owned(),
+        digest: "sha256:77".to_owned(),
+        rules: vec!["create serviceaccounts".to_owned()],
+    };
+
+    let told = report(
+        &requests,
+        &running,
+        &BTreeMap::new(),
+        std::slice::from_ref(&waiting),
+    );
+    assert_eq!(told.rows[0].digest, artifact("green").digest);
+    for part in ["create serviceaccounts", "sha256:77", "spec.approve"] {
+        assert!(
+            told.rows[0].message.contains(part),
+            "{}",
+            told.rows[0].message
+        );
+    }
+    assert_eq!(
+        (told.rows[1].message.as_str(), &*told.rows[1].revision),
+        ("", "stable")
+    );
+    let (reason, _) = told.problem.unwrap();
+    assert_eq!(reason, KatalogReason::PendingApproval);
+
+    let told = report(&requests, &running, &known, &[waiting]);
+    assert_eq!(
+        (told.rows[2].digest.as_str(), &*told.rows[2].message),
+        ("", "harbour.example does not answer")
+    );
+    let (reason, message) = told.problem.unwrap();
+    assert_eq!(reason, KatalogReason::SourceFailed);
+    assert!(message.contains(MAP), "{message}");
+}
+
+#[test]
+fn only_the_operators_of_a_source_count_for_what_its_new_revision_adds() {
+    let record = |source: &str, operators: &[&str]| SourceRecord {
+        source: source.to_owned(),
+        operators: operators.iter().map(|name| (*name).to_owned()).collect(),
+        ..SourceRecord::default()
+    };
+    let before = testing::plan("waters", &[("pond", "v1", "Pond")]);
+    let after = testing::plan("waters", &[("pond", "v1", "Pond"), ("lake", "v1", "Lake")]);
+    let old = [record(PONDS, &["pond"]), record(MAP, &[])];
+    let same = [record(PONDS, &["pond"]), record(MAP, &["lake"])];
+    let added =
+        |source, new: &[SourceRecord]| approval::added(source, (&after, new), (&before, &old));
+    assert!(added(PONDS, &same).is_empty());
+    let of_map = added(MAP, &same);
+    assert!(
+        of_map.iter().any(|line| line.contains("lakes")),
+        "{of_map:?}"
+    );
+    let moved = [record(PONDS, &["pond", "lake"]), record(MAP, &[])];
+    assert!(
+        added(PONDS, &moved)
+            .iter()
+            .any(|line| line.contains("lakes"))
+    );
+    let unapproved = approval::Unapproved {
+        source: PONDS.to_owned(),
+        digest: "sha256:77".to_owned(),
+        rules: vec!["get lakes".to_owned(); 13],
+    };
+    assert!(
+        unapproved
+            .to_string()
+            .contains("; and 3 more; add sha256:77 to `spec.approve`")
+    );
+}

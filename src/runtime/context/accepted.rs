@@ -1,0 +1,45 @@
+//! The declarations of each Katalog's accepted revisions. Annotations that a user may have edited are checked against them.
+//!
+//! ```text
+//!  Katalog's status, running plans ── add ──► Accepted ── of ──► Bound: which kinds of an inventory are valid
+//! ```
+//!
+//! It only grows during the lifetime of the Katalog: a kind that the current revision dropped may still have children.
+
+use std::{collections::BTreeMap, sync::Mutex};
+
+use orkestra_core::{
+    plan::{GroupKind, KatalogRef, OperatorPlan},
+    reconcile::inventory::DeclaredKinds,
+};
+
+use crate::runtime::lock::lock;
+
+/// The declarations of accepted revisions of each Katalog, by the kind of the custom resource.
+#[derive(Debug, Default)]
+pub struct Accepted(Mutex<BTreeMap<KatalogRef, BTreeMap<GroupKind, DeclaredKinds>>>);
+
+impl Accepted {
+    /// Adds the declarations of a revision for a kind. Operators that start, or switch plans, afterwards see them.
+    pub fn add(&self, katalog: &KatalogRef, kind: GroupKind, declared: DeclaredKinds) {
+        let mut accepted = lock(&self.0);
+        let kinds = accepted.entry(katalog.clone()).or_default();
+        kinds.entry(kind).or_default().extend(declared);
+    }
+
+    /// Removes a deleted Katalog; another one of the same name starts empty.
+    pub fn forget(&self, katalog: &KatalogRef) {
+        lock(&self.0).remove(katalog);
+    }
+
+    /// Returns the declarations of the operator's accepted revisions, including those of `plan`.
+    pub(in crate::runtime) fn of(&self, plan: &OperatorPlan) -> DeclaredKinds {
+        let mut declared = DeclaredKinds::of(plan);
+        let accepted = lock(&self.0);
+        let kinds = accepted.get(&plan.katalog);
+        if let Some(earlier) = kinds.and_then(|kinds| kinds.get(&plan.resource.group_kind())) {
+            declared.extend(earlier.clone());
+        }
+        declared
+    }
+}

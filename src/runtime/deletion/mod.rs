@@ -1,0 +1,362 @@
+//! The deletion of a custom resource: `onDelete`, then deletion of the children that Kubernetes does not collect, then removal
+//! of our finalizer. After `onDelete` no template is read.
+//!
+//! ```text
+//!  finish ── on_delete: Jobs and listed children, step by step ──► children that nothing collects ──► finalizer
+//!  let_stray_go   a custom resource that is no longer managed: our labels and finalizers
+//!  orphans        children of a custom resource that was deleted without its finalizer
+//! ```
+
+mod on_delete;
+pub(super) mod orphans;
+
+use std::{sync::Arc, time::Duration};
+
+use orkestra_cluster::{
+    watch::WatchProblem,
+    wire::{Propagation, Scope, WireError},
+};
+use orkestra_core::{
+    api::names,
+    plan::{ChildKey, GroupKind},
+    reconcile::{
+        record::{ChildRecord, CrRecord, Observed, ObservedChild},
+        step::Failure,
+        verdict::{Action, Executed},
+        waiting_for::{self, Unread},
+    },
+    value::{Key, Node},
+};
+
+use self::on_delete::{end, wait};
+use crate::runtime::{
+    pass::{
+        Next, Pass, Passed, events::log_write, execute::failure, observe, refused, soonest, unread,
+    },
+    shared::bound_plan::{BoundPlan, Kind},
+};
+
+/// The delay before the next check for children that the watches do not show.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// Goes one step towards the removal of `cr`, which is being deleted and may still have children. Its condition reports what it
+/// waits for, and `skip-on-delete` ends the wait.
+pub(super) async fn finish(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
+    if !cr.finalizer {
+        return Passed::settled();
+    }
+    let observed = observe(pass.bound, cr);
+    if !cr.skips_on_delete
+        && let Some(passed) = before_children(pass, cr, &observed).await
+    {
+        return passed;
+    }
+    let mut left = take_down(pass, &observed).await;
+    if cr.skips_on_delete {
+        for failed in &left.failures {
+            tracing::warn!(operator = %pass.bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "child is not deleted: skip-on-delete is set");
+        }
+        return remove_finalizer(pass, cr).await;
+    }
+    if left.is_empty() {
+        left = hidden(pass, cr).await;
+    }
+    if left.is_empty() {
+        return remove_finalizer(pass, cr).await;
+    }
+    let mut executed = Executed {
+        failures: left.failures,
+        ..Executed::default()
+    };
+    if !left.waiting.is_empty() {
+        executed.ending = Some(waiting_for::waiting(&left.waiting));
+    }
+    let passed = wait(pass, &observed, executed).await;
+    if !left.look_again {
+        // The deletion of the last child is an event, which queues this key again.
+        return passed;
+    }
+    Passed {
+        next: soonest(passed.next, Next::After(LOOK_AGAIN)),
+        ..passed
+    }
+}
+
+/// Does what precedes the deletion of children: everything must be readable, and `onDelete` done. None if it is.
+async fn before_children(
+    pass: &Pass<'_>,
+    cr: &Arc<CrRecord>,
+    observed: &Observed,
+) -> Option<Passed> {
+    if !observed.unseen.is_empty() {
+        pass.shared.rebind.notify_one();
+        return Some(wait(pass, observed, unseen(pass.bound, observed)).await);
+    }
+    let unread = |child: &&ObservedChild| child.record.is_unread_and_uncollected(&cr.id.uid);
+    if let Some(child) = observed.children.iter().find(unread) {
+        let executed = Executed {
+            failures: unread::failure_of(child).into_iter().collect(),
+            ..Executed::default()
+        };
+        let passed = wait(pass, observed, executed).await;
+        let next = soonest(passed.next, Next::After(LOOK_AGAIN));
+        return Some(Passed { next, ..passed });
+    }
+    // `onDelete` is not rendered from a resource of which a part is unreadable.
+    if let (Some(fault), Some(_)) = (&cr.unread, &pass.bound.plan.ending)
+        && !cr.orphans()
+    {
+        return Some(unread::report(pass, cr, fault).await);
+    }
+    // Children that Kubernetes was asked to orphan are not deleted first.
+    if cr.orphans() {
+        return None;
+    }
+    end(pass, observed).await
+}
+
+/// Returns why it is unknown whether children are left.
+fn unseen(bound: &BoundPlan, observed: &Observed) -> Executed {
+    let why = |kind: &GroupKind| match bound.kind(kind).and_then(|kind| kind.trouble()) {
+        Some((_, WatchProblem::Forbidden { message })) => Unread::Forbidden(message),
+        Some((_, WatchProblem::Unavailable { message })) => Unread::Unavailable(message),
+        Some((_, WatchProblem::NotServed)) | None => {
+            Unread::Unavailable("they are being listed for the first time".to_owned())
+        }
+    };
+    let kinds = observed.unseen.iter();
+    Executed {
+        failures: kinds
+            .map(|kind| waiting_for::unread(kind, &why(kind)))
+            .collect(),
+        ..Executed::default()
+    }
+}
+
+/// The reasons to keep a custom resource.
+#[derive(Default)]
+struct KeepReasons {
+    /// Children that are being deleted.
+    waiting: Vec<ObservedChild>,
+    failures: Vec<Failure>,
+    /// True if no watch shows when they are gone.
+    look_again: bool,
+}
+
+impl KeepReasons {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.failures.is_empty()
+    }
+
+    /// Adds the outcome for a child.
+    fn note(&mut self, child: &ObservedChild, result: Result<Option<ObservedChild>, Failure>) {
+        match result {
+            Ok(None) => {}
+            Ok(Some(now)) => self.waiting.push(now),
+            Err(failed) => self.failures.push(Failure {
+                at: child.key.to_string(),
+                ..failed
+            }),
+        }
+    }
+}
+
+/// Deletes the children that Kubernetes does not collect, or releases them if they are to be orphaned. A child that cannot be
+/// deleted does not keep others from being tried.
+async fn take_down(pass: &Pass<'_>, observed: &Observed) -> KeepReasons {
+    let cr = &observed.cr;
+    let mut left = KeepReasons::default();
+    let uncollected = observed.children.iter();
+    for child in
+        uncollected.filter(|one| one.record.is_uncollected(&cr.id.uid, &pass.bound.manager))
+    {
+        let result = if cr.orphans() {
+            remove_labels(pass, &child.key).await.map(|()| None)
+        } else {
+            delete(pass, cr, child).await
+        };
+        left.note(child, result);
+    }
+    left
+}
+
+/// Deletes the children that the API server has and the watches do not show: a watch may lag behind the one that showed the
+/// deletion, or the label it selects by was removed, and nothing collects an object without an owner reference. Lists only
+/// where such children are possible.
+async fn hidden(pass: &Pass<'_>, cr: &CrRecord) -> KeepReasons {
+    let mut left = KeepReasons::default();
+    // Owner references to a cluster-scoped resource work in every namespace; orphaned children stay.
+    if cr.id.key.namespace.is_none() || cr.orphans() {
+        return left;
+    }
+    for (kind, namespace) in may_hide(pass.bound) {
+        let group_kind = kind.served().group_kind();
+        let scope = Scope {
+            namespace: namespace.map(str::to_owned),
+            selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
+            fields: None,
+        };
+        let found = match pass.shared.requests.list(kind.served(), &scope).await {
+            Ok(found) => found,
+            // Its CRD was deleted, with all objects.
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
+            Err(error) => {
+                let why = match &error {
+                    WireError::Forbidden { message, .. } => Unread::Forbidden(message.clone()),
+                    other => Unread::Unavailable(other.to_string()),
+                };
+                left.failures.push(waiting_for::unread(&group_kind, &why));
+                continue;
+            }
+        };
+        for object in &found {
+            let Some(child) = child(&group_kind, object) else {
+                continue;
+            };
+            if child.record.is_uncollected(&cr.id.uid, &pass.bound.manager) {
+                left.look_again = true;
+                let result = delete(pass, cr, &child).await;
+                left.note(&child, result);
+            } else if child.record.is_unread_and_uncollected(&cr.id.uid) {
+                left.look_again = true;
+                left.failures.extend(unread::failure_of(&child));
+            }
+        }
+    }
+    left
+}
+
+/// The kinds of children that may have no owner reference, in each namespace where they are watched.
+fn may_hide(bound: &BoundPlan) -> impl Iterator<Item = (&Kind, Option<&str>)> {
+    let kinds = bound.kinds.iter().map(|kind| &**kind);
+    let kinds = kinds.filter(|kind| bound.may_leave(&kind.served().group_kind()));
+    kinds.flat_map(|kind| kind.namespaces().map(move |namespace| (kind, namespace)))
+}
+
+fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
+    let record = ChildRecord::read(kind, object, &[]).ok()?;
+    Some(ObservedChild {
+        key: ChildKey {
+            kind: kind.clone(),
+            object: record.id.key.clone(),
+        },
+        record: Arc::new(record),
+    })
+}
+
+/// Removes our labels and finalizers from a custom resource that is no longer managed. Its children stay: those that
+/// Kubernetes does not collect with it lose our labels.
+pub(super) async fn let_stray_go(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
+    for child in &observe(pass.bound, cr).children {
+        if child.record.is_uncollected(&cr.id.uid, &pass.bound.manager)
+            && let Err(failed) = remove_labels(pass, &child.key).await
+        {
+            return Passed::failed(Next::Retry, failed.message);
+        }
+    }
+    tracing::info!(operator = %pass.bound.plan.name, object = %cr.id.key, "custom resource is no longer managed");
+    remove_marks(pass, cr).await
+}
+
+/// Deletes a child; returns the child while it still exists.
+async fn delete(
+    pass: &Pass<'_>,
+    cr: &CrRecord,
+    child: &ObservedChild,
+) -> Result<Option<ObservedChild>, Failure> {
+    let (key, record) = (&child.key, &child.record);
+    let Some(kind) = pass.bound.kind(&key.kind) else {
+        return Ok(None);
+    };
+    if record.deleting {
+        return Ok(Some(child.clone()));
+    }
+    let background = Propagation::Background;
+    let answer = pass
+        .delete(kind.served(), &key.object, &record.id.uid, background)
+        .await;
+    if answer.is_ok() {
+        log_write(pass, &cr.id.key, key, Action::Deleted);
+    }
+    match answer {
+        Ok(None) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
+        Ok(Some(stays)) => {
+            let now = self::child(&key.kind, &stays).unwrap_or_else(|| child.clone());
+            kind.store().answer(&stays);
+            Ok(Some(now))
+        }
+        Err(error) => Err(failure(key, &error)),
+    }
+}
+
+/// Removes our labels from a child that stays.
+async fn remove_labels(pass: &Pass<'_>, key: &ChildKey) -> Result<(), Failure> {
+    let Some(kind) = pass.bound.kind(&key.kind) else {
+        return Ok(());
+    };
+    let labels = names::CHILD_LABELS.map(|label| (label, Node::Null));
+    let body = Node::object([("metadata", Node::object([("labels", Node::object(labels))]))]);
+    match pass
+        .patch_metadata(kind.served(), &key.object, &body, &pass.bound.manager)
+        .await
+    {
+        Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
+        Err(error) => Err(failure(key, &error)),
+    }
+}
+
+/// Removes our metadata except the inventory, which still says what was created once if the resource returns.
+async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
+    // A user may have added more to it than we wrote.
+    let put = cr.inventory.checked(&pass.bound.declared);
+    // Of a child the label is its operator's.
+    let managed =
+        (!(pass.bound.plan.watched.built_in && cr.is_child)).then_some(names::LABEL_MANAGED);
+    let worn = |field: &'static str| {
+        let of_field = put.labels.iter().filter(move |key| key.field() == field);
+        of_field.map(|key| (Key::from(key.key()), Node::Null))
+    };
+    let labels = worn("labels").chain(managed.map(|label| (Key::from(label), Node::Null)));
+    let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
+    finalizers.retain(|name| !put.finalizers.contains(*name));
+    let metadata = [
+        ("resourceVersion", Node::from(&cr.id.resource_version)),
+        ("labels", Node::Map(labels.collect())),
+        ("annotations", Node::Map(worn("annotations").collect())),
+        (
+            "finalizers",
+            Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),
+        ),
+    ];
+    patch_cr(pass, cr, Node::object(metadata)).await
+}
+
+async fn remove_finalizer(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
+    let others = cr
+        .other_finalizers
+        .iter()
+        .map(|name| Node::from(&**name))
+        .collect();
+    let metadata = [
+        ("resourceVersion", Node::from(&cr.id.resource_version)),
+        ("finalizers", Node::List(others)),
+    ];
+    patch_cr(pass, cr, Node::object(metadata)).await
+}
+
+async fn patch_cr(pass: &Pass<'_>, cr: &CrRecord, metadata: Node) -> Passed {
+    let body = Node::object([("metadata", metadata)]);
+    match pass
+        .patch_metadata(pass.bound.served(), &cr.id.key, &body, &pass.bound.manager)
+        .await
+    {
+        Ok(answer) => {
+            // The answer for an unmanaged resource must not enter the store of managed ones.
+            if pass.bound.cr(&cr.id.key).is_some() {
+                pass.bound.crs.store().answer(&answer);
+            }
+            Passed::settled()
+        }
+        Err(error) => refused(pass, cr, &error),
+    }
+}

@@ -1,0 +1,285 @@
+//! Publishes the status of an operator when something changed, at most a few times per second.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use orkestra_cluster::watch::{WatchProblem, WatchState};
+use orkestra_core::{
+    plan::{OperatorPlan, Plans},
+    reasons::KatalogReason,
+    reconcile::status::unwritable,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    metrics::Measured,
+    runtime::{
+        lock::lock,
+        shared::{Life, Shared, bound_plan::BoundPlan},
+        status::{OperatorStatus, Phase, Problem, Role},
+    },
+};
+
+/// Changes within this period are published together.
+const COALESCE: Duration = Duration::from_millis(200);
+
+/// Publishes the operator's status until `stop` is cancelled.
+pub(in crate::runtime) async fn publish(
+    shared: Arc<Shared>,
+    mut plans: watch::Receiver<Plans>,
+    status: watch::Sender<OperatorStatus>,
+    stop: CancellationToken,
+) {
+    let mut refused_events = shared.context.events.problems();
+    loop {
+        // Read first: the rest of the status never belongs to an earlier plan than this one.
+        let now_wanted = plans.borrow_and_update().clone();
+        let now = gather(&shared, now_wanted);
+        set_gauges(&shared, &now);
+        status.send_if_modified(|before| {
+            let differs = *before != now;
+            *before = now;
+            differs
+        });
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = shared.changed.notified() => {}
+            Ok(()) = refused_events.changed() => {}
+            // Rare, and awaited by others: published without delay.
+            Ok(()) = plans.changed() => continue,
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(COALESCE) => {}
+        }
+    }
+}
+
+impl Measured for Shared {
+    /// Sets the gauges of values that grow without a notification, such as a queue's age, or change too often to publish each
+    /// time.
+    fn measure(&self) {
+        let queue = &self.queue;
+        (self.metrics).set_queue(queue.depth(), queue.oldest(), queue.delayed());
+        let bound = self.bound.load();
+        let held = bound.as_ref().map(|bound| bound.held()).unwrap_or_default();
+        self.metrics.set_cache(held.records, held.bytes);
+    }
+}
+
+fn set_gauges(shared: &Shared, status: &OperatorStatus) {
+    shared.metrics.set_resources(status.instances);
+    shared.metrics.set_queue_max_depth(status.queue_max_depth);
+    shared.metrics.set_workers(status.workers);
+    shared.metrics.set_degraded(status.degraded.is_some());
+}
+
+fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
+    let plan = &plans.effective().plan;
+    let bound = shared.bound.load_full();
+    let life = lock(&shared.life).clone();
+    let tally = shared.passes.counters();
+    let (consecutive_failures, degraded) = shared.passes.health();
+    let waits = life.waits_for.is_some() && life.phase == Phase::Running;
+    let (pace, workers) = (shared.capacity.pace(plan), shared.capacity.workers());
+    OperatorStatus {
+        phase: if waits { Phase::Waiting } else { life.phase },
+        problems: problems(shared, plan, bound.as_deref(), &life),
+        pending: pending(shared, &plans, bound.as_deref(), &life),
+        is_blocked: is_blocked(shared, &plans, &life),
+        instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
+        workers,
+        steady_workers: workers.min(pace.workers.least),
+        autoscaled: shared.capacity.is_scaled(),
+        queue_max_depth: pace.max_depth,
+        ready: shared.instances.ready_count(),
+        gated: shared.instances.gated_count(),
+        passes: tally.passes,
+        failures: tally.failures,
+        own_failures: tally.own_failures,
+        consecutive_failures,
+        degraded,
+        last_error: tally.last_error,
+        last_pass: tally.last_pass,
+        started_at: life.started_at.filter(|_| !waits || tally.passes > 0),
+        // A follower has no work due.
+        queue_depth: match life.phase {
+            Phase::Standby => 0,
+            _ => shared.queue.depth(),
+        },
+        suspended: shared.suspended.load(Ordering::Acquire),
+        yields_to: match &shared.role {
+            Role::Reconciles => None,
+            Role::Yields(to) => Some(to.clone()),
+        },
+        plans: Some(plans),
+    }
+}
+
+/// Returns what the wanted plan waits for while another one runs.
+fn pending(shared: &Shared, plans: &Plans, bound: Option<&BoundPlan>, life: &Life) -> Vec<Problem> {
+    let is_up = shared.context.wire.reach().view().borrow().away.is_none();
+    if bound.is_none() || plans.is_current() || !is_up {
+        return Vec::new();
+    }
+    let mut problems: Vec<Problem> = life.obstacle.iter().cloned().collect();
+    if let Some(next) = &life.pending {
+        problems.extend(unavailable(next));
+    }
+    problems
+}
+
+/// True if no plan runs, and the wanted one cannot before a permission is granted or a CRD is applied. What an operator
+/// reports while its caches fill, such as a kind of an earlier revision that it cannot read, does not block it.
+fn is_blocked(shared: &Shared, plans: &Plans, life: &Life) -> bool {
+    if plans.running().is_some() {
+        return false;
+    }
+    let lasts = |problem: &Problem| problem.reason != KatalogReason::Unavailable;
+    let waits = life.phase == Phase::Waiting;
+    let missing = waits.then(|| missing_crd(shared, &plans.wanted().plan));
+    missing.flatten().as_ref().is_some_and(lasts)
+        || life.obstacle.as_ref().is_some_and(lasts)
+        || (life.pending.as_deref()).is_some_and(BoundPlan::lacks_permissions)
+}
+
+/// Returns the problems, most severe first: those that prevent running at all, then permissions, then features it runs
+/// without.
+fn problems(
+    shared: &Shared,
+    plan: &OperatorPlan,
+    running: Option<&BoundPlan>,
+    life: &Life,
+) -> Vec<Problem> {
+    let bound = running.or(life.pending.as_deref());
+    let mut problems = Vec::new();
+    let away = shared.context.wire.reach().view().borrow().away.clone();
+    if let Some(away) = away {
+        // All other read failures have the same cause.
+        return vec![Problem {
+            reason: KatalogReason::Unavailable,
+            message: away.message(),
+        }];
+    }
+    if life.phase == Phase::Waiting {
+        problems.extend(missing_crd(shared, plan));
+    }
+    if let Some(message) = &life.waits_for {
+        problems.push(Problem {
+            reason: KatalogReason::DependencyNotReady,
+            message: message.clone(),
+        });
+    }
+    if running.is_none() {
+        problems.extend(life.obstacle.clone());
+    }
+    if let Some(bound) = bound {
+        problems.extend(unavailable(bound));
+        let objects = shared.sources.objects.troubles().into_iter();
+        for (kind, trouble) in objects.chain(shared.sources.scalers.trouble()) {
+            problems.push(unwatched(kind, trouble));
+        }
+    }
+    problems.extend(shared.problems());
+    if let Some(message) = shared.context.events.problem() {
+        problems.push(Problem {
+            reason: KatalogReason::Forbidden,
+            message,
+        });
+    }
+    problems.extend(bound.and_then(lost_status));
+    problems
+}
+
+/// Returns the plan's needs that the cluster does not provide.
+fn unavailable(bound: &BoundPlan) -> Vec<Problem> {
+    let troubles = bound.troubles().into_iter();
+    let mut problems: Vec<Problem> = troubles
+        .map(|(kind, trouble)| unwatched(kind, trouble))
+        .collect();
+    let not_served = |message| Problem {
+        reason: KatalogReason::KindNotServed,
+        message,
+    };
+    for kind in bound.observed.absent() {
+        problems.push(not_served(format!(
+            "the API server does not serve {kind}, which `observe` watches: install its CRD"
+        )));
+    }
+    for kind in &bound.absent {
+        problems.push(not_served(format!(
+            "the API server does not serve {kind}, which the Katalog declares: install its CRD"
+        )));
+    }
+    problems
+}
+
+fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
+    match trouble {
+        WatchProblem::NotServed => Problem {
+            reason: KatalogReason::KindNotServed,
+            message: format!("the API server does not serve {kind}"),
+        },
+        WatchProblem::Forbidden { message } => Problem {
+            reason: KatalogReason::Forbidden,
+            message,
+        },
+        WatchProblem::Unavailable { message } => Problem {
+            reason: KatalogReason::Unavailable,
+            message,
+        },
+    }
+}
+
+/// Why the operator has no CRD to run; none while CRDs are still being listed, so that nothing follows from one not seen yet.
+fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<Problem> {
+    let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
+    match &*shared.context.crds.state().borrow() {
+        WatchState::Starting => return None,
+        WatchState::Failing { problem, .. } => {
+            let crds = "CustomResourceDefinition.apiextensions.k8s.io";
+            return Some(unwatched(crds, problem.clone()));
+        }
+        WatchState::Synced => {}
+    }
+    let message = match shared.context.crds.get(&group_kind) {
+        None => format!("no CRD defines {group_kind}: apply it, and the operator starts"),
+        Some(crd) if crd.version(version).is_none_or(|version| !version.served) => {
+            format!("the CRD of {group_kind} does not serve version {version}")
+        }
+        Some(_) => format!("the CRD of {group_kind} is not established yet"),
+    };
+    Some(Problem {
+        reason: KatalogReason::CrdMissing,
+        message,
+    })
+}
+
+/// Returns a problem if the plan declares status fields that the CRD cannot hold.
+fn lost_status(bound: &BoundPlan) -> Option<Problem> {
+    let lost = unwritable(&bound.plan, &bound.facts);
+    if lost.is_empty() {
+        return None;
+    }
+    let fields = lost
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let why = if bound.facts.has_status {
+        "its schema drops"
+    } else {
+        "it has no status subresource, so it does without"
+    };
+    let message = format!(
+        "the CRD of {} cannot hold the whole status: {why} {fields}",
+        bound.served().group_kind()
+    );
+    Some(Problem {
+        reason: KatalogReason::StatusNotWritable,
+        message,
+    })
+}

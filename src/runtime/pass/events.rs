@@ -1,0 +1,196 @@
+//! Reports of a pass for people: events and logs.
+
+use std::borrow::Cow;
+
+use orkestra_core::api::{conditions::EVENT_BYTES, names};
+use orkestra_core::plan::{ChildKey, ObjectKey};
+use orkestra_core::reasons::{Reason, Remark};
+use orkestra_core::reconcile::{
+    emit::{Emitted, EmittedBefore},
+    record::{CrRecord, Observed},
+    verdict::{Action, Executed, Verdict, format_failures},
+};
+
+use super::Pass;
+use crate::events::{Event, Severity};
+
+/// Publishes an event for each pass that changed something, and one for each new problem.
+pub(in crate::runtime) fn report_events(
+    pass: &Pass<'_>,
+    after: &Observed,
+    executed: &Executed,
+    verdict: &Verdict,
+) {
+    let changes: Vec<String> = executed
+        .done
+        .iter()
+        .filter_map(|done| change(done.action).map(|verb| format!("{verb} {}", done.key)))
+        .collect();
+    if !changes.is_empty() {
+        publish(
+            pass,
+            &after.cr,
+            Severity::Normal,
+            Remark::Reconciled.as_str(),
+            changes.join(", "),
+        );
+    }
+    doubt(pass, &after.cr, executed);
+    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
+    if executed.failures.is_empty() && !is_late {
+        pass.memory().reported = None;
+        return;
+    }
+    let text = format!("{}: {}", verdict.reason.as_str(), verdict.message);
+    if pass.memory().reported.as_ref() != Some(&text) {
+        tracing::warn!(operator = %pass.bound.plan.name, object = %after.cr.id.key, reason = verdict.reason.as_str(), error = %verdict.message, "pass failed");
+        publish(
+            pass,
+            &after.cr,
+            Severity::Warning,
+            verdict.reason.as_str(),
+            note(executed, verdict),
+        );
+        pass.memory().reported = Some(text);
+    }
+}
+
+/// Describes the problem for an Event; every failure is named.
+fn note(executed: &Executed, verdict: &Verdict) -> String {
+    if executed.failures.is_empty() {
+        verdict.message.clone()
+    } else {
+        format_failures(&executed.failures, EVENT_BYTES)
+    }
+}
+
+/// Publishes an event for violated rules that only warn, once for each new text.
+pub(in crate::runtime) fn warn(pass: &Pass<'_>, cr: &CrRecord, warnings: &[String]) {
+    let text = (!warnings.is_empty()).then(|| warnings.join("; "));
+    if let Some(text) = text
+        .as_ref()
+        .filter(|text| pass.memory().warned.as_ref() != Some(*text))
+    {
+        let reason = Remark::ValidationWarning.as_str();
+        publish(pass, cr, Severity::Warning, reason, text.clone());
+    }
+    pass.memory().warned = text;
+}
+
+/// Reports the ignored parts of an inventory annotation, once for each new one.
+pub(super) fn ignore(pass: &Pass<'_>, observed: &Observed) {
+    let cr = &observed.cr;
+    let ignored = cr.inventory.ignored(&observed.inventory);
+    if let Some(what) = ignored
+        .as_ref()
+        .filter(|what| pass.memory().ignored.as_ref() != Some(*what))
+    {
+        let reason = Remark::InventoryIgnored.as_str();
+        let note = format!(
+            "annotation {}: no accepted revision of the Katalog declares {what}",
+            names::ANNOTATION_INVENTORY
+        );
+        tracing::warn!(operator = %pass.bound.plan.name, object = %cr.id.key, reason, ignored = what, "ignoring a part of the inventory");
+        publish(pass, cr, Severity::Warning, reason, note);
+    }
+    pass.memory().ignored = ignored;
+}
+
+/// Reports comparisons that conditions could not make, if they are new.
+fn doubt(pass: &Pass<'_>, cr: &CrRecord, executed: &Executed) {
+    let Some(first) = executed.doubts.first() else {
+        pass.memory().doubted = None;
+        return;
+    };
+    let lines = executed
+        .doubts
+        .iter()
+        .map(|doubt| format!("{}: {}", doubt.at, doubt.message));
+    let text = lines.collect::<Vec<_>>().join("; ");
+    if pass.memory().doubted.as_ref() != Some(&text) {
+        let reason = first.reason.as_str();
+        tracing::warn!(operator = %pass.bound.plan.name, object = %cr.id.key, reason, error = %text, "cannot evaluate a condition");
+        publish(pass, cr, Severity::Warning, reason, text.clone());
+        pass.memory().doubted = Some(text);
+    }
+}
+
+/// Publishes the Events that the Katalog declares, each when its state begins. `is_known` is true if an earlier pass has reported
+/// on the custom resource; then the first pass of a process only takes note of the states.
+pub(in crate::runtime) fn emit(
+    pass: &Pass<'_>,
+    cr: &CrRecord,
+    (events, held): (Vec<Emitted>, EmittedBefore),
+    is_known: bool,
+) {
+    let is_first = pass.memory().emitted.replace(held).is_none();
+    if is_first && is_known {
+        return;
+    }
+    for event in events {
+        let severity = if event.warns {
+            Severity::Warning
+        } else {
+            Severity::Normal
+        };
+        publish(pass, cr, severity, event.reason, event.message);
+    }
+}
+
+fn change(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Unchanged => None,
+        Action::Created => Some("created"),
+        Action::Updated => Some("updated"),
+        Action::Recreated => Some("recreated"),
+        Action::Repaired => Some("repaired"),
+        Action::Deleted => Some("deleted"),
+    }
+}
+
+/// Publishes an event about the custom resource.
+pub(in crate::runtime) fn publish(
+    pass: &Pass<'_>,
+    cr: &CrRecord,
+    severity: Severity,
+    reason: impl Into<Cow<'static, str>>,
+    note: String,
+) {
+    let regarding = k8s_openapi::api::core::v1::ObjectReference {
+        api_version: Some(pass.bound.plan.resource.api_version()),
+        kind: Some(pass.bound.plan.resource.kind.to_string()),
+        name: Some(cr.id.key.name.to_string()),
+        namespace: cr.id.key.namespace.as_deref().map(str::to_owned),
+        uid: Some(cr.id.uid.to_string()),
+        ..Default::default()
+    };
+    pass.shared.context.events.publish(Event {
+        regarding,
+        severity,
+        reason: reason.into(),
+        note,
+    });
+}
+
+/// Logs the write of a child of the custom resource `owner`.
+pub(in crate::runtime) fn log_write(
+    pass: &Pass<'_>,
+    owner: &ObjectKey,
+    key: &ChildKey,
+    action: Action,
+) {
+    let done = match action {
+        Action::Unchanged => return,
+        Action::Created => "created",
+        Action::Updated => "changed",
+        Action::Recreated => "recreated",
+        Action::Repaired => "corrected drift",
+        Action::Deleted => "deleted",
+    };
+    let owner = format!("{} {owner}", pass.bound.plan.resource.kind);
+    if pass.shared.context.logs_writes {
+        tracing::info!(object = %key, %owner, "{done}");
+    } else {
+        tracing::debug!(object = %key, %owner, "{done}");
+    }
+}

@@ -1,0 +1,136 @@
+//! One pass over one custom resource.
+//!
+//! ```text
+//!  observe ──► reconcile: decide ── step of the core ◄──► answers     what it reads beside children
+//!                │
+//!                ├─ normalize, cleanup     before children are written
+//!                ├─ metadata               finalizers, labels and inventory of the custom resource
+//!                ├─ execute                children: decide what to send, generate, replace
+//!                ├─ report, events         status; Events and logs
+//!                └─ outcome                what follows
+//! ```
+//!
+//! [`Pass`] is what it works on and what it remembers; its requests are in `requests`, and note that it wrote. `unread` is a
+//! custom resource, or a child, that cannot be decoded.
+
+pub(super) mod answers;
+mod cleanup;
+mod decide;
+pub(super) mod events;
+pub(super) mod execute;
+mod generate;
+pub(super) mod metadata;
+mod normalize;
+mod outcome;
+mod reconcile;
+mod replace;
+mod report;
+mod requests;
+pub(super) mod unread;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use orkestra_core::{
+    plan::{ChildKey, ObjectKey},
+    reconcile::{
+        record::{CrRecord, Observed, ObservedChild},
+        sources::Answers,
+        status::reported,
+    },
+};
+
+pub(super) use self::{
+    outcome::{Next, Passed, next, refused, soonest},
+    reconcile::reconcile,
+    report::report,
+};
+use super::{
+    lock::lock,
+    shared::{Shared, bound_plan::BoundPlan, memory::Memory},
+};
+
+/// One pass over one custom resource.
+pub(super) struct Pass<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) bound: &'a BoundPlan,
+    pub(super) key: &'a ObjectKey,
+    /// What earlier passes remembered, and what this one does. Never locked across an await.
+    memory: Mutex<Memory>,
+    /// Whether it has written anything.
+    wrote: AtomicBool,
+}
+
+impl<'a> Pass<'a> {
+    /// Begins a pass over the custom resource of that key.
+    pub(super) fn begin(shared: &'a Shared, bound: &'a BoundPlan, key: &'a ObjectKey) -> Self {
+        Self {
+            shared,
+            bound,
+            key,
+            memory: shared.instances.take_memory(key).into(),
+            wrote: AtomicBool::new(false),
+        }
+    }
+
+    /// Keeps what it remembers for the next pass, if the custom resource still exists.
+    pub(super) fn end(self) {
+        if self.bound.cr(self.key).is_some() {
+            let memory = self.memory.into_inner();
+            let memory = memory.unwrap_or_else(PoisonError::into_inner);
+            self.shared.instances.put_memory(self.key, memory);
+        }
+    }
+
+    /// Returns what it remembers about the custom resource.
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        lock(&self.memory)
+    }
+
+    /// True if it has written anything.
+    pub(super) fn has_written(&self) -> bool {
+        self.wrote.load(Ordering::Relaxed)
+    }
+}
+
+/// Collects everything that a pass over `cr` reads.
+pub(super) fn observe(bound: &BoundPlan, cr: &Arc<CrRecord>) -> Observed {
+    let mut children = Vec::new();
+    for kind in &bound.kinds {
+        let group_kind = kind.served().group_kind();
+        for (object, record) in kind.store().owned_by(&cr.id.uid) {
+            children.push(ObservedChild {
+                key: ChildKey {
+                    kind: group_kind.clone(),
+                    object,
+                },
+                record,
+            });
+        }
+    }
+    children.sort_by(|a, b| a.key.cmp(&b.key));
+    let inventory = cr.inventory.checked(&bound.declared);
+    let unseen = inventory
+        .kinds
+        .iter()
+        .filter(|kind| !bound.sees(kind, cr.id.key.namespace.as_deref()))
+        .cloned()
+        .collect::<BTreeSet<_>>();
+    Observed {
+        cr: cr.clone(),
+        inventory,
+        children,
+        orphans: Vec::new(),
+        unseen,
+        reported: reported(&bound.plan, &bound.facts, cr),
+        answers: Answers::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Writes the changes of `normalize` to the custom resource before any child is created for it.
+//!
+//! It sends a merge patch with the resourceVersion that was read, so no other change is lost; its own field manager shows who
+//! made the change. Unlike an apply it claims nothing permanently: the next writer of the field owns it.
+
+use std::sync::Arc;
+
+use orkestra_cluster::wire::{Served, WireError};
+use orkestra_core::{
+    api::names,
+    reasons::Remark,
+    reconcile::{prepare::Normalization, record::CrRecord, record::Observed},
+    value::{Key, Map, Node, hash},
+};
+
+use super::{Next, Pass, Passed, events::publish};
+use crate::{events::Severity, runtime::shared::bound_plan::BoundPlan};
+
+/// Why a stored value is not stored again: it changed without a change of the resource.
+const RESTLESS: &str = "it would become another value each time";
+
+/// Writes the values that the pass over `observed` wants stored; the result becomes the new state. Values that cannot be
+/// stored stay in memory, and the status reports it.
+///
+/// # Errors
+/// The immediate result of the pass: the resource has changed, is gone, or the API server does not answer.
+pub(in crate::runtime) async fn store(
+    pass: &Pass<'_>,
+    observed: &mut Observed,
+    normalization: Option<&mut Normalization>,
+) -> Result<(), Passed> {
+    let Some(told) = normalization else {
+        return Ok(());
+    };
+    let Some(patch) = told.patch.take() else {
+        return Ok(());
+    };
+    let state = state(pass.bound, &observed.cr);
+    if pass.memory().normalized.as_ref() == Some(&state) {
+        told.withhold(RESTLESS);
+        return Ok(());
+    }
+    let cr = &observed.cr;
+    let version = ("resourceVersion", Node::from(&cr.id.resource_version));
+    let body = Node::object([("metadata", Node::object([version])), ("spec", patch)]);
+    let Served { plural, group, .. } = pass.bound.served();
+    let manager = names::normalize_manager(plural, group);
+    match pass
+        .normalize(pass.bound.served(), &cr.id.key, &body, &manager)
+        .await
+    {
+        Ok(answer) => {
+            observed.cr = stored(pass, told, &answer)?;
+            Ok(())
+        }
+        Err(WireError::NotFound(_)) => Err(Passed::settled()),
+        Err(WireError::Conflict { .. }) => Err(Passed {
+            next: Next::Retry,
+            error: None,
+        }),
+        Err(error @ WireError::Forbidden { .. }) => {
+            told.withhold(&error.to_string());
+            Ok(())
+        }
+        Err(error) if error.is_permanent() || matches!(error, WireError::Denied { .. }) => {
+            // The same values would be refused again.
+            pass.memory().normalized = Some(state);
+            told.withhold(&error.to_string());
+            Ok(())
+        }
+        Err(error) => Err(Passed::failed(Next::Retry, error.to_string())),
+    }
+}
+
+/// Records and reports the stored values. Returns the custom resource with them.
+///
+/// # Errors
+/// The immediate result of the pass: the resource is gone, or has changed since.
+fn stored(pass: &Pass<'_>, told: &Normalization, answer: &Node) -> Result<Arc<CrRecord>, Passed> {
+    let written = version_of(answer);
+    let Some(now) = pass.bound.crs.store().answer(answer) else {
+        return Err(Passed::settled());
+    };
+    pass.memory().normalized = Some(state(pass.bound, &now));
+    let paths: Vec<String> = told.stored.iter().map(ToString::to_string).collect();
+    let note = format!("normalized {}", paths.join(", "));
+    let reason = Remark::Normalized.as_str();
+    publish(pass, &now, Severity::Normal, reason, note);
+    if written.is_none_or(|written| now.id.resource_version != *written) {
+        return Err(Passed {
+            next: Next::Again,
+            error: None,
+        });
+    }
+    Ok(now)
+}
+
+fn version_of(object: &Node) -> Option<&str> {
+    object.get("metadata")?.get("resourceVersion")?.as_str()
+}
+
+/// Hashes the input of a normalization: the resource without its status, and the plan; not its children or the time.
+fn state(bound: &BoundPlan, cr: &CrRecord) -> String {
+    let own = cr.view.as_map().into_iter().flat_map(Map::iter);
+    let own = own.filter(|(name, _)| &***name != "status");
+    let own = own.map(|(name, node)| (Key::clone(name), node.clone()));
+    let plan = (Key::from("plan"), Node::from(&*bound.plan.hash));
+    hash(&Node::Map(own.chain([plan]).collect::<Map>()))
+}

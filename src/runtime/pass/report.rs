@@ -1,0 +1,103 @@
+//! Writes the status of a custom resource after a pass.
+
+use jiff::Timestamp;
+use orkestra_cluster::wire::WireError;
+use orkestra_core::{
+    reconcile::{
+        record::{CrRecord, Observed},
+        sources::Sources,
+        status::{StatusPatch, reported, status},
+        step::Failure,
+        verdict::Executed,
+    },
+    value::project,
+};
+
+use super::{Next, Pass, execute::WITHHELD, metadata::failure_of_cr, outcome::WAIT};
+
+/// Writes the status if it differs.
+pub(in crate::runtime) async fn report(
+    pass: &Pass<'_>,
+    (after, sources): (&Observed, &Sources),
+    executed: &mut Executed,
+    now: Timestamp,
+) -> Next {
+    let patch = status(
+        &pass.bound.plan,
+        &pass.bound.facts,
+        after,
+        sources,
+        executed,
+        now,
+    );
+    match write_status(pass, after, patch).await {
+        Ok(next) => next,
+        Err((failed, next)) => {
+            executed.failures.push(failed);
+            next
+        }
+    }
+}
+
+/// Writes a status patch, if there is one.
+///
+/// # Errors
+/// The failure, and what follows from it.
+pub(super) async fn write_status(
+    pass: &Pass<'_>,
+    after: &Observed,
+    patch: Option<StatusPatch>,
+) -> Result<Next, (Failure, Next)> {
+    let plan = &pass.bound.plan.hash;
+    let Some(patch) = patch else {
+        if reported(&pass.bound.plan, &pass.bound.facts, &after.cr) == Some(true) {
+            pass.shared.status_accepted(plan);
+        }
+        return Ok(Next::Settled);
+    };
+    let key = &after.cr.id.key;
+    Ok(
+        match pass
+            .patch_status(
+                pass.bound.served(),
+                key,
+                patch.subresource,
+                &patch.body,
+                &pass.bound.manager,
+            )
+            .await
+        {
+            Ok(answer) => {
+                pass.shared.status_accepted(plan);
+                let Some(now) = pass.bound.crs.store().answer(&answer) else {
+                    return Ok(Next::Settled);
+                };
+                // Only a change of a path that a template reads needs another pass: a state machine continues without a
+                // timer.
+                let read = |record: &CrRecord| project(&record.view, &pass.bound.plan.reads.cr);
+                if read(&now) == read(&after.cr) {
+                    Next::Settled
+                } else {
+                    Next::Again
+                }
+            }
+            Err(WireError::NotFound(_)) => Next::Settled,
+            Err(WireError::Conflict { .. }) => Next::Retry,
+            Err(WireError::Forbidden { .. }) => Next::After(WAIT),
+            Err(error @ WireError::Invalid { .. }) => {
+                let words = if pass.bound.plan.status_shows_secrets() {
+                    WITHHELD.to_owned()
+                } else {
+                    error.to_string()
+                };
+                let mut failed = failure_of_cr(pass.bound, &after.cr, &error);
+                failed.message = format!("the status is not written: {words}");
+                pass.shared.status_refused(plan, words);
+                return Err((failed, Next::Settled));
+            }
+            Err(error) => {
+                return Err((failure_of_cr(pass.bound, &after.cr, &error), Next::Retry));
+            }
+        },
+    )
+}

@@ -1,0 +1,172 @@
+//! The writes of a pass: each is counted, and the pass notes that it wrote.
+
+use std::sync::atomic::Ordering;
+
+use orkestra_cluster::wire::{Deletion, Propagation, Served, WireError};
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::record::{Identity, Uid},
+    value::Node,
+};
+
+use super::Pass;
+use crate::{metrics::Verb, runtime::requests::Request};
+
+impl Pass<'_> {
+    /// Applies a child.
+    pub(in crate::runtime) async fn apply(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+        force: bool,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .shared
+            .requests
+            .wire
+            .apply(kind, key, manager, force, body)
+            .await;
+        self.wrote(Request::Apply, Verb::Apply, kind, answer)
+    }
+
+    /// Creates a child.
+    pub(in crate::runtime) async fn create(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .shared
+            .requests
+            .wire
+            .create(kind, key, manager, body)
+            .await;
+        self.wrote(Request::Create, Verb::Create, kind, answer)
+    }
+
+    /// Deletes the child of that uid. Returns it if its finalizers keep it.
+    pub(in crate::runtime) async fn delete(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        uid: &Uid,
+        propagation: Propagation,
+    ) -> Result<Option<Node>, WireError> {
+        let how = Deletion {
+            propagation,
+            uid: Some(&uid.to_string()),
+            resource_version: None,
+        };
+        let answer = self.shared.requests.wire.delete(kind, key, &how).await;
+        self.wrote(Request::Delete, Verb::Delete, kind, answer)
+    }
+
+    /// Deletes the child of that identity, in exactly that state.
+    pub(super) async fn delete_state(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        id: &Identity,
+    ) -> Result<Option<Node>, WireError> {
+        let how = Deletion {
+            propagation: Propagation::Background,
+            uid: Some(&id.uid.to_string()),
+            resource_version: Some(&id.resource_version.to_string()),
+        };
+        let answer = self.shared.requests.wire.delete(kind, key, &how).await;
+        self.wrote(Request::Delete, Verb::Delete, kind, answer)
+    }
+
+    /// Applies the metadata of a custom resource.
+    pub(super) async fn apply_metadata(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .shared
+            .requests
+            .wire
+            .apply(kind, key, manager, true, body)
+            .await;
+        self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
+    }
+
+    /// Patches the metadata of an object.
+    pub(in crate::runtime) async fn patch_metadata(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let count = (Request::Apply, Verb::ApplyMetadata);
+        self.merge_patch(count, kind, key, None, (manager, body))
+            .await
+    }
+
+    /// Patches the spec of a custom resource with normalized values.
+    pub(super) async fn normalize(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let count = (Request::Apply, Verb::Normalize);
+        self.merge_patch(count, kind, key, None, (manager, body))
+            .await
+    }
+
+    /// Patches the status of a custom resource, through the subresource if there is one.
+    pub(super) async fn patch_status(
+        &self,
+        kind: &Served,
+        key: &ObjectKey,
+        subresource: bool,
+        body: &Node,
+        manager: &str,
+    ) -> Result<Node, WireError> {
+        let count = (Request::Status, Verb::PatchStatus);
+        let subresource = subresource.then_some("status");
+        self.merge_patch(count, kind, key, subresource, (manager, body))
+            .await
+    }
+
+    async fn merge_patch(
+        &self,
+        (request, verb): (Request, Verb),
+        kind: &Served,
+        key: &ObjectKey,
+        subresource: Option<&str>,
+        (manager, body): (&str, &Node),
+    ) -> Result<Node, WireError> {
+        let answer = self
+            .shared
+            .requests
+            .wire
+            .merge_patch(kind, key, subresource, manager, body)
+            .await;
+        self.wrote(request, verb, kind, answer)
+    }
+
+    fn wrote<T>(
+        &self,
+        request: Request,
+        verb: Verb,
+        kind: &Served,
+        answer: Result<T, WireError>,
+    ) -> Result<T, WireError> {
+        if answer.is_ok() {
+            self.shared.metrics.wrote(verb);
+            self.wrote.store(true, Ordering::Relaxed);
+        }
+        self.shared.requests.heard(request, kind, answer)
+    }
+}

@@ -1,0 +1,81 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+use orkestra_core::{
+    reasons::{Reason, RetryWhen},
+    reconcile::{step::Failure, verdict::Executed},
+};
+
+use orkestra_ground::Clock;
+
+use super::{
+    next,
+    outcome::{Next, WAIT},
+    reconcile::{LEAST_WAIT, due},
+};
+
+fn clock(at: &str) -> Clock {
+    let now: Timestamp = at.parse().unwrap();
+    Clock::new(move || now)
+}
+
+fn failures(reasons: &[Reason]) -> Executed {
+    let failure = |reason: &Reason| Failure {
+        reason: *reason,
+        at: "ConfigMap shop/web".to_owned(),
+        message: "no".to_owned(),
+    };
+    Executed {
+        failures: reasons.iter().map(failure).collect(),
+        ..Executed::default()
+    }
+}
+
+#[test]
+fn what_follows_a_failure_is_the_reasons_alone() {
+    for reason in Reason::ALL {
+        let expected = match reason.again() {
+            RetryWhen::OnChange => Next::Settled,
+            RetryWhen::Slowly => Next::After(WAIT),
+            RetryWhen::Backoff => Next::Retry,
+        };
+        assert_eq!(next(&failures(&[*reason]), None), expected, "{reason}");
+        // A permanent failure is never retried with backoff, and never hides one that is.
+        assert!(
+            !reason.is_permanent() || expected != Next::Retry,
+            "{reason}"
+        );
+        let both = failures(&[*reason, Reason::Unavailable]);
+        assert_eq!(next(&both, None), Next::Retry, "{reason}");
+    }
+    let soon = Duration::from_secs(3);
+    assert_eq!(
+        next(&failures(&[Reason::Forbidden, Reason::Invalid]), Some(soon)),
+        Next::After(soon)
+    );
+}
+
+#[test]
+fn a_pass_is_due_at_its_moment_and_never_before() {
+    let (now, nine) = ("2026-03-02T08:59:59.9995Z", "2026-03-02T09:00:00Z");
+    let (now, nine) = (now.parse().unwrap(), nine.parse().unwrap());
+    let wait = |at: &str| due(&clock(at), now, nine);
+    // Half a millisecond more than a timer of whole milliseconds may cut off.
+    assert_eq!(
+        wait("2026-03-02T08:59:59.9995Z"),
+        Duration::from_micros(1_500)
+    );
+    // The pass took longer than that: a change in the meantime is handled at once.
+    assert_eq!(wait("2026-03-02T09:00:05Z"), Duration::from_millis(1));
+    // The clock went back.
+    assert_eq!(wait("2026-03-02T08:59:50Z"), Duration::from_millis(10_001));
+}
+
+#[test]
+fn a_moment_that_had_passed_when_it_was_told_is_no_hot_loop() {
+    let now = "2026-03-02T09:00:00Z";
+    for moment in ["2026-03-02T09:00:00Z", "2026-03-02T08:00:00Z"] {
+        let (now_is, moment) = (now.parse().unwrap(), moment.parse().unwrap());
+        assert_eq!(due(&clock(now), now_is, moment), LEAST_WAIT);
+    }
+}

@@ -1,0 +1,328 @@
+//! A plan with everything it needs from a cluster: kinds as they are served, and their watches.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use orkestra_cluster::{
+    watch::{MemoryUse, Scoped, WatchProblem, WatchState},
+    wire::Served,
+};
+use orkestra_core::{
+    plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, ObjectNamespaces, OperatorPlan},
+    reconcile::{
+        crd_status::CrdStatus,
+        inventory::DeclaredKinds,
+        observe::Lead,
+        reason::Reason,
+        record::{ChildRecord, CrRecord, Uid},
+        step::{Failure, Scopes},
+    },
+};
+use orkestra_ground::changes::{change, first};
+
+use crate::runtime::sources::{
+    cross::Targets, introspection::OwnOperator, observed::Observed, related::RelatedWatches,
+};
+
+/// A plan and its watches. Immutable: another plan, or another set of kinds, makes another value.
+pub(in crate::runtime) struct BoundPlan {
+    pub(in crate::runtime) plan: Arc<OperatorPlan>,
+    /// The field manager of every write.
+    pub(in crate::runtime) manager: String,
+    /// The namespace that the runtime itself is in, where it is in a cluster: of built-in kinds nothing there is operated.
+    pub(in crate::runtime) home: Option<Arc<str>>,
+    /// What its accepted revisions declare, which inventories may name.
+    pub(in crate::runtime) declared: DeclaredKinds,
+    /// The scope and the status of its CRD.
+    pub(in crate::runtime) facts: CrdStatus,
+    /// The custom resources.
+    pub(in crate::runtime) crs: Scoped<CrRecord>,
+    /// If a selector applies: all custom resources that carry our label, including those that were managed before.
+    pub(in crate::runtime) marked: Option<Scoped<CrRecord>>,
+    /// The kinds that children may have: those of the plan, and those of inventories.
+    pub(in crate::runtime) kinds: Box<[Arc<Kind>]>,
+    /// The namespaces of objects that are read by name, by kind.
+    pub(in crate::runtime) read_places: BTreeMap<GroupKind, ObjectNamespaces>,
+    /// Kinds that the API server does not serve: none of their objects can exist.
+    pub(in crate::runtime) absent: BTreeSet<GroupKind>,
+    /// The custom resources of other operators.
+    pub(in crate::runtime) targets: Targets,
+    /// The operator itself, for templates that read its health or its metrics.
+    pub(in crate::runtime) own: OwnOperator,
+    /// Objects from which additions to children are made.
+    pub(in crate::runtime) related: RelatedWatches,
+    /// Other objects whose changes trigger passes.
+    pub(in crate::runtime) observed: Observed,
+}
+
+/// A kind of children: all objects of it that may belong to the operator, of any owner.
+pub(in crate::runtime) type Kind = Scoped<ChildRecord>;
+
+impl Scopes for BoundPlan {
+    fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
+        Some(self.find(kind)?.served().namespaced)
+    }
+}
+
+impl BoundPlan {
+    /// The kind of the custom resource.
+    pub(in crate::runtime) fn served(&self) -> &Served {
+        self.crs.served()
+    }
+
+    /// Returns the custom resource of that key, if it is managed.
+    pub(in crate::runtime) fn cr(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
+        let record = self.crs.store().get(key);
+        record.filter(|record| self.admits(record))
+    }
+
+    /// Returns the leads of the custom resource itself and its children, with their uids.
+    pub(in crate::runtime) fn leads_about(&self, cr: &CrRecord) -> Vec<(Lead, Option<Uid>)> {
+        let own = Lead::About(self.served().group_kind(), cr.id.key.clone());
+        let mut leads = vec![(own, Some(cr.id.uid.clone()))];
+        for watched in &self.kinds {
+            let kind = watched.served().group_kind();
+            for (key, child) in watched.store().owned_by(&cr.id.uid) {
+                leads.push((Lead::About(kind.clone(), key), Some(child.id.uid.clone())));
+            }
+        }
+        leads
+    }
+
+    /// Returns the keys of the managed custom resources.
+    pub(in crate::runtime) fn cr_keys(&self) -> Vec<ObjectKey> {
+        let records = self.crs.store().snapshot();
+        let admitted = records.iter().filter(|record| self.admits(record));
+        admitted.map(|record| record.id.key.clone()).collect()
+    }
+
+    /// Returns the custom resource of that key if it is not managed but carries our label or finalizer.
+    pub(in crate::runtime) fn stray(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
+        if self.cr(key).is_some() {
+            return None;
+        }
+        let record = self.marked.as_ref()?.store().get(key)?;
+        let is_marked = if self.plan.watched.built_in {
+            // Kubernetes copies labels, and annotations, from some of its objects to others: one alone proves nothing.
+            record.finalizer || record.is_marked_twice()
+        } else {
+            record.managed || record.finalizer
+        };
+        is_marked.then_some(record)
+    }
+
+    /// Returns the keys of all custom resources that carry our label or finalizer and are not managed.
+    pub(in crate::runtime) fn strays(&self) -> Vec<ObjectKey> {
+        let marked = self.marked.iter().flat_map(|marked| marked.store().keys());
+        marked.filter(|key| self.stray(key).is_some()).collect()
+    }
+
+    fn admits(&self, record: &CrRecord) -> bool {
+        let (watched, key) = (&self.plan.watched, &record.id.key);
+        let namespace = key.namespace.as_deref();
+        let is_left_alone = || {
+            let own = self.home.as_deref();
+            record.is_child || own.is_some_and(|own| own == namespace.unwrap_or(&key.name))
+        };
+        watched.admits(namespace, &key.name) && !(watched.built_in && is_left_alone())
+    }
+
+    pub(in crate::runtime) fn kind(&self, kind: &GroupKind) -> Option<Arc<Kind>> {
+        self.find(kind).cloned()
+    }
+
+    fn find(&self, kind: &GroupKind) -> Option<&Arc<Kind>> {
+        self.kinds.iter().find(|known| known.served().is(kind))
+    }
+
+    /// True if the plan declares, or observes, a kind that is not served.
+    pub(in crate::runtime) fn lacks_kinds(&self) -> bool {
+        let mut declared = self.plan.kinds();
+        declared.any(|kind| self.absent.contains(&kind.group_kind()))
+            || self.observed.absent().next().is_some()
+    }
+
+    /// True if the plan itself declares children of that kind.
+    pub(in crate::runtime) fn declares(&self, kind: &GroupKind) -> bool {
+        let mut kinds = self.plan.kinds();
+        kinds.any(|declared| declared.group_kind() == *kind)
+    }
+
+    /// True if custom resources may have children of that kind without an owner reference.
+    pub(in crate::runtime) fn may_leave(&self, kind: &GroupKind) -> bool {
+        let of_kind = |child: &&ChildPlan| child.kind.group_kind() == *kind;
+        let mut declared = self.plan.children.iter().filter(of_kind);
+        !self.declares(kind) || declared.any(|child| child.may_be_elsewhere() || child.adopt)
+    }
+
+    /// True if that kind is watched already, or known not to be served.
+    pub(in crate::runtime) fn knows(&self, kind: &GroupKind) -> bool {
+        self.find(kind).is_some() || self.absent.contains(kind)
+    }
+
+    /// Returns the kind of a child to write.
+    pub(in crate::runtime) fn kind_of(&self, key: &ChildKey) -> Result<Arc<Kind>, Failure> {
+        self.kind(&key.kind).ok_or_else(|| Failure {
+            reason: Reason::KindNotServed,
+            at: key.to_string(),
+            message: format!("the API server serves no {}", key.kind),
+        })
+    }
+
+    /// True if a child of that kind that is missing from the stores does not exist for a custom resource in that namespace.
+    /// In the namespaces of other custom resources it has no children anyway.
+    pub(in crate::runtime) fn sees(&self, kind: &GroupKind, of: Option<&str>) -> bool {
+        let is_others = |namespace: Option<&str>| namespace != of && self.is_own(namespace);
+        self.absent.contains(kind)
+            || self.find(kind).is_some_and(|kind| {
+                kind.parts()
+                    .all(|(namespace, state)| is_others(namespace) || is_settled(&state.borrow()))
+            })
+    }
+
+    /// True if custom resources are watched in that namespace only, not in all namespaces.
+    fn is_own(&self, namespace: Option<&str>) -> bool {
+        namespace.is_some() && self.crs.namespaces().any(|own| own == namespace)
+    }
+
+    /// Returns, for each watch of children, whether its initial list is complete.
+    pub(in crate::runtime) fn shown(&self) -> Vec<bool> {
+        let parts = self.kinds.iter().flat_map(|kind| kind.parts());
+        parts
+            .map(|(_, state)| is_settled(&state.borrow()))
+            .collect()
+    }
+
+    /// Returns the namespace in which such objects, read by name, are watched; none if all namespaces are watched.
+    pub(in crate::runtime) fn scope_of<'a>(&self, object: &'a ChildKey) -> Option<&'a str> {
+        let places = self.read_places.get(&object.kind)?;
+        places.scope_of(object.object.namespace.as_deref())
+    }
+
+    /// True if exactly these kinds are watched.
+    pub(in crate::runtime) fn serves_exactly(&self, served: &BTreeMap<GroupKind, Served>) -> bool {
+        self.kinds.len() == served.len()
+            && served.iter().all(|(kind, served)| {
+                self.find(kind)
+                    .is_some_and(|known| known.served() == served)
+            })
+    }
+
+    /// Returns when every watch has synced, or its kind is known not to be served. A kind that only earlier revisions
+    /// declared may fail: its permissions may have been removed with them, and nothing new depends on it.
+    pub(in crate::runtime) async fn synced(&self) {
+        self.settled(|kind, state| {
+            let is_failing = matches!(state, WatchState::Failing { .. });
+            is_settled(state) || (is_failing && !self.declares(kind))
+        })
+        .await;
+        self.targets.looked_at().await;
+        self.related.looked_at().await;
+        self.observed.looked_at().await;
+    }
+
+    /// True if [`Self::synced`] cannot return before a permission is granted.
+    pub(in crate::runtime) fn lacks_permissions(&self) -> bool {
+        let lacks = |state: &WatchState| is_forbidden(state) && !is_settled(state);
+        let are_several = self.crs.namespaces().nth(1).is_some();
+        let declared = |kind: &&Arc<Kind>| self.declares(&kind.served().group_kind());
+        let marked = self.marked.iter().flat_map(Scoped::parts);
+        let kinds = self.kinds.iter().filter(declared);
+        let mut needed = marked.chain(kinds.flat_map(|kind| kind.parts()));
+        self.crs.states().all(|state| lacks(&state.borrow()))
+            || needed.any(|(namespace, state)| {
+                let may_fail = are_several && self.is_own(namespace);
+                !may_fail && lacks(&state.borrow())
+            })
+    }
+
+    /// Returns when all custom resources are known, and every kind of children that can be read is synced.
+    pub(in crate::runtime) async fn deletable(&self) {
+        self.settled(|_, state| is_settled(state) || is_forbidden(state))
+            .await;
+    }
+
+    /// Returns when the custom resources are read, and `is_known` holds for the watch of each kind of children. If custom
+    /// resources of several namespaces are managed, a namespace whose permissions are gone, perhaps with the namespace
+    /// itself, does not delay the others.
+    async fn settled(&self, is_known: impl Fn(&GroupKind, &WatchState) -> bool) {
+        self.crs.until_any(is_settled).await;
+        let are_several = self.crs.namespaces().nth(1).is_some();
+        let lacks = |namespace: Option<&str>, state: &WatchState| {
+            are_several && self.is_own(namespace) && is_forbidden(state)
+        };
+        for watch in std::iter::once(&self.crs).chain(&self.marked) {
+            watch
+                .until(|namespace, state| is_settled(state) || lacks(namespace, state))
+                .await;
+        }
+        for kind in &self.kinds {
+            let group_kind = kind.served().group_kind();
+            kind.until(|namespace, state| is_known(&group_kind, state) || lacks(namespace, state))
+                .await;
+        }
+    }
+
+    /// Returns when any watch changes its state.
+    pub(in crate::runtime) async fn changed(&self) {
+        let mut states = self.states();
+        let changes = states.iter_mut().map(|state| {
+            state.mark_unchanged();
+            change(state)
+        });
+        first(changes).await;
+    }
+
+    fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
+        let kinds = self.kinds.iter().flat_map(|kind| kind.states());
+        let marked = self.marked.iter().flat_map(Scoped::states);
+        self.crs.states().chain(marked).chain(kinds).collect()
+    }
+
+    /// True while it is being checked whether the API server was restored to an older state: until then, records of the old
+    /// and of the new state may be mixed.
+    pub(in crate::runtime) fn is_open(&self) -> bool {
+        self.crs.is_open() || self.kinds.iter().any(|kind| kind.is_open())
+    }
+
+    /// Returns the problems of the watches, by kind.
+    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let kinds = self.kinds.iter();
+        let own = self.crs.trouble().into_iter();
+        own.chain(kinds.filter_map(|kind| kind.trouble()))
+            .chain(self.targets.troubles())
+            .chain(self.related.troubles())
+            .chain(self.observed.troubles())
+            .collect()
+    }
+
+    /// Returns the number of records held for this operator; shared records count for the operator that read them first.
+    pub(in crate::runtime) fn held(&self) -> MemoryUse {
+        let own = std::iter::once(&self.crs).chain(&self.marked);
+        let own: MemoryUse = own.map(|watch| watch.store().held()).sum();
+        let children: MemoryUse = self.kinds.iter().map(|kind| kind.store().held()).sum();
+        own + children + self.related.held() + self.observed.held()
+    }
+}
+
+/// True if the watch lacks a permission.
+fn is_forbidden(state: &WatchState) -> bool {
+    let WatchState::Failing { problem, .. } = state else {
+        return false;
+    };
+    matches!(problem, WatchProblem::Forbidden { .. })
+}
+
+/// True if a watch in that state has completed its initial list, even if it failed later.
+fn is_settled(state: &WatchState) -> bool {
+    match state {
+        WatchState::Synced => true,
+        WatchState::Starting => false,
+        WatchState::Failing {
+            problem,
+            was_synced,
+        } => *was_synced || *problem == WatchProblem::NotServed,
+    }
+}

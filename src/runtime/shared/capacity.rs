@@ -1,0 +1,75 @@
+//! The capacity of an operator: the declared one, or the one that an autoscaler sets instead.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use orkestra_core::plan::{CapacityPlan, OperatorPlan};
+use tokio::sync::Notify;
+
+use crate::runtime::{lock::lock, queue::WorkerCount};
+
+/// The capacity in effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) struct Pace {
+    pub(in crate::runtime) workers: WorkerCount,
+    /// The queue depth that counts as full; 0 disables this.
+    pub(in crate::runtime) max_depth: u32,
+    /// The resync period; zero disables it.
+    pub(in crate::runtime) resync: Duration,
+}
+
+/// The capacity of one operator.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Capacity {
+    /// Workers that take keys; 0 before they run.
+    workers: AtomicUsize,
+    /// The capacity that an autoscaler sets instead of the declared one.
+    scaled: Mutex<Option<CapacityPlan>>,
+    /// Wakes the driver: `scaled` has changed.
+    pub(in crate::runtime) rescale: Notify,
+}
+
+impl Capacity {
+    /// Returns how many workers take keys.
+    pub(in crate::runtime) fn workers(&self) -> usize {
+        self.workers.load(Ordering::Relaxed)
+    }
+
+    /// Records how many workers take keys.
+    pub(in crate::runtime) fn set_workers(&self, count: usize) {
+        self.workers.store(count, Ordering::Relaxed);
+    }
+
+    /// Sets the capacity that overrides the declared one, and notifies the driver.
+    pub(in crate::runtime) fn scale(&self, capacity: Option<CapacityPlan>) {
+        let mut scaled = lock(&self.scaled);
+        if *scaled != capacity {
+            *scaled = capacity;
+            self.rescale.notify_one();
+        }
+    }
+
+    /// True if an autoscaler's capacity is in effect.
+    pub(in crate::runtime) fn is_scaled(&self) -> bool {
+        lock(&self.scaled).is_some()
+    }
+
+    /// Returns the capacity in effect: the declared one, or the autoscaler's.
+    pub(in crate::runtime) fn pace(&self, plan: &OperatorPlan) -> Pace {
+        let scaled = lock(&self.scaled).clone().unwrap_or_default();
+        let declared = WorkerCount {
+            least: plan.workers,
+            most: plan.most_workers,
+        };
+        Pace {
+            workers: scaled.workers.map_or(declared, WorkerCount::from),
+            max_depth: scaled.queue_depth.unwrap_or(plan.queue.max_depth),
+            resync: scaled.resync.unwrap_or(plan.resync),
+        }
+    }
+}

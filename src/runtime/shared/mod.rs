@@ -1,0 +1,338 @@
+//! What the tasks of one operator share.
+//!
+//! ```text
+//!  bound_plan   the plan with its watches        instances       custom resources, and memory between passes
+//!  passes       counters, health, meter          capacity        workers and queue depth, declared or autoscaled
+//!  uniques      values that must be unique       orphaned        deleted custom resources that left children
+//!  standby      changes while another leads      status_writes   whether the API server takes the status
+//! ```
+
+pub(super) mod bound_plan;
+pub(super) mod capacity;
+mod instances;
+pub(super) mod memory;
+mod meter;
+pub(super) mod orphaned;
+pub(super) mod passes;
+mod standby;
+mod status_writes;
+mod uniques;
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use arc_swap::ArcSwapOption;
+use orkestra_cluster::client::flow::Share;
+use orkestra_core::{
+    plan::{ObjectKey, OperatorPlan, Plans, Revised},
+    reasons::KatalogReason,
+    reconcile::{autoscale::AutoscaleMetrics, record::Uid, sources::Answer},
+    value::Path,
+};
+use tokio::sync::{Notify, watch};
+
+use self::{
+    bound_plan::BoundPlan,
+    capacity::Capacity,
+    instances::Instances,
+    orphaned::Orphaned,
+    passes::{Failed, Passes},
+    standby::Recent,
+    status_writes::StatusWrites,
+    uniques::Uniques,
+};
+use crate::{
+    metrics::OperatorMetrics,
+    runtime::{
+        context::{Context, operators::Live},
+        lock::lock,
+        queue::{Lane, Queue},
+        requests::Requests,
+        sources::OperatorSources,
+        status::{
+            Phase, Problem, Role,
+            health::{HealthChange, Measure},
+        },
+    },
+};
+
+/// The shared state of the tasks of one operator.
+pub(super) struct Shared {
+    pub(super) context: Arc<Context>,
+    /// The running and the wanted plan. Only the driver sets the running one.
+    pub(super) plans: watch::Sender<Plans>,
+    pub(super) role: Role,
+    pub(super) metrics: OperatorMetrics,
+    pub(super) requests: Requests,
+    pub(super) queue: Queue<ObjectKey>,
+    /// What passes read beside custom resources and their children.
+    pub(super) sources: OperatorSources,
+    /// The plan with its watches; none while the operator waits for its CRD.
+    pub(super) bound: ArcSwapOption<BoundPlan>,
+    /// Whether `bound` lacks a permission for children, and processes deletions only.
+    pub(super) ends_only: AtomicBool,
+    /// Whether its Katalog is suspended: it processes deletions only.
+    pub(super) suspended: AtomicBool,
+    /// Wakes the driver: the set of kinds to watch may have changed.
+    pub(super) rebind: Notify,
+    /// Wakes the publisher: the operator's status may have changed.
+    pub(super) changed: Arc<Notify>,
+    pub(super) passes: Passes,
+    pub(super) capacity: Capacity,
+    pub(super) life: Mutex<Life>,
+    pub(super) instances: Instances,
+    /// The values that `unique` compares.
+    pub(super) uniques: Uniques,
+    /// Deleted custom resources that left children.
+    orphaned: Mutex<Orphaned>,
+    status_writes: StatusWrites,
+    /// Recent changes, while another process leads; none while this one works.
+    recent: Mutex<Option<Recent>>,
+}
+
+/// The state of an operator.
+#[derive(Clone, Default)]
+pub(super) struct Life {
+    pub(super) phase: Phase,
+    /// When its workers started.
+    pub(super) started_at: Option<jiff::Timestamp>,
+    /// The dependencies (`dependsOn`) that are not ready.
+    pub(super) waits_for: Option<String>,
+    /// Bound, but not in force yet.
+    pub(super) pending: Option<Arc<BoundPlan>>,
+    /// Why the wanted plan cannot even be bound.
+    pub(super) obstacle: Option<Problem>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        context: Arc<Context>,
+        role: Role,
+        metrics: OperatorMetrics,
+        queue: Queue<ObjectKey>,
+        wanted: Revised,
+    ) -> Self {
+        let share = wanted.plan.full_name();
+        let changed = Arc::new(Notify::new());
+        let client = context.external.of_operator(&share);
+        let wire = context.wire.on_account_of(Share::new(share)).in_part();
+        Self {
+            requests: Requests::new(wire, changed.clone()),
+            sources: OperatorSources::new(&context, client, &queue),
+            context,
+            plans: watch::Sender::new(Plans::new(wanted)),
+            role,
+            metrics,
+            queue,
+            bound: ArcSwapOption::empty(),
+            ends_only: AtomicBool::new(false),
+            suspended: AtomicBool::new(false),
+            rebind: Notify::new(),
+            changed,
+            passes: Passes::default(),
+            capacity: Capacity::default(),
+            life: Mutex::default(),
+            instances: Instances::default(),
+            uniques: Uniques::default(),
+            orphaned: Mutex::default(),
+            status_writes: StatusWrites::default(),
+            recent: Mutex::default(),
+        }
+    }
+
+    /// Suspends or resumes the passes over custom resources that are not being deleted. On resumption all are queued.
+    pub(super) fn suspend(&self, suspended: bool) {
+        if self.suspended.swap(suspended, Ordering::AcqRel) == suspended {
+            return;
+        }
+        self.changed.notify_one();
+        let Some(bound) = self.bound.load_full().filter(|_| !suspended) else {
+            return;
+        };
+        for key in bound.cr_keys().into_iter().chain(bound.strays()) {
+            self.enqueue(key, Lane::Changed);
+        }
+        self.notice_orphans(&bound);
+    }
+
+    /// Records that a custom resource has the status that the plan of that hash writes.
+    pub(super) fn status_accepted(&self, plan: &str) {
+        if self.status_writes.accept(plan) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Records why a status of the plan of that hash is not written.
+    pub(super) fn status_refused(&self, plan: &str, why: String) {
+        if self.status_writes.refuse(plan, why) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Returns the problems of the requests that passes made.
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let rights = self.requests.refusals().into_iter();
+        let mut problems: Vec<Problem> = rights
+            .map(|message| Problem {
+                reason: KatalogReason::Forbidden,
+                message,
+            })
+            .collect();
+        if let Some(message) = self.status_writes.problem() {
+            problems.push(Problem {
+                reason: KatalogReason::StatusNotWritable,
+                message,
+            });
+        }
+        problems
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        let mut life = lock(&self.life);
+        life.phase = phase;
+        match phase {
+            Phase::Running | Phase::Deleting => {
+                life.started_at
+                    .get_or_insert_with(|| self.context.clock.now());
+            }
+            Phase::Waiting | Phase::Starting | Phase::Standby => life.started_at = None,
+        }
+        self.changed.notify_one();
+    }
+
+    /// Sets the plan that is bound but not in force yet, and why the wanted plan cannot be bound.
+    pub(super) fn set_pending(&self, pending: Option<Arc<BoundPlan>>, obstacle: Option<Problem>) {
+        let mut life = lock(&self.life);
+        (life.pending, life.obstacle) = (pending, obstacle);
+        drop(life);
+        self.changed.notify_one();
+    }
+
+    /// Returns the effective plan of the operator: the running one, or the wanted one if none runs.
+    pub(super) fn plan(&self) -> Arc<OperatorPlan> {
+        self.plans.borrow().effective().plan.clone()
+    }
+
+    /// Holds the queue while a dependency is not ready, and publishes which; or releases it.
+    pub(super) fn wait_for(&self, waits_for: Option<String>) {
+        self.queue.hold(waits_for.is_some());
+        let mut life = lock(&self.life);
+        if life.waits_for != waits_for {
+            life.waits_for = waits_for;
+            self.changed.notify_one();
+        }
+    }
+
+    /// Queues the custom resources whose `unique` result changed because `key` changed.
+    pub(super) fn compare_anew(&self, key: &ObjectKey) {
+        if let Some(bound) = self.bound.load_full() {
+            for other in self.uniques.refresh(&bound, key) {
+                self.enqueue(other, Lane::Changed);
+            }
+        }
+    }
+
+    /// Queues a custom resource for a pass; an operator that yields runs none.
+    pub(super) fn enqueue(&self, key: ObjectKey, lane: Lane) {
+        if self.role == Role::Reconciles && !self.remembers(&key, lane) {
+            self.queue.add(key, lane);
+        }
+    }
+
+    /// Returns its current metrics.
+    pub(super) fn figures(&self) -> AutoscaleMetrics {
+        let recent = self.passes.recent();
+        let workers = self.capacity.workers();
+        let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        // Surplus workers that finish their last pass are not counted beyond the total.
+        let busy = self.queue.busy().min(workers);
+        AutoscaleMetrics {
+            queue_depth: whole(self.queue.depth()),
+            workers: whole(workers),
+            autoscale_active: self.capacity.is_scaled(),
+            workers_busy_percent: whole((busy * 100).checked_div(workers).unwrap_or(0)),
+            reconcile_duration_p95_ms: u64::try_from(recent.p95.as_millis()).unwrap_or(u64::MAX),
+            error_rate_percent: recent.error_percent,
+        }
+    }
+
+    /// Removes the state of a deleted custom resource.
+    pub(super) fn unlearn(&self, uid: &Uid, key: &ObjectKey) {
+        self.instances.remove(uid, key);
+        self.sources.forget(key);
+        self.queue.remove(key);
+        self.forget_recent(key);
+        let Some(bound) = self.bound.load_full() else {
+            return;
+        };
+        let change = self.passes.forget(key, self.measure());
+        self.report_health(&bound.plan, change);
+    }
+
+    /// Returns the current measure for the operator's passes.
+    fn measure(&self) -> Measure {
+        Measure {
+            threshold: self.plan().queue.failure_threshold,
+            instances: self.instances.count(),
+            now: self.context.clock.now(),
+        }
+    }
+
+    /// Logs that the operator became degraded, or recovered.
+    fn report_health(&self, plan: &OperatorPlan, change: Option<HealthChange>) {
+        let (katalog, operator) = (&plan.katalog, &plan.name);
+        match change {
+            None => return,
+            Some(HealthChange::Degraded) => {
+                let (_, degraded) = self.passes.health();
+                let why = degraded.map(|degraded| degraded.message);
+                tracing::warn!(%katalog, operator, error = why, "operator is degraded");
+            }
+            Some(HealthChange::Recovered) => {
+                tracing::info!(%katalog, operator, "operator has recovered");
+            }
+        }
+        self.changed.notify_one();
+    }
+
+    /// Removes the state of all custom resources, since the CRD is gone.
+    pub(super) fn clear(&self) {
+        for key in self.instances.drain() {
+            self.sources.read(&key, []);
+            self.sources.scalers.settle(&key, &[]);
+        }
+        self.instances.forget_all();
+        self.sources.calls.clear();
+        self.passes.clear();
+    }
+
+    /// Counts a pass over a custom resource; `is_known` says whether it still exists, `is_retried` whether it is retried with
+    /// backoff.
+    pub(super) fn passed(
+        &self,
+        plan: &OperatorPlan,
+        key: &ObjectKey,
+        (is_known, is_retried): (bool, bool),
+        failed: Option<Failed>,
+    ) {
+        let measure = self.measure();
+        let change = self
+            .passes
+            .count(key, (is_known, is_retried), failed, measure);
+        self.report_health(plan, change);
+    }
+}
+
+impl Live for Shared {
+    fn figures(&self) -> AutoscaleMetrics {
+        Self::figures(self)
+    }
+
+    fn holder(&self, key: &ObjectKey, path: &Path, text: &str) -> Option<Answer> {
+        let bound = self.bound.load_full()?;
+        let is_indexed = bound.plan.reads.unique.contains(path) && bound.crs.readable().is_ok();
+        is_indexed.then(|| self.uniques.answer(key, path, text))
+    }
+}

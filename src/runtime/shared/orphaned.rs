@@ -1,0 +1,101 @@
+//! Deleted custom resources that left children which Kubernetes does not collect.
+
+use std::collections::BTreeMap;
+
+use orkestra_cluster::wire::WireError;
+use orkestra_core::{
+    plan::ObjectKey,
+    reconcile::{
+        proof::OwnerMark,
+        record::{ChildRecord, Identity, Uid},
+    },
+};
+
+use super::{Shared, bound_plan::BoundPlan};
+use crate::runtime::{lock::lock, queue::Lane};
+
+/// Uids of custom resources that seem to be deleted and left children, by the custom resource's key.
+#[derive(Debug, Default)]
+pub(super) struct Orphaned(BTreeMap<ObjectKey, BTreeMap<Uid, ProvenDeletions>>);
+
+/// Whether the API server confirmed that no custom resource has that uid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::runtime) struct ProvenDeletions(pub(in crate::runtime) bool);
+
+/// Returns the owner annotation of a child, if it names a custom resource of the operator's kind. Watches also show the
+/// children of other operators.
+pub(in crate::runtime) fn owner_mark<'a>(
+    bound: &BoundPlan,
+    child: &'a ChildRecord,
+) -> Option<&'a OwnerMark> {
+    child.mark().filter(|mark| {
+        mark.kind == bound.plan.resource.group_kind()
+            && mark.key.namespace.is_some() == bound.facts.namespaced
+    })
+}
+
+impl Shared {
+    /// Queues the key of a child's owner if the owner is gone; its pass handles the child.
+    pub(in crate::runtime) fn notice_orphan(&self, bound: &BoundPlan, child: &ChildRecord) {
+        let Some(mark) = owner_mark(bound, child) else {
+            return;
+        };
+        let is_ours = child.is_uncollected(&mark.uid, &bound.manager);
+        if !is_ours || child.deleting || self.instances.owner(&mark.uid).is_some() {
+            return;
+        }
+        let mut orphaned = lock(&self.orphaned);
+        let uids = orphaned.0.entry(mark.key.clone()).or_default();
+        uids.entry(mark.uid.clone()).or_default();
+        drop(orphaned);
+        self.enqueue(mark.key.clone(), Lane::Changed);
+    }
+
+    /// Checks every child that the watches show.
+    pub(in crate::runtime) fn notice_orphans(&self, bound: &BoundPlan) {
+        for kind in &bound.kinds {
+            for child in kind.store().snapshot() {
+                self.notice_orphan(bound, &child);
+            }
+        }
+    }
+
+    /// Checks the children of a custom resource that is gone.
+    pub(in crate::runtime) fn notice_orphans_of(&self, bound: &BoundPlan, uid: &Uid) {
+        for kind in &bound.kinds {
+            for (_, child) in kind.store().owned_by(uid) {
+                self.notice_orphan(bound, &child);
+            }
+        }
+    }
+
+    pub(in crate::runtime) fn orphaned(&self, key: &ObjectKey) -> BTreeMap<Uid, ProvenDeletions> {
+        lock(&self.orphaned).0.get(key).cloned().unwrap_or_default()
+    }
+
+    pub(in crate::runtime) fn put_orphaned(
+        &self,
+        key: &ObjectKey,
+        uids: BTreeMap<Uid, ProvenDeletions>,
+    ) {
+        let mut orphaned = lock(&self.orphaned);
+        if uids.is_empty() {
+            orphaned.0.remove(key);
+        } else {
+            orphaned.0.insert(key.clone(), uids);
+        }
+    }
+}
+
+/// Returns the current uid of the custom resource of that key, as the API server has it.
+pub(in crate::runtime) async fn live_uid(
+    shared: &Shared,
+    bound: &BoundPlan,
+    key: &ObjectKey,
+) -> Result<Option<Uid>, WireError> {
+    match shared.requests.get(bound.served(), key).await {
+        Ok(object) => Ok(Identity::read(&object).ok().map(|id| id.uid)),
+        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

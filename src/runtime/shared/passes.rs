@@ -1,0 +1,108 @@
+//! The results of an operator's passes: counters, health, durations.
+
+use std::{sync::Mutex, time::Duration};
+
+use orkestra_core::{plan::ObjectKey, reconcile::verdict::Executed};
+
+use super::meter::{Meter, Recent};
+use crate::runtime::{
+    lock::lock,
+    status::health::{Degraded, Health, HealthChange, Measure},
+};
+
+/// The failure of a pass.
+pub(in crate::runtime) struct Failed {
+    pub(in crate::runtime) message: String,
+    /// Whether the custom resource's own input caused all of it, so that it does not affect the operator's health.
+    pub(in crate::runtime) own_input: bool,
+}
+
+impl Failed {
+    /// Returns the failures of a pass, described by `message`; none if nothing failed.
+    pub(in crate::runtime) fn of(executed: &Executed, message: String) -> Option<Self> {
+        let mut failures = executed.failures.iter();
+        (!executed.failures.is_empty()).then(|| Self {
+            message,
+            own_input: failures.all(|failure| failure.reason.is_own_input()),
+        })
+    }
+}
+
+/// Counters of an operator's passes.
+#[derive(Clone, Debug, Default)]
+pub(in crate::runtime) struct PassCounters {
+    pub(in crate::runtime) passes: u64,
+    pub(in crate::runtime) failures: u64,
+    /// Failures that the custom resource's own input caused.
+    pub(in crate::runtime) own_failures: u64,
+    pub(in crate::runtime) last_error: Option<String>,
+    pub(in crate::runtime) last_pass: Option<jiff::Timestamp>,
+}
+
+/// The results of one operator's passes.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Passes {
+    counters: Mutex<PassCounters>,
+    health: Mutex<Health>,
+    /// The recent passes.
+    meter: Meter,
+}
+
+impl Passes {
+    /// Records how long a pass took that just ended.
+    pub(in crate::runtime) fn ended(&self, took: Duration, failed: bool) {
+        self.meter.ended(took, failed);
+    }
+
+    /// Counts a pass over a custom resource; `is_known` says whether it still exists, `is_retried` whether it is retried with
+    /// backoff. Returns the change of the operator's health.
+    pub(super) fn count(
+        &self,
+        key: &ObjectKey,
+        (is_known, is_retried): (bool, bool),
+        failed: Option<Failed>,
+        measure: Measure,
+    ) -> Option<HealthChange> {
+        let change = match &failed {
+            None => lock(&self.health).passed(key, measure),
+            Some(_) if !is_known => None,
+            Some(failed) if failed.own_input => lock(&self.health).failed_alone(key, measure),
+            Some(failed) => lock(&self.health).failed(key, &failed.message, is_retried, measure),
+        };
+        let mut counters = lock(&self.counters);
+        counters.passes += 1;
+        counters.last_pass = Some(measure.now);
+        if let Some(failed) = failed {
+            counters.failures += 1;
+            counters.own_failures += u64::from(failed.own_input);
+            counters.last_error = Some(failed.message);
+        }
+        change
+    }
+
+    /// Removes a deleted custom resource. Returns the change of the operator's health.
+    pub(super) fn forget(&self, key: &ObjectKey, measure: Measure) -> Option<HealthChange> {
+        lock(&self.health).gone(key, measure)
+    }
+
+    /// Starts over, since the CRD is gone; the counters stay.
+    pub(super) fn clear(&self) {
+        *lock(&self.health) = Health::default();
+    }
+
+    /// Returns the counters.
+    pub(in crate::runtime) fn counters(&self) -> PassCounters {
+        lock(&self.counters).clone()
+    }
+
+    /// Returns how many passes failed since the last success, and why the operator is degraded.
+    pub(in crate::runtime) fn health(&self) -> (u64, Option<Degraded>) {
+        let health = lock(&self.health);
+        (health.failed_in_row(), health.degraded().cloned())
+    }
+
+    /// Returns a summary of the passes of the last minute.
+    pub(super) fn recent(&self) -> Recent {
+        self.meter.recent()
+    }
+}

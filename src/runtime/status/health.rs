@@ -1,0 +1,251 @@
+//! Decides whether an operator is degraded by failed passes, and names its state for pages and for the templates of other
+//! operators.
+//!
+//! ```text
+//!            at least `failureThreshold` failed passes, of at least `failureThreshold` custom resources (or of all,
+//!            if there are fewer), which are at least half of all
+//!  well ───────────────────────────────────────────────────────────────────────────────────────────► degraded
+//!    ▲                                                                                                   │
+//!    └───────────────────────────────────────────────────────────────────────────────────────────────────┘
+//!            fewer custom resources fail than that, or
+//!            `failureThreshold` of those that failed succeed, one after the other
+//! ```
+//!
+//! A custom resource whose own input fails ([`Reason::is_own_input`]) counts neither as failing nor in the total: its author
+//! cannot degrade the operator.
+//!
+//! [`Reason::is_own_input`]: orkestra_core::reasons::Reason::is_own_input
+
+use std::collections::BTreeSet;
+
+use orkestra_core::{api::OperatorStatus as Row, plan::ObjectKey};
+
+use super::{OperatorStatus, Phase};
+
+/// The health of an operator as its passes show it.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct Health {
+    /// Failed passes since the last success, for display.
+    failed_in_row: u64,
+    /// Failed passes since nothing failed, or since the operator recovered.
+    failed_passes: u64,
+    /// Custom resources that failed and have succeeded since the last failed pass.
+    healed_in_row: u64,
+    /// Custom resources whose last pass failed.
+    failing: BTreeSet<ObjectKey>,
+    /// Custom resources whose last pass failed because of their own input.
+    failing_alone: BTreeSet<ObjectKey>,
+    degraded: Option<Degraded>,
+}
+
+/// The degraded state: too many passes of the operator fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Degraded {
+    /// Since when.
+    pub since: jiff::Timestamp,
+    /// The cause, human-readable; it stays the same until the operator recovers.
+    pub message: String,
+}
+
+/// A change of health caused by a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runtime) enum HealthChange {
+    /// The operator is degraded from now on.
+    Degraded,
+    /// The operator has recovered.
+    Recovered,
+}
+
+/// The measure for passes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Measure {
+    /// `queue.failureThreshold`.
+    pub(in crate::runtime) threshold: u64,
+    /// Number of custom resources.
+    pub(in crate::runtime) instances: usize,
+    /// The time.
+    pub(in crate::runtime) now: jiff::Timestamp,
+}
+
+impl Health {
+    /// Records a successful pass over `key`.
+    pub(in crate::runtime) fn passed(
+        &mut self,
+        key: &ObjectKey,
+        measure: Measure,
+    ) -> Option<HealthChange> {
+        self.failed_in_row = 0;
+        self.failing_alone.remove(key);
+        if self.failing.remove(key) {
+            self.healed_in_row += 1;
+        }
+        self.turn(measure, "")
+    }
+
+    /// Records a pass over `key` that failed because of its own input alone.
+    pub(in crate::runtime) fn failed_alone(
+        &mut self,
+        key: &ObjectKey,
+        measure: Measure,
+    ) -> Option<HealthChange> {
+        self.failing.remove(key);
+        self.failing_alone.insert(key.clone());
+        self.turn(measure, "")
+    }
+
+    /// Records a failed pass over `key`, which still exists. A failure that is not retried with backoff counts once: another
+    /// pass over the same custom resource, for another reason, does not count again.
+    pub(in crate::runtime) fn failed(
+        &mut self,
+        key: &ObjectKey,
+        error: &str,
+        is_retried: bool,
+        measure: Measure,
+    ) -> Option<HealthChange> {
+        self.failing_alone.remove(key);
+        let is_new = self.failing.insert(key.clone());
+        if !is_new && !is_retried {
+            return None;
+        }
+        self.healed_in_row = 0;
+        self.failed_in_row += 1;
+        self.failed_passes += 1;
+        self.turn(measure, &format!("{key}: {error}"))
+    }
+
+    /// Records that the custom resource is gone.
+    pub(in crate::runtime) fn gone(
+        &mut self,
+        key: &ObjectKey,
+        measure: Measure,
+    ) -> Option<HealthChange> {
+        let failed_alone = self.failing_alone.remove(key);
+        if !self.failing.remove(key) && !failed_alone {
+            return None;
+        }
+        self.turn(measure, "")
+    }
+
+    /// Returns the failed passes since the last success, without those caused by a custom resource's own input.
+    pub(in crate::runtime) fn failed_in_row(&self) -> u64 {
+        self.failed_in_row
+    }
+
+    /// Returns since when and why it is degraded; none if it is not.
+    pub(in crate::runtime) fn degraded(&self) -> Option<&Degraded> {
+        self.degraded.as_ref()
+    }
+
+    /// Re-evaluates the health; `last` is the last failure.
+    fn turn(&mut self, measure: Measure, last: &str) -> Option<HealthChange> {
+        let Measure {
+            threshold,
+            instances,
+            now,
+        } = measure;
+        let failing = self.failing.len();
+        if failing == 0 {
+            (self.failed_in_row, self.failed_passes) = (0, 0);
+        }
+        let able = instances.saturating_sub(self.failing_alone.len());
+        let enough = usize::try_from(threshold).map_or(able, |threshold| threshold.min(able));
+        let many = failing > 0 && failing >= enough && failing * 2 >= able;
+        if self.degraded.is_none() {
+            // Only a failed pass degrades: the removal of a custom resource does not.
+            if last.is_empty() || !many || self.failed_passes < threshold {
+                return None;
+            }
+            let message = format!(
+                "{failing} of {} custom resources fail; the last, {last}",
+                able.max(failing)
+            );
+            self.degraded = Some(Degraded {
+                since: now,
+                message,
+            });
+            self.healed_in_row = 0;
+            return Some(HealthChange::Degraded);
+        }
+        if many && self.healed_in_row < threshold {
+            return None;
+        }
+        self.degraded = None;
+        // Resources that still fail must reach the threshold again.
+        self.failed_passes = 0;
+        Some(HealthChange::Recovered)
+    }
+}
+
+/// The state of an operator, as the pages name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Its workers do not run yet, or another Katalog has the claim on its kind.
+    Pending,
+    /// It yields its kind to the entry of another version, or another process leads.
+    Standby,
+    /// Its workers run; no pass has succeeded yet.
+    Started,
+    /// Passes succeed.
+    Healthy,
+    /// Too many passes fail, or something it needs is missing or being deleted.
+    Degraded,
+}
+
+impl State {
+    /// All states.
+    pub const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Standby,
+        Self::Started,
+        Self::Healthy,
+        Self::Degraded,
+    ];
+
+    /// Returns the state of an operator with this status.
+    pub fn of(status: &OperatorStatus) -> Self {
+        match status.phase {
+            Phase::Waiting | Phase::Starting if status.started_at.is_none() => Self::Pending,
+            Phase::Standby => Self::Standby,
+            Phase::Waiting | Phase::Deleting => Self::Degraded,
+            _ if status.yields_to.is_some() => Self::Standby,
+            _ if status.all_problems().next().is_some() || status.degraded.is_some() => {
+                Self::Degraded
+            }
+            Phase::Starting | Phase::Running if status.has_succeeded() => Self::Healthy,
+            Phase::Starting | Phase::Running => Self::Started,
+        }
+    }
+
+    /// Returns the state of an operator from its row in its Katalog's status, as the leading process wrote it.
+    pub fn told(row: &Row) -> Self {
+        match row.state.as_str() {
+            "Running" if row.reason == "Yields" => Self::Standby,
+            "Running" if !row.reason.is_empty() => Self::Degraded,
+            // The earlier revision still runs; a new one that waits is a problem unless it is only in progress.
+            "Updating" if row.reason != "Progressing" => Self::Degraded,
+            "Running" if row.ready == 0 && row.instances > 0 => Self::Started,
+            "Running" | "Updating" => Self::Healthy,
+            "Deleting" => Self::Degraded,
+            _ => Self::Pending,
+        }
+    }
+
+    /// Returns the word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Standby => "standby",
+            Self::Started => "started",
+            Self::Healthy => "healthy",
+            Self::Degraded => "degraded",
+        }
+    }
+
+    /// True if no action is needed.
+    pub fn is_well(self) -> bool {
+        matches!(self, Self::Standby | Self::Started | Self::Healthy)
+    }
+}
+
+#[cfg(test)]
+mod tests;

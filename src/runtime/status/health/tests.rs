@@ -1,0 +1,163 @@
+use super::*;
+
+fn key(name: usize) -> ObjectKey {
+    ObjectKey {
+        namespace: Some("east".into()),
+        name: name.to_string().into(),
+    }
+}
+
+fn of(instances: usize) -> Measure {
+    Measure {
+        threshold: 3,
+        instances,
+        now: jiff::Timestamp::UNIX_EPOCH,
+    }
+}
+
+/// Runs passes over the resources with these numbers, failed if negative; returns the change of each.
+fn passes(health: &mut Health, instances: usize, outcomes: &[i32]) -> Vec<Option<HealthChange>> {
+    let mut pass = |outcome: &i32| {
+        let key = key(outcome.unsigned_abs() as usize);
+        if *outcome < 0 {
+            health.failed(&key, "no room", true, of(instances))
+        } else {
+            health.passed(&key, of(instances))
+        }
+    };
+    outcomes.iter().map(&mut pass).collect()
+}
+
+const DEGRADED: Option<HealthChange> = Some(HealthChange::Degraded);
+const RECOVERED: Option<HealthChange> = Some(HealthChange::Recovered);
+
+#[test]
+fn few_failing_resources_among_many_never_degrade_an_operator() {
+    let mut health = Health::default();
+    // However often they are retried, if nothing else happens.
+    assert_eq!(passes(&mut health, 9, &[-1; 40]), [None; 40]);
+    assert_eq!(passes(&mut health, 9, &[-2, -3, -4, -1]), [None; 4]);
+    assert_eq!(health.failed_in_row(), 44);
+    // Five of nine are at least half, and at least three.
+    assert_eq!(passes(&mut health, 9, &[-5]), [DEGRADED]);
+    let message = "5 of 9 custom resources fail; the last, east/5: no room";
+    assert_eq!(health.degraded().unwrap().message, message);
+}
+
+#[test]
+fn half_of_all_is_not_enough_where_that_is_less_than_the_threshold() {
+    let mut health = Health::default();
+    assert_eq!(passes(&mut health, 3, &[-1, -2, -1, -2, -1]), [None; 5]);
+    assert_eq!(passes(&mut health, 3, &[-3]), [DEGRADED]);
+    // With fewer resources than the threshold all must fail, as often as the threshold.
+    let mut health = Health::default();
+    assert_eq!(passes(&mut health, 2, &[-1, -1, -1, -1]), [None; 4]);
+    assert_eq!(passes(&mut health, 2, &[-2]), [DEGRADED]);
+    let mut health = Health::default();
+    assert_eq!(
+        passes(&mut health, 1, &[-1, -1, -1]),
+        [None, None, DEGRADED]
+    );
+}
+
+#[test]
+fn many_that_fail_degrade_it_though_others_succeed_in_between() {
+    let mut health = Health::default();
+    let turns = passes(&mut health, 6, &[-1, 4, -2, 5, 6, -3, 4]);
+    assert_eq!(turns[5], DEGRADED);
+    assert!(turns.iter().filter(|turn| turn.is_some()).count() == 1);
+    // Half of all still fail, even if the others succeed.
+    assert_eq!(passes(&mut health, 6, &[4, 5, 6, 4, 5]), [None; 5]);
+    assert_eq!(passes(&mut health, 6, &[1]), [RECOVERED]);
+    // The same three are few among many more.
+    let mut health = Health::default();
+    assert_eq!(passes(&mut health, 7, &[-1, 4, -2, 5, -3]), [None; 5]);
+}
+
+#[test]
+fn it_recovers_as_soon_as_those_that_failed_succeed() {
+    let mut health = Health::default();
+    let all: Vec<i32> = (1..=20).map(|one| -one).collect();
+    assert!(passes(&mut health, 20, &all).contains(&DEGRADED));
+    // Most have not been retried yet; three in a row that recover show that the cause is gone.
+    assert_eq!(passes(&mut health, 20, &[1, 2, -3]), [None; 3]);
+    assert_eq!(passes(&mut health, 20, &[4, 5, 6]), [None, None, RECOVERED]);
+    // Resources that still fail must reach the threshold again.
+    assert_eq!(
+        passes(&mut health, 20, &[-7, -8, -9]),
+        [None, None, DEGRADED]
+    );
+    let mut health = Health::default();
+    passes(&mut health, 1, &[-1, -1, -1]);
+    assert_eq!(passes(&mut health, 1, &[1]), [RECOVERED]);
+}
+
+#[test]
+fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
+    let mut health = Health::default();
+    passes(&mut health, 2, &[-1, -2, -1]);
+    assert_eq!(health.gone(&key(7), of(2)), None);
+    assert_eq!(health.gone(&key(1), of(1)), None);
+    assert_eq!(health.gone(&key(2), of(0)), RECOVERED);
+    assert_eq!(health.failed_in_row(), 0);
+
+    // Three of seven fail; after one that worked is gone, half of all fail.
+    let mut health = Health::default();
+    passes(&mut health, 7, &[-1, -2, -3, -1]);
+    health.failed_alone(&key(7), of(7));
+    assert_eq!(health.gone(&key(7), of(6)), None);
+    assert!(health.degraded().is_none());
+}
+
+#[test]
+fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
+    let mut health = Health::default();
+    for number in 0..50 {
+        assert_eq!(health.failed_alone(&key(number), of(53)), None);
+    }
+    assert_eq!(health.failed_in_row(), 0);
+    // All three that could succeed fail.
+    assert_eq!(
+        passes(&mut health, 53, &[-51, -52, -53]),
+        [None, None, DEGRADED]
+    );
+    let message = "3 of 3 custom resources fail; the last, east/53: no room";
+    assert_eq!(health.degraded().unwrap().message, message);
+    // One of them fails because of its own input instead: the two others still fail.
+    assert_eq!(health.failed_alone(&key(51), of(53)), None);
+    assert_eq!(passes(&mut health, 53, &[52]), [RECOVERED]);
+}
+
+#[test]
+fn a_failure_that_is_not_retried_counts_once_for_each_resource() {
+    let mut health = Health::default();
+    let mut fail = |number| health.failed(&key(number), "no right", false, of(3));
+    let turns = [1, 1, 1, 1, 2, 1, 2, 3].map(&mut fail);
+    assert_eq!(turns[..7], [None; 7]);
+    assert_eq!(turns[7], DEGRADED);
+}
+
+#[test]
+fn a_state_is_one_word() {
+    let running = OperatorStatus {
+        phase: Phase::Running,
+        passes: 4,
+        ..OperatorStatus::default()
+    };
+    assert_eq!(State::of(&running), State::Healthy);
+    let degraded = OperatorStatus {
+        degraded: Some(Degraded {
+            since: jiff::Timestamp::UNIX_EPOCH,
+            message: "3 passes in a row failed".to_owned(),
+        }),
+        ..running.clone()
+    };
+    assert_eq!(State::of(&degraded), State::Degraded);
+    // Failures below the threshold do not change the state.
+    let failing = OperatorStatus {
+        consecutive_failures: 2,
+        failures: 2,
+        ..running
+    };
+    assert_eq!(State::of(&failing), State::Healthy);
+}

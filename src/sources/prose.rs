@@ -1,0 +1,136 @@
+//! The words of documents and messages: words that the glossary replaces are not used.
+
+use std::path::{Path, PathBuf};
+
+/// Words that a reader who knows Kubernetes stops at, and what to write instead.
+const WORDS: [(&str, &str); 18] = [
+    ("a right is", "a permission is"),
+    ("anew", "again"),
+    ("are told", "are reported"),
+    ("drive out", "preempt"),
+    ("go on", "continue"),
+    ("goes on", "continues"),
+    ("is told", "is reported"),
+    ("lead astray", "mislead"),
+    ("let go", "release"),
+    ("mend", "fix"),
+    ("nobody", "no client, or the client that acts"),
+    ("put back", "restored"),
+    ("rights", "permissions"),
+    ("tells", "reports, or determines"),
+    ("the like", "such as, with examples"),
+    ("told", "reported"),
+    ("was told", "was reported"),
+    ("whoever", "the client that, or anyone who"),
+];
+
+/// Files below `folder` whose names end in `end`.
+fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !["target", "tests", ".git", "dist"].contains(&&*name) {
+                files(&path, end, found);
+            }
+        } else if name.ends_with(end) && name != "tests.rs" && name != "prose.rs" {
+            found.push(path);
+        }
+    }
+}
+
+/// Returns a line without the text in backticks: names and code are no prose.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join("`")
+}
+
+/// The prose of a Markdown document, by line; nothing for lines of code.
+fn of_markdown(text: &str) -> Vec<String> {
+    let mut in_code = false;
+    let prose = |line: &str| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        if fence || in_code {
+            String::new()
+        } else {
+            without_code(line)
+        }
+    };
+    text.lines().map(prose).collect()
+}
+
+/// The prose of a source, by line: documentation, and text literals of several words.
+fn of_source(text: &str) -> Vec<String> {
+    let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let prose = |line: &str| {
+        let line = line.trim_start();
+        if line.starts_with("///") || line.starts_with("//!") {
+            without_code(line)
+        } else if line.starts_with("//") {
+            String::new()
+        } else {
+            let literals = line.split('"').skip(1).step_by(2);
+            let sentences = literals.filter(|literal| literal.contains(' '));
+            sentences.map(without_code).collect::<Vec<_>>().join("\n")
+        }
+    };
+    own.lines().map(prose).collect()
+}
+
+/// Returns where `text` has `words` as whole words.
+fn has(text: &str, words: &str) -> bool {
+    let is_letter = |end: Option<char>| end.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(words).any(|(at, _)| {
+        !is_letter(text[..at].chars().next_back())
+            && !is_letter(text[at + words.len()..].chars().next())
+    })
+}
+
+#[test]
+fn documents_and_messages_use_the_words_of_the_glossary() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut documents, mut sources) = (Vec::new(), Vec::new());
+    for folder in ["docs", "charts", "examples", "crates/core/src/diagnostics"] {
+        files(&root.join(folder), ".md", &mut documents);
+    }
+    documents
+        .extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
+    for folder in ["src", "crates"] {
+        files(&root.join(folder), ".rs", &mut sources);
+    }
+    sources.retain(|path| !path.starts_with(root.join("crates/testbed")));
+    assert!(documents.len() > 60, "{}", documents.len());
+    assert!(sources.len() > 500, "{}", sources.len());
+
+    let mut found = Vec::new();
+    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    let prose = (documents
+        .iter()
+        .map(|path| (path, of_markdown(&read(path)))))
+    .chain(sources.iter().map(|path| (path, of_source(&read(path)))));
+    for (path, lines) in prose {
+        for (number, line) in lines.iter().enumerate() {
+            for (words, instead) in WORDS.iter().filter(|(words, _)| has(line, words)) {
+                let path = path.strip_prefix(root).unwrap().display();
+                found.push(format!("{path}:{}: `{words}`: write {instead}", number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn code_is_no_prose() {
+    let text = "He `told` us.\n```\ntold\n```\ntold";
+    let found: Vec<bool> = of_markdown(text)
+        .iter()
+        .map(|line| has(line, "told"))
+        .collect();
+    assert_eq!(found, [false, false, false, false, true]);
+    let text = "let told = 1;\n/// Is told.\nf(\"was told so\", \"told\"); // told";
+    let found: Vec<bool> = of_source(text)
+        .iter()
+        .map(|line| has(line, "told"))
+        .collect();
+    assert_eq!(found, [false, true, true]);
+}

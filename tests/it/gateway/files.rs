@@ -1,0 +1,194 @@
+//! The certificate from files, in the layout of a Secret that a kubelet mounts.
+
+use std::{
+    os::unix::fs::symlink,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use serde_json::{Value, json};
+use testbed::eventually;
+
+use super::Gate;
+use crate::{
+    scenario::{LIMIT, Objects},
+    waters,
+};
+
+const KATALOG: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: sites }
+spec:
+  security: { webhooks: { admission: { enabled: true }, failurePolicy: Fail } }
+  crds:
+    site:
+      apiTypes: { group: GROUP, version: v1alpha1, kind: Site, plural: sites }
+      validation:
+        rules: [{ field: '{{ .spec.tier | upper }}', notEquals: LEAD, message: 'no lead' }]
+      operatorBox:
+        onReconcile:
+          configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
+";
+
+/// How long certificates are valid: so long that the authorities have five seconds to reach all API servers.
+const LIFE: Duration = Duration::from_secs(100);
+
+/// An authority and a certificate of it: as cert-manager issues them.
+struct Issued {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+fn issue(serial: u32) -> Result<Issued> {
+    let now = Duration::from_secs(jiff::Timestamp::now().as_second().try_into()?);
+    let valid = |mut params: CertificateParams| {
+        let epoch = date_time_ymd(1970, 1, 1);
+        params.not_before = epoch + now.saturating_sub(Duration::from_secs(1));
+        params.not_after = epoch + now + LIFE;
+        params
+    };
+    let mut authority = valid(CertificateParams::default());
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let name = format!("authority {serial}");
+    authority.distinguished_name.push(DnType::CommonName, name);
+    let authority_key = KeyPair::generate()?;
+    let root = authority.self_signed(&authority_key)?.pem();
+    let issuer = Issuer::new(authority, authority_key);
+    let key = KeyPair::generate()?;
+    let leaf = valid(CertificateParams::new(vec!["127.0.0.1".to_owned()])?);
+    Ok(Issued {
+        authority: root,
+        certificate: leaf.signed_by(&key, &issuer)?.pem(),
+        key: key.serialize_pem(),
+    })
+}
+
+/// Mounts a Secret: its files are links into a folder that is replaced as a whole.
+///
+/// Source: Kubernetes, `pkg/volume/util/atomic_writer.go`.
+fn mount(folder: &Path, serial: u32, issued: &Issued) -> Result<()> {
+    let version = format!("..{serial}");
+    std::fs::create_dir_all(folder.join(&version))?;
+    let files = [
+        ("ca.crt", &issued.authority),
+        ("tls.crt", &issued.certificate),
+        ("tls.key", &issued.key),
+    ];
+    for (name, text) in files {
+        std::fs::write(folder.join(&version).join(name), text)?;
+        if !folder.join(name).is_symlink() {
+            symlink(Path::new("..data").join(name), folder.join(name))?;
+        }
+    }
+    symlink(&version, folder.join("..data_tmp"))?;
+    std::fs::rename(folder.join("..data_tmp"), folder.join("..data"))?;
+    Ok(())
+}
+
+/// The authorities in the configuration of the webhooks.
+async fn trusted(gate: &Gate) -> Result<String> {
+    let configuration = gate.configuration().await?.context("no configuration")?;
+    let bundle = configuration.pointer("/webhooks/0/clientConfig/caBundle");
+    let bundle = bundle.and_then(Value::as_str).context("no bundle")?;
+    Ok(String::from_utf8(STANDARD.decode(bundle)?)?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no_request_fails()
+-> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (first, second) = (issue(1)?, issue(2)?);
+    mount(folder.path(), 1, &first)?;
+    let file = |flag: &str, name: &str| {
+        format!(
+            "--webhooks-{flag}-file={}",
+            folder.path().join(name).display()
+        )
+    };
+    let arguments = [
+        file("cert", "tls.crt"),
+        file("key", "tls.key"),
+        file("ca", "ca.crt"),
+    ];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let gate = Gate::start_with("gatefile", &["rules/crds.yaml"], KATALOG, &arguments).await?;
+    gate.run(KATALOG).await?;
+    ensure!(trusted(&gate).await? == first.authority);
+    let secrets = gate.scenario.objects_in(&gate.home(), "secrets");
+    ensure!(secrets.list().await?.is_empty(), "files need no Secret");
+    let path = format!(
+        "/apis/{}/v1alpha1/namespaces/{}/sites?dryRun=All",
+        gate.scenario.group, gate.scenario.namespace
+    );
+    let dry = Objects::at(&gate.scenario.client, &path);
+    let site = |name: &str, tier: &str| {
+        let spec = json!({ "image": "a", "tier": tier });
+        waters::resource(&gate.scenario, "Site", name, &spec)
+    };
+    eventually("the webhook judges", LIMIT, async || {
+        let answer = dry.create(&site("lead", "lead")).await;
+        let denied = answer.is_err_and(|error| format!("{error:#}").contains("no lead"));
+        Ok(denied.then_some(()))
+    })
+    .await?;
+
+    // Requests go on while the Secret is replaced and the new certificate comes to serve.
+    let served = || {
+        gate.scenario
+            .log()
+            .matches("the webhooks use another certificate")
+            .count()
+    };
+    mount(folder.path(), 2, &second)?;
+    let (start, before) = (Instant::now(), served());
+    let load = async |worker: usize| {
+        let (mut count, mut failures) = (0, Vec::new());
+        // Until a moment after it serves.
+        let mut ends = None;
+        while ends.is_none_or(|at| Instant::now() < at) && start.elapsed() < LIMIT * 2 {
+            if ends.is_none() && served() > before {
+                ends = Some(Instant::now() + Duration::from_secs(2));
+            }
+            if let Err(error) = dry.create(&site(&format!("s{worker}-{count}"), "x")).await {
+                failures.push(format!("{error:#}"));
+            }
+            count += 1;
+        }
+        (count, failures, ends.is_some())
+    };
+    let done = futures::future::join_all((0..4).map(load)).await;
+    for (count, failures, has_changed) in &done {
+        ensure!(
+            failures.is_empty(),
+            "{} of {count}: {:?}",
+            failures.len(),
+            failures.first()
+        );
+        ensure!(*has_changed, "the certificate was not replaced");
+    }
+    // Another replica may still serve the first one.
+    let bundle = trusted(&gate).await?;
+    ensure!(
+        bundle.contains(&first.authority) && bundle.contains(&second.authority),
+        "{bundle}"
+    );
+    ensure!(dry.create(&site("lead", "lead")).await.is_err());
+
+    // Files that cannot be used change nothing.
+    std::fs::write(folder.path().join("..data").join("tls.key"), "no key")?;
+    eventually("that is logged", LIMIT, async || {
+        Ok(gate
+            .scenario
+            .log()
+            .contains("cannot reload the certificate of the webhooks")
+            .then_some(()))
+    })
+    .await?;
+    ensure!(dry.create(&site("fine", "x")).await.is_ok());
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! A flood against the rules of one operator, over TLS, beside requests for another one.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::eventually;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_rustls::client::TlsStream;
+
+use super::{Gate, conversion, requests::connect};
+use crate::{external::sink::Sink, scenario::LIMIT};
+
+/// Rules of Sites wait for a service that does not answer.
+const KATALOG: &str = "
+apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: { name: both }
+spec:
+  security: { webhooks: { admission: { enabled: true }, failurePolicy: Fail } }
+  crds:
+    site:
+      apiTypes: { group: GROUP, version: v1alpha1, kind: Site, plural: sites }
+      validation:
+        external: [{ name: quota, url: 'URL/hang', fires: { reconcile: false } }]
+        rules: [{ field: '{{ .external.quota.left }}', notEquals: none, message: 'no quota', fires: { reconcile: false } }]
+      operatorBox:
+        onReconcile:
+          configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
+    cron:
+      apiTypes: { group: GROUP, version: v2, kind: Cron, plural: crons }
+      validation:
+        rules: [{ field: '{{ .spec.keep | upper }}', notEquals: AWAY, message: 'keep it' }]
+      operatorBox:
+        onReconcile:
+          configMaps: [{ name: '{{ .metadata.name }}-cron', data: { keep: '{{ .spec.keep }}' } }]
+";
+
+/// Connections that flood, each with a request every [`PAUSE`] at most. Some 66 of them wait, and the others make up to 2,000
+/// requests a second.
+const FLOOD: usize = 165;
+const PAUSE: Duration = Duration::from_millis(50);
+/// The reviews of the other operator meanwhile.
+const REVIEWS: usize = 200;
+
+fn review(gate: &Gate, (version, kind, plural): (&str, &str, &str), spec: &Value) -> String {
+    let (group, namespace) = (&gate.scenario.group, &gate.scenario.namespace);
+    json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u", "operation": "CREATE", "name": "n", "namespace": namespace,
+        "kind": { "group": group, "version": version, "kind": kind },
+        "resource": { "group": group, "version": version, "resource": plural },
+        "userInfo": { "username": "eve" },
+        "object": {
+            "apiVersion": format!("{group}/{version}"), "kind": kind,
+            "metadata": { "name": "n", "namespace": namespace }, "spec": spec,
+        },
+    } })
+    .to_string()
+}
+
+/// Sends a review on a connection that stays open; returns head and body of the response.
+async fn post(stream: &mut TlsStream<TcpStream>, text: &str) -> Result<(String, String)> {
+    let request = format!(
+        "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{text}",
+        text.len()
+    );
+    stream.write_all(request.as_bytes()).await?;
+    // What TLS could not send at once, it sends only here.
+    stream.flush().await?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let head = String::from_utf8(head)?.to_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.context("no length")?.trim().parse()?];
+    stream.read_exact(&mut body).await?;
+    Ok((head, String::from_utf8(body)?))
+}
+
+fn status(head: &str) -> Option<&str> {
+    head.split(' ').nth(1)
+}
+
+/// Floods until `ended`; returns how often each status came.
+async fn flood(gate: &Gate, text: &str, ended: &AtomicBool) -> Result<BTreeMap<String, u32>> {
+    let one = async |_: usize| {
+        let mut statuses = BTreeMap::<String, u32>::new();
+        let mut stream = connect(gate.port).await?;
+        while !ended.load(Ordering::Relaxed) {
+            let next = Instant::now() + PAUSE;
+            let (head, body) = post(&mut stream, text).await?;
+            let status = status(&head).context("no status")?;
+            ensure!(matches!(status, "200" | "429"), "{head}{body}");
+            ensure!(
+                status == "200" || head.contains("retry-after: 1"),
+                "{head}{body}"
+            );
+            *statuses.entry(status.to_owned()).or_default() += 1;
+            tokio::time::sleep_until(next.into()).await;
+        }
+        anyhow::Ok(statuses)
+    };
+    let all = futures::future::try_join_all((0..FLOOD).map(one)).await?;
+    let mut sum = BTreeMap::new();
+    for (status, count) in all.into_iter().flatten() {
+        *sum.entry(status).or_default() += count;
+    }
+    Ok(sum)
+}
+
+/// The most memory that the process has had, in MiB.
+fn peak(gate: &Gate) -> Result<u64> {
+    let pid = gate.scenario.pid().context("no controller runs")?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(kib.context("no peak")?.trim().parse::<u64>()? / 1024)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_for_one_operator_gets_429_and_the_other_one_its_verdicts() -> Result<()> {
+    let sink = Sink::start().await?;
+    let katalog = KATALOG.replace("URL", &sink.url());
+    let arguments = &["--external-allow=127.0.0.1"];
+    let crds = &["rules/crds.yaml", conversion::CRD];
+    let gate = Gate::start_with("gateover", crds, &katalog, arguments).await?;
+    gate.run(&katalog).await?;
+    let slow = review(&gate, ("v1alpha1", "Site", "sites"), &json!({}));
+    let cron = |keep: &str| review(&gate, ("v2", "Cron", "crons"), &json!({ "keep": keep }));
+    let mut stream = connect(gate.port).await?;
+    eventually("the webhook judges", LIMIT, async || {
+        let mut stream = connect(gate.port).await?;
+        let (_, body) = post(&mut stream, &cron("away")).await?;
+        Ok(body.contains("keep it").then_some(()))
+    })
+    .await?;
+    let before = peak(&gate)?;
+    let ended = AtomicBool::new(false);
+    let (start, mut took) = (Instant::now(), Vec::new());
+    let others = async {
+        let others = async {
+            eventually("calls hang", LIMIT, async || {
+                Ok((!sink.requests("/hang").is_empty()).then_some(()))
+            })
+            .await?;
+            for serial in 0..REVIEWS {
+                let text = cron(if serial % 2 == 0 { "here" } else { "away" });
+                let start = Instant::now();
+                let (head, body) = post(&mut stream, &text).await?;
+                took.push(start.elapsed());
+                ensure!(status(&head) == Some("200"), "{head}{body}");
+                let review: Value = serde_json::from_str(&body)?;
+                ensure!(review["response"]["allowed"] == (serial % 2 == 0), "{body}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok(())
+        };
+        let others = others.await;
+        ended.store(true, Ordering::Relaxed);
+        others
+    };
+    let (flooded, others) = tokio::join!(flood(&gate, &slow, &ended), others);
+    let seconds = start.elapsed().as_secs_f64();
+    others?;
+    let flooded = flooded?;
+    took.sort_unstable();
+    let (p50, p99) = (took[REVIEWS / 2], took[REVIEWS * 99 / 100]);
+    let sum: u32 = flooded.values().sum();
+    let grown = peak(&gate)? - before;
+    println!(
+        "{:.0} requests a second: {flooded:?}; the other operator: p50 {p50:?}, p99 {p99:?}; {grown} MiB more",
+        f64::from(sum) / seconds
+    );
+    ensure!(
+        flooded.get("429").is_some_and(|count| *count > 100),
+        "{flooded:?}"
+    );
+    // Of a debug build on a machine that is shared; a seat that slow calls hold would be free after two seconds.
+    ensure!(p99 < Duration::from_millis(500), "{p99:?}");
+    ensure!(grown < 128, "{grown} MiB more");
+    Ok(())
+}

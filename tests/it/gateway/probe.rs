@@ -1,0 +1,55 @@
+//! Webhooks that cannot be reached yet.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use testbed::{eventually, free_port};
+
+use super::{Gate, alone::Service, conversion};
+use crate::scenario::LIMIT;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
+    let mut gate = Gate::prepared("gateprob", &[conversion::CRD], &[conversion::KATALOG]).await?;
+    // The URL is that of a Service that has no endpoint yet.
+    let port = free_port()?;
+    let arguments = gate.arguments(&[]).into_iter();
+    let arguments = arguments.map(|one| match one.strip_prefix("--webhooks-listen=") {
+        Some(_) => format!("--webhooks-listen=127.0.0.1:{port}"),
+        None => one,
+    });
+    gate.scenario.arguments = arguments.collect();
+    gate.scenario.start().await?;
+    gate.run(conversion::KATALOG).await?;
+    // It has tried for the configuration and for the definition.
+    eventually("the webhooks were tried", LIMIT, async || {
+        let log = gate.scenario.log();
+        let tried = log.lines().filter(|line| {
+            line.contains("cannot write the configurations of webhooks")
+                && line.contains("the webhook does not answer")
+        });
+        Ok((tried.count() >= 2).then_some(()))
+    })
+    .await?;
+    let (crds, name) = conversion::crd(&gate);
+    let definition = crds.fetch(&name).await?;
+    let conversion_now = &definition["spec"]["conversion"];
+    ensure!(
+        *conversion_now == json!({ "strategy": "None" }),
+        "{conversion_now}"
+    );
+    ensure!(gate.configuration().await?.is_none());
+
+    // Now it answers there.
+    let _service = Service::start(gate.port, vec![port]).await?;
+    conversion::until_converted(&gate).await?;
+    gate.until_configured().await?;
+    let cron = json!({
+        "apiVersion": format!("{}/v1", gate.scenario.group), "kind": "Cron",
+        "metadata": { "name": "daily" }, "spec": { "schedule": "5 4 * * 1" },
+    });
+    eventually("a resource is written in v1", LIMIT, async || {
+        Ok(conversion::crons(&gate, "v1").create(&cron).await.ok())
+    })
+    .await?;
+    Ok(())
+}

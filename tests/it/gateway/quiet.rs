@@ -1,0 +1,54 @@
+//! A gateway with nothing to do.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use testbed::eventually;
+
+use super::{Gate, conversion, requests};
+use crate::{
+    scenario::{LIMIT, Scenario},
+    waters,
+};
+
+/// The window in which nothing may be asked for.
+const WINDOW: Duration = Duration::from_secs(15);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhooks_rules_and_conversions_cost_no_request_while_nothing_happens() -> Result<()> {
+    let crds = &["rules/crds.yaml", conversion::CRD];
+    let katalogs = [requests::KATALOG, conversion::KATALOG];
+    let mut gate = Gate::prepared("gatequie", crds, &katalogs).await?;
+    gate.scenario.arguments = gate.arguments(&[]);
+    gate.scenario.start().await?;
+    gate.until_configured().await?;
+    for katalog in katalogs {
+        gate.run(katalog).await?;
+    }
+    conversion::until_converted(&gate).await?;
+    let site = waters::resource(&gate.scenario, "Site", "one", &json!({ "image": "a" }));
+    gate.scenario.objects("sites").create(&site).await?;
+    let cron = json!({
+        "apiVersion": format!("{}/v1", gate.scenario.group), "kind": "Cron",
+        "metadata": { "name": "daily" }, "spec": { "schedule": "5 4 * * 1" },
+    });
+    let old = conversion::crons(&gate, "v1");
+    eventually("a resource is written in v1", LIMIT, async || {
+        Ok(old.create(&cron).await.ok())
+    })
+    .await?;
+    let made = gate.scenario.objects("configmaps");
+    made.until_equal("daily", "/data/minute", json!("5"), LIMIT)
+        .await?;
+    gate.scenario
+        .until_settled(Duration::from_secs(5), LIMIT * 2)
+        .await?;
+    let mark = Scenario::mark()?;
+    tokio::time::sleep(WINDOW).await;
+    gate.scenario.until_logged().await?;
+    let mut requests = gate.scenario.requests_since(mark)?;
+    requests.retain(|request| request.verb != "watch");
+    ensure!(requests.is_empty(), "{}", waters::lines(&requests));
+    Ok(())
+}
