@@ -49,11 +49,11 @@ go-cases-check: ## whether the committed results are those of Go (needs Go)
 	@cd hack/go-templates && go vet . && go run . | diff -q - $(CURDIR)/$(GO_CASES) >/dev/null || { echo "make: $(GO_CASES) is stale: make go-cases"; exit 1; }
 
 helm-cases: cargo ## write what helm gives for the charts of crates/charts/tests/cases (needs Go; builds helm once, 3 minutes)
-	HELM=$$(hack/helm/build) UPDATE=1 cargo test -p orkestra-charts --test helm --locked
+	HELM=$$(hack/helm/build) UPDATE=1 cargo test --workspace --test helm --locked
 
 # A phase of `test` where helm is built already.
 helm-cases-check: cargo ## whether the committed results are those of helm (needs Go; builds helm once, 3 minutes)
-	HELM=$$(hack/helm/build) cargo test -p orkestra-charts --test helm --locked
+	HELM=$$(hack/helm/build) cargo test --workspace --test helm --locked
 
 fuzz: cargo ## search for inputs that break a promise (TARGET=document, list, plan, template or watch; TIME=600 seconds)
 	@hack/fuzz $(or $(TARGET),template) $(or $(TIME),600)

@@ -97,8 +97,9 @@ fn shipped(path: &str) -> Result<String> {
     std::fs::read_to_string(root.join("config/base").join(path)).context("a shipped file")
 }
 
-/// The shipped roles of readers: nobody has them until they are bound.
-fn roles_of_readers() -> Result<String> {
+/// Applies the shipped roles of readers: nobody has them until they are bound. They belong to no namespace, so several tests
+/// apply them at once: on the server's side, where creating twice is no error.
+fn apply_roles_of_readers(scenario: &Scenario) -> Result<()> {
     let manifests = serde_saphyr::from_multiple::<Value>(&shipped("rbac.yaml")?)?;
     let is_reader = |one: &&Value| {
         let name = one["metadata"]["name"].as_str();
@@ -106,7 +107,9 @@ fn roles_of_readers() -> Result<String> {
     };
     let roles: Vec<&Value> = manifests.iter().filter(is_reader).collect();
     ensure!(roles.len() == 2, "{roles:?}");
-    Ok(json!({ "apiVersion": "v1", "kind": "List", "items": roles }).to_string())
+    let roles = json!({ "apiVersion": "v1", "kind": "List", "items": roles }).to_string();
+    let apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+    scenario.kubectl_with(&apply, Some(&roles)).map(drop)
 }
 
 /// A controller that listens on every address, and service accounts with the shipped roles, and with none.
@@ -126,7 +129,7 @@ impl Readers {
         scenario.host = "0.0.0.0";
         scenario.arguments = vec!["--probe-listen".to_owned(), "off".to_owned()];
         scenario.grant(&input("depends/katalog.yaml")?).await?;
-        scenario.apply(&roles_of_readers()?)?;
+        apply_roles_of_readers(&scenario)?;
         let prometheus = account(&scenario, "prometheus")?;
         let reader = account(&scenario, "reader")?;
         let visitor = account(&scenario, "visitor")?;
@@ -226,7 +229,7 @@ async fn metrics_and_pages_are_for_those_whom_the_api_server_knows_and_lets() ->
 async fn a_follower_reviews_tokens_too_and_insecure_http_asks_for_none() -> Result<()> {
     let mut scenario = Scenario::new("followers").await?;
     scenario.grant(&input("depends/katalog.yaml")?).await?;
-    scenario.apply(&roles_of_readers()?)?;
+    apply_roles_of_readers(&scenario)?;
     let token = account(&scenario, "prometheus")?;
     bind(
         &scenario,

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{calls::CallError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
-    Katalog, Running, group_kind,
+    Existence, InForce, Katalog, Lead, Running, group_kind,
     judge::{RunnableRevision, kinds_of},
     known::storage,
 };
@@ -26,17 +26,17 @@ const LOST: Duration = Duration::from_millis(500);
 impl Katalog {
     /// Moves the cluster one step towards the object's spec; returns when to retry if something failed.
     pub(super) async fn act(&mut self) -> Option<Instant> {
-        if self.leads && !self.confirmed {
+        if self.lead == Lead::TakingOver {
             self.inherit();
         }
-        let result = if !self.leads {
+        let result = if !self.lead.is_leader() {
             self.stand_by().await.map(|()| None)
         } else if self.is_leaving() {
-            self.confirmed = true;
+            self.lead = Lead::Confirmed;
             self.tear_down().await.map(|()| None)
         } else if self.is_deleting() {
             self.note_deletion();
-            self.confirmed = true;
+            self.lead = Lead::Confirmed;
             self.clear().await
         } else {
             self.follow().await.map(|()| None)
@@ -49,7 +49,7 @@ impl Katalog {
             }
             Err(error) => error,
         };
-        if self.leads && !self.shared.context.leadership.leads() {
+        if self.lead.is_leader() && !self.shared.context.leadership.leads() {
             // The write was refused because the lease was lost: the next iteration detects that.
             return Some(Instant::now() + LOST);
         }
@@ -73,12 +73,11 @@ impl Katalog {
     /// Runs the newest good revision of a Katalog that is not being deleted.
     async fn follow(&mut self) -> Result<(), CallError> {
         self.judge_by_schemas().await;
-        if !self.confirmed && !self.resuming {
+        if self.lead == Lead::TakingOver && self.in_force != InForce::Starting {
             self.take_over();
         }
-        if !self.resumed {
-            self.resume().await?;
-            self.resumed = true;
+        if self.in_force == InForce::Unknown {
+            self.in_force = self.resume().await?;
         }
         self.load_composed().await?;
         if self.candidate.is_some() && self.is_resuming() {
@@ -95,7 +94,7 @@ impl Katalog {
         {
             self.load_last_good().await?;
         }
-        self.confirmed = true;
+        self.lead = Lead::Confirmed;
         self.record_operated().await?;
         self.claim();
         self.weigh_leftovers().await?;
@@ -160,36 +159,39 @@ impl Katalog {
             // A previously accepted revision is found among the stored ones, as after a restart.
             self.looked = false;
         }
-        self.resumed = false;
+        self.in_force = InForce::Unknown;
     }
 
     /// Resumes the revision in force, if the newest one was still waiting when the last process ended: it runs until the
     /// newest one can.
-    async fn resume(&mut self) -> Result<(), CallError> {
+    async fn resume(&mut self) -> Result<InForce, CallError> {
         let status = &self.object.status;
         let (Some(revision), Some(_)) = (&status.revision, &status.wanted_revision) else {
-            return Ok(());
+            return Ok(InForce::Handled);
         };
         let stored = self.revisions.list().await?;
         let in_force = stored.iter().find(|stored| stored.name == *revision);
         let Some(judged) = in_force.and_then(|stored| self.judge_stored(stored)) else {
-            return Ok(());
+            return Ok(InForce::Handled);
         };
         let is_newest = |candidate: &RunnableRevision| candidate.hash == judged.hash;
-        if !self.candidate.as_ref().is_some_and(is_newest) {
-            let revision = revision.clone();
-            tracing::info!(katalog = %self.reference, revision, "the revision in force keeps running until the newest one can run");
-            self.adopt(judged, revision);
-            self.resuming = true;
+        if self.candidate.as_ref().is_some_and(is_newest) {
+            return Ok(InForce::Handled);
         }
-        Ok(())
+        let revision = revision.clone();
+        tracing::info!(katalog = %self.reference, revision, "the revision in force keeps running until the newest one can run");
+        self.adopt(judged, revision);
+        Ok(InForce::Starting)
     }
 
     /// True if operators of the revision that was in force are still starting.
     fn is_resuming(&mut self) -> bool {
-        let Some(running) = self.running.as_ref().filter(|_| self.resuming) else {
+        let Some(running) = &self.running else {
             return false;
         };
+        if self.in_force != InForce::Starting {
+            return false;
+        }
         let revision = &running.revision;
         let is_up =
             |view: &mut OperatorView| view.wanted.revision == *revision && view.is_settled();
@@ -198,8 +200,11 @@ impl Katalog {
             .iter_mut()
             .filter_map(|view| is_up(view).then_some(()))
             .count();
-        self.resuming = up < running.plan.operators.len();
-        self.resuming
+        if up < running.plan.operators.len() {
+            return true;
+        }
+        self.in_force = InForce::Handled;
+        false
     }
 
     /// Runs a stored revision. Its declarations for kinds that are operated already are written into the status first:
@@ -251,7 +256,7 @@ impl Katalog {
     /// Returns the kinds of operators that have filled their caches, and whose claims this Katalog has: the kinds operated
     /// from now on. An operator without its CRD or permissions, or whose kind another Katalog has, operates nothing.
     fn ready_to_operate(&self) -> Vec<OperatedKind> {
-        if !self.leads {
+        if !self.lead.is_leader() {
             return Vec::new();
         }
         let held = self.shared.supervisor.held_by(&self.reference);
@@ -321,7 +326,7 @@ impl Katalog {
                 .as_ref()
                 .map(|running| Arc::clone(&running.revision))
                 .unwrap_or_default(),
-            stored: self.leads && self.confirmed,
+            stored: self.lead == Lead::Confirmed,
             recorded: self.recorded.clone(),
             leftovers: leftovers
                 .filter(|kind| !claims.contains(kind) && self.is_proven(kind))
@@ -377,7 +382,7 @@ impl Katalog {
         } else {
             weighed?;
         }
-        if !self.gone && self.operated.is_empty() && self.releases.is_empty() {
+        if !self.is_gone() && self.operated.is_empty() && self.releases.is_empty() {
             self.take_finalizer().await?;
         }
         Ok(())
@@ -401,7 +406,7 @@ impl Katalog {
         }
         match self.write_finalizers(finalizers).await {
             Err(error) if error.is_not_found() => {
-                self.gone = true;
+                self.existence = Existence::Gone;
                 Ok(())
             }
             result => result,

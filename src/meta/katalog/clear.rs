@@ -17,7 +17,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{
     super::{calls::CallError, release},
-    Katalog,
+    Existence, Katalog,
 };
 
 /// The delay before the next check whether the last one is gone.
@@ -30,7 +30,7 @@ impl Katalog {
     /// True if the Katalog can be torn down: it is being deleted, and the custom resources to delete with it are gone.
     pub(super) fn is_leaving(&self) -> bool {
         let deletes = self.object.document.deletes && !self.object.let_go;
-        self.is_deleting() && (self.gone || self.cleared || !deletes)
+        self.is_deleting() && (self.existence != Existence::Present || !deletes)
     }
 
     /// Deletes the custom resources that the operators manage; if some are left, returns when to check again. If no revision
@@ -60,8 +60,11 @@ impl Katalog {
             }
         }
         self.waits = (!left.is_empty() || unclaimed).then(|| waiting(&left));
-        self.cleared = self.waits.is_none() || (self.running.is_none() && !unclaimed);
-        Ok((!self.cleared).then(|| Instant::now() + LOOK_AGAIN))
+        if self.waits.is_none() || (self.running.is_none() && !unclaimed) {
+            self.existence = Existence::Cleared;
+            return Ok(None);
+        }
+        Ok(Some(Instant::now() + LOOK_AGAIN))
     }
 
     /// Deletes our custom resources of a kind; returns those that are left, if any.

@@ -33,7 +33,7 @@ impl Katalog {
 
     /// Follows the sources that it needs, while this process leads.
     pub(super) fn follow_sources(&mut self) {
-        if !self.leads || self.requests.is_empty() || self.is_deleting() {
+        if !self.lead.is_leader() || self.requests.is_empty() || self.is_deleting() {
             self.sources = None;
             return;
         }

@@ -97,7 +97,6 @@ pub(crate) type Latest = Option<Arc<KatalogObject>>;
 
 /// One Katalog.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub(crate) struct Katalog {
     shared: Arc<Shared>,
     reference: KatalogRef,
@@ -106,11 +105,10 @@ pub(crate) struct Katalog {
     revisions: Revisions,
     /// The newest known state, from the watch or from an answer to our write.
     object: Arc<KatalogObject>,
-    gone: bool,
-    /// Whether this process leads, as of this iteration; a process that does not writes nothing.
-    leads: bool,
-    /// Whether this process, as the leader, has stored what runs and handled what its predecessor left.
-    confirmed: bool,
+    existence: Existence,
+    /// Whether this process leads, as of this iteration.
+    lead: Lead,
+    in_force: InForce,
     /// Whether it was processed at least once.
     settled: bool,
     /// The document that was judged last.
@@ -139,14 +137,8 @@ pub(crate) struct Katalog {
     waits: Option<String>,
     /// Why the last iteration failed.
     trouble: Option<String>,
-    /// Whether the custom resources to delete with the Katalog are gone.
-    cleared: bool,
     /// Whether stored revisions were searched for a good one.
     looked: bool,
-    /// Whether the revision that ran at the takeover was looked up.
-    resumed: bool,
-    /// Whether the operators of that revision are starting, for which the newest one waits.
-    resuming: bool,
     operated: BTreeMap<GroupKind, OperatedKind>,
     /// Kinds of `operated` to release.
     releasing: BTreeMap<OperatedKind, Release>,
@@ -157,6 +149,53 @@ pub(crate) struct Katalog {
     /// The subjects of published Events: degraded operators, and a refusal.
     degraded: BTreeSet<String>,
     refused: Option<(Option<i64>, String)>,
+}
+
+/// What is left of a Katalog's object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Existence {
+    /// It exists, or the custom resources to delete with it do.
+    Present,
+    /// It is being deleted, and the custom resources to delete with it are gone.
+    Cleared,
+    /// It is gone.
+    Gone,
+}
+
+/// Whether this process leads; a process that does not writes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lead {
+    /// Another process leads.
+    Follower,
+    /// This process leads; what runs may not be stored, and what its predecessor left is not handled yet.
+    TakingOver,
+    /// This process leads, and has stored what runs.
+    Confirmed,
+}
+
+impl Lead {
+    fn of(leads: bool) -> Self {
+        if leads {
+            Self::TakingOver
+        } else {
+            Self::Follower
+        }
+    }
+
+    fn is_leader(self) -> bool {
+        self != Self::Follower
+    }
+}
+
+/// The revision that was in force when this process took over the leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InForce {
+    /// It is not looked up yet.
+    Unknown,
+    /// Its operators are starting: the newest revision waits for them.
+    Starting,
+    /// Nothing waits for it.
+    Handled,
 }
 
 /// The subject of a verdict.
@@ -214,9 +253,9 @@ impl Katalog {
             reference,
             uid,
             document: Arc::default(),
-            gone: false,
-            leads: shared.context.leadership.standing().leads,
-            confirmed: false,
+            existence: Existence::Present,
+            lead: Lead::of(shared.context.leadership.standing().leads),
+            in_force: InForce::Unknown,
             settled: false,
             judged: None,
             requests: Vec::new(),
@@ -231,10 +270,7 @@ impl Katalog {
             declared: BTreeSet::new(),
             waits: None,
             trouble: None,
-            cleared: false,
             looked: false,
-            resumed: false,
-            resuming: false,
             operated: operated.collect(),
             object: Arc::clone(object),
             releasing: BTreeMap::new(),
@@ -263,7 +299,7 @@ impl Katalog {
         loop {
             match objects.borrow_and_update().clone() {
                 Some(object) => self.see(object),
-                None => self.gone = true,
+                None => self.existence = Existence::Gone,
             }
             crds.mark_unchanged();
             motifs.mark_unchanged();
@@ -347,7 +383,7 @@ impl Katalog {
             Some(object) if object.metadata.uid.as_deref() == Some(&self.uid) => {
                 self.see_answer(object);
             }
-            _ => self.gone = true,
+            _ => self.existence = Existence::Gone,
         }
         Ok(())
     }
@@ -362,23 +398,27 @@ impl Katalog {
         }
     }
 
+    fn is_gone(&self) -> bool {
+        self.existence == Existence::Gone
+    }
+
     fn is_deleting(&self) -> bool {
-        self.gone || self.object.metadata.deletion_timestamp.is_some()
+        self.is_gone() || self.object.metadata.deletion_timestamp.is_some()
     }
 
     fn is_over(&self) -> bool {
         // The leader does the rest.
-        let done = self.operated.is_empty() || !self.leads;
-        self.gone && done && self.releases.is_empty()
+        let done = self.operated.is_empty() || !self.lead.is_leader();
+        self.is_gone() && done && self.releases.is_empty()
     }
 
     /// Switches between leading and following.
     fn stand(&mut self, leads: bool) {
-        if std::mem::replace(&mut self.leads, leads) == leads {
+        if self.lead.is_leader() == leads {
             return;
         }
-        self.confirmed = false;
-        self.resuming = false;
+        self.lead = Lead::of(leads);
+        self.in_force = InForce::Unknown;
         self.sources = None;
         self.failures = 0;
         self.report = report::Progress::default();

@@ -144,7 +144,7 @@ impl Katalog {
         &mut self,
         done: Result<(OperatedKind, Result<Released, ReleaseError>), JoinError>,
     ) {
-        if !self.leads {
+        if !self.lead.is_leader() {
             // It ended with the lease; the leader continues it.
             match done {
                 Ok((kind, _)) => drop(self.releasing.remove(&kind)),
@@ -192,7 +192,7 @@ impl Katalog {
 
     /// Returns when the next release is retried, or the progress of one is reported.
     pub(super) fn next_release(&self) -> Option<Instant> {
-        if !self.leads {
+        if !self.lead.is_leader() {
             return None;
         }
         let due = |release: &Release| {

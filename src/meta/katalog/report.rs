@@ -51,12 +51,12 @@ impl Progress {
 impl Katalog {
     /// Publishes the view and writes the status if it is due; returns when it is due next.
     pub(super) async fn report(&mut self) -> Option<Instant> {
-        if self.gone {
+        if self.is_gone() {
             return None;
         }
         let (wanted, view) = self.describe();
         self.shared.publisher.put(view);
-        if !self.leads || !self.shared.context.wire.reach().is_up() {
+        if !self.lead.is_leader() || !self.shared.context.wire.reach().is_up() {
             return None;
         }
         self.tell_refusal();
@@ -76,7 +76,7 @@ impl Katalog {
         }
         match self.write_status(&wanted).await {
             Ok(()) => None,
-            Err(_) if self.gone => None,
+            Err(_) if self.is_gone() => None,
             Err(error) if error.is_conflict() || !self.shared.context.leadership.leads() => {
                 Some(Instant::now() + DEBOUNCE)
             }
@@ -155,7 +155,7 @@ impl Katalog {
     /// Returns the operators for readers; if another process leads, with the rows that it wrote.
     fn told_views(&self) -> Vec<OperatorView> {
         let mut views = self.views.clone();
-        if !self.leads {
+        if !self.lead.is_leader() {
             let rows = &self.object.status.operators;
             for view in &mut views {
                 let row = rows.iter().find(|row| row.name == view.name());
@@ -291,7 +291,7 @@ impl Katalog {
         wanted: &KatalogStatus,
         sources: &SourceReport,
     ) -> KatalogView {
-        let (ready, revision, rows) = if self.leads {
+        let (ready, revision, rows) = if self.lead.is_leader() {
             (
                 status::readiness(facts),
                 wanted.revision.clone(),
