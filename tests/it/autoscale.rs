@@ -14,7 +14,7 @@ use testbed::eventually;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::{seed, waters};
 
 /// How long nothing must happen.
@@ -295,9 +295,15 @@ async fn a_deployment_gets_more_and_fewer_pods_by_conditions_and_keeps_them_over
         .await?;
     until(4).await?;
     until(5).await?;
-    // Within the bounds others may say how many they want.
+    // Within the bounds others may set the count, once the operator has seen that the load asks for no more.
     ponds
         .patch("north", &json!({ "spec": { "load": 50 } }))
+        .await?;
+    ponds
+        .until("north", "is observed", LIMIT, |pond| {
+            condition(pond, "Ready")
+                .is_some_and(|ready| ready["observedGeneration"] == pond["metadata"]["generation"])
+        })
         .await?;
     scenario.kubectl(&["scale", "deployment/north-pump", "--replicas=3"])?;
     tokio::time::sleep(QUIET).await;

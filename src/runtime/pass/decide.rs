@@ -52,6 +52,9 @@ impl Writer<'_> {
         if let Some(fault) = record.unread() {
             return Err(unread::failure(&rendered.key, fault));
         }
+        if rendered.is_outdated(record) {
+            return Ok(Write::Nothing);
+        }
         let declared = &self.pass.bound.plan.children[rendered.declared];
         let wanted = rendered.wanted(declared);
         let mut found = difference(&wanted, record, &self.pass.bound.manager, refused);

@@ -298,6 +298,8 @@ impl Writer<'_> {
         kind: &Kind,
         key: &ChildKey,
     ) -> Result<Option<Arc<ChildRecord>>, Failure> {
+        let kept = &self.pass.bound.plan.reads.children;
+        let kept = kept.get(&key.kind).map_or(&[][..], |paths| paths);
         match self
             .pass
             .shared
@@ -305,7 +307,7 @@ impl Writer<'_> {
             .get(kind.served(), &key.object)
             .await
         {
-            Ok(object) => ChildRecord::read(&key.kind, &object, &[])
+            Ok(object) => ChildRecord::read(&key.kind, &object, kept)
                 .map(|record| Some(Arc::new(record)))
                 .map_err(|error| Failure {
                     reason: Reason::Unavailable,

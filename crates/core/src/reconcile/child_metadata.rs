@@ -144,6 +144,7 @@ pub fn adopted(rendered: &Rendered, owner: &OwnerMark) -> Rendered {
         object,
         hash,
         within: rendered.within.clone(),
+        scaled_from: rendered.scaled_from,
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     operator::{operator, pond},
-    world::{World, key},
+    world::{World, key, rendered},
 };
 
 const PUMP: &str = "
@@ -99,4 +99,25 @@ fn a_workload_that_is_made_anew_starts_anew() {
     pass(&mut world, 10, 90);
     world.objects.remove(&key("Deployment.apps", "pump"));
     assert_eq!(pass(&mut world, 20, 50).0, json!(2));
+}
+
+#[test]
+fn a_count_that_was_decided_from_an_earlier_one_is_outdated() {
+    let mut world = world();
+    let pump = key("Deployment.apps", "pump");
+    pass(&mut world, 10, 90);
+    let cycle = world.decide();
+    let decided = rendered(&cycle, &pump);
+    assert!(!decided.is_outdated(&world.record_of(&pump)));
+    // Somebody sets another count before the write.
+    let scaled = json!({ "spec": { "replicas": 3 } });
+    let pods = world.stored("Deployment.apps", "pump");
+    pods.apply(&scaled, "kubectl", true).unwrap();
+    assert!(decided.is_outdated(&world.record_of(&pump)));
+    assert_eq!(pass(&mut world, 20, 50).0, json!(3));
+    // A workload that did not exist was not scaled by anybody.
+    let mut fresh = World::new(&world.plan, world.cr.clone());
+    let cycle = fresh.decide();
+    fresh.execute(cycle.clone(), usize::MAX);
+    assert!(!rendered(&cycle, &pump).is_outdated(&fresh.record_of(&pump)));
 }

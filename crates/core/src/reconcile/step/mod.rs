@@ -39,7 +39,7 @@ use super::{
     inventory::Inventory,
     labels::{Labels, labels, worn_labels},
     reason::Reason,
-    record::{Observed, Uid},
+    record::{ChildRecord, Observed, Uid},
     render::Renderer,
     render::{RenderError, Setting},
     sources::{Read, Sources},
@@ -169,9 +169,19 @@ pub struct Rendered {
     pub hash: String,
     /// The Namespace that has to be a child of the same custom resource; otherwise nothing is created in it.
     pub within: Option<ChildKey>,
+    /// The live replica count from which `autoscale` decided the count in `object`; none if it did not, or the child did not
+    /// exist.
+    pub scaled_from: Option<i64>,
 }
 
 impl Rendered {
+    /// True if the replica count was decided from one that is no longer live. Writing it would revert the change of somebody
+    /// else, whose event queues the custom resource again.
+    pub fn is_outdated(&self, record: &ChildRecord) -> bool {
+        self.scaled_from
+            .is_some_and(|from| scale::replicas(record) != Some(from))
+    }
+
     /// Returns the wanted state of the object, according to its declaration.
     pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> DesiredObject<'a> {
         DesiredObject {

@@ -46,9 +46,10 @@ impl Pass<'_, '_> {
         if let Some(generated) = &declared.generated {
             self.generate(renderer, &mut object, key, generated)?;
         }
-        if let Some(scale) = &declared.scale {
-            self.scale(renderer, &mut object, key, scale)?;
-        }
+        let scaled_from = match &declared.scale {
+            Some(scale) => self.scale(renderer, &mut object, key, scale)?,
+            None => None,
+        };
         if declared.rolls {
             self.roll(&mut object, key, &declared.path)?;
         }
@@ -64,6 +65,7 @@ impl Pass<'_, '_> {
             object,
             hash,
             within,
+            scaled_from,
         })
     }
 

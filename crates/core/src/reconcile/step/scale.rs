@@ -6,27 +6,31 @@ use crate::{
     plan::{ChildKey, Leaf, ScalePlan, ScaleStep},
     reconcile::{
         reason::Reason,
+        record::ChildRecord,
         render::{RenderError, Renderer},
         scale::{Scale, decide},
     },
     value::{Key, Node, Path, PathStep, set},
 };
 
+/// The field of the replica count.
+const REPLICAS: [&str; 2] = ["spec", "replicas"];
+
 impl Pass<'_, '_> {
-    /// Sets the replica count in `object`, and the time of its last change.
+    /// Sets the replica count in `object`, and the time of its last change. Returns the live count from which it was decided.
     pub(super) fn scale(
         &self,
         renderer: &mut Renderer<'_, '_>,
         object: &mut Node,
         key: &ChildKey,
         plan: &ScalePlan,
-    ) -> Result<(), RenderError> {
-        let replicas = path(["spec", "replicas"]);
+    ) -> Result<Option<i64>, RenderError> {
+        let count = path(REPLICAS);
         let stamp = path(["metadata", "annotations", names::ANNOTATION_SCALED_AT]);
         let record = self.observed.child(key);
-        let live = record.and_then(|record| record.view.at(&replicas)?.as_i64());
+        let live = record.and_then(|record| replicas(record));
         let changed_at = record.and_then(|record| record.view.at(&stamp)?.as_str()?.parse().ok());
-        let start = object.at(&replicas).and_then(Node::as_i64).unwrap_or(1);
+        let start = object.at(&count).and_then(Node::as_i64).unwrap_or(1);
         let min = number(renderer, plan.min.as_ref(), 1)?.max(0);
         let max = number(renderer, plan.max.as_ref(), i64::from(i32::MAX))?;
         let up = step(renderer, plan.up.as_ref())?;
@@ -46,12 +50,17 @@ impl Pass<'_, '_> {
         if let Some(moment) = scaled.again_at {
             self.frame.turns.at(moment);
         }
-        set(object, &replicas, Node::from(scaled.replicas));
+        set(object, &count, Node::from(scaled.replicas));
         if let Some(changed_at) = scaled.changed_at {
             set(object, &stamp, Node::from(changed_at.to_string()));
         }
-        Ok(())
+        Ok(live)
     }
+}
+
+/// Returns the replica count of a live workload.
+pub(super) fn replicas(record: &ChildRecord) -> Option<i64> {
+    record.view.at(&path(REPLICAS))?.as_i64()
 }
 
 /// Returns the change of the count; none if the conditions do not hold, or read data that is unavailable now.
