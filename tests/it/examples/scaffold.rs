@@ -38,6 +38,7 @@ pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
 
     let mut commands = [
         "ork crds | kubectl apply -f -",
+        "kubectl wait --for=condition=Established crd --all",
         "ork controller --namespace default",
     ]
     .map(str::to_owned)
