@@ -59,6 +59,7 @@ pub struct ControlPlane {
 #[derive(Debug)]
 pub(crate) struct Servers {
     clients: Vec<Guarded>,
+    pub(crate) manager: Option<Guarded>,
     collector: Option<Guarded>,
     pub(crate) api: Option<Guarded>,
     pub(crate) etcd: Guarded,
@@ -175,11 +176,13 @@ impl ControlPlane {
         let mut servers = lock(&self.servers);
         let Servers {
             clients,
+            manager,
             collector,
             api,
             etcd,
         } = &mut *servers;
-        for server in clients.iter_mut().chain(collector).chain(api).chain([etcd]) {
+        let controllers = clients.iter_mut().chain(manager).chain(collector);
+        for server in controllers.chain(api).chain([etcd]) {
             if let Some(status) = server.status()? {
                 return Err(ended(server, status));
             }
@@ -240,7 +243,7 @@ impl ControlPlane {
         Ok(())
     }
 
-    fn manager_identity(&self) -> Result<Identity> {
+    pub(crate) fn manager_identity(&self) -> Result<Identity> {
         self.identity("system:kube-controller-manager", &[SYSTEM_MASTERS])
     }
 
@@ -265,7 +268,7 @@ impl ControlPlane {
             })
             .await?
         })?;
-        lock(&self.servers).clients.push(manager);
+        lock(&self.servers).manager = Some(manager);
         Ok(())
     }
 }
@@ -278,6 +281,7 @@ impl Drop for ControlPlane {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         servers.clients.clear();
+        servers.manager = None;
         servers.collector = None;
         servers.api = None;
         let _ = servers.etcd.kill();
@@ -326,6 +330,7 @@ fn start_storage_and_api(
         let Err(error) = wait_until_ready(&admin, &mut [&mut etcd, &mut api]) else {
             let servers = Servers {
                 clients: Vec::new(),
+                manager: None,
                 collector: None,
                 api: Some(api),
                 etcd,

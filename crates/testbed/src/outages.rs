@@ -31,6 +31,23 @@ impl ControlPlane {
         wait_until_ready(&self.admin(), &mut [etcd, api])
     }
 
+    /// Ends Kubernetes' own controllers and starts them again, so that they list everything anew.
+    ///
+    /// After outages of the API server some of them wait for what they missed. The Job controller may wait forever: it does not
+    /// look again at a Job that took the name of another one while the Pods of the first were being counted.
+    pub fn restart_controllers(&self) -> Result<()> {
+        let identity = self.manager_identity()?;
+        {
+            let mut servers = lock(&self.servers);
+            if let Some(mut old) = servers.manager.take() {
+                old.kill()?;
+            }
+            let manager = self.site().controller_manager(identity.kubeconfig_path())?;
+            servers.manager = Some(manager);
+        }
+        self.relearn_kinds()
+    }
+
     /// Has etcd stand still, or go on: meanwhile the API server is there, and nothing is stored.
     pub fn pause_etcd(&self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };

@@ -35,8 +35,7 @@ pub(in crate::runtime) async fn end(pass: &Pass<'_>, observed: &Observed) -> Opt
     let observed = &mut observed.clone();
     let mut ending = decide(pass, observed, now).await;
     if !ending.needs.is_empty() {
-        let reads = std::mem::take(&mut ending.needs);
-        let heard = answer(pass, (observed, now), reads).await;
+        let heard = answer(pass, (observed, now), ending.needs).await;
         observed.answers.extend(heard.answers);
         ending = decide(pass, observed, now).await;
     }

@@ -140,12 +140,12 @@ pub(super) async fn remember_made(
     cr: Cr,
     mut wanted: WantedMetadata,
     ahead: &BTreeSet<ChildKey>,
-    made: Vec<ChildKey>,
+    made: &[ChildKey],
 ) -> Result<Cr, Failure> {
     let inventory = &mut wanted.inventory;
     let written = inventory.made.clone();
     inventory.made.retain(|key| !ahead.contains(key));
-    inventory.made.extend(made);
+    inventory.made.extend(made.iter().cloned());
     if inventory.made == written {
         return Ok(cr);
     }

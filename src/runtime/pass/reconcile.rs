@@ -180,9 +180,8 @@ async fn write(
         Ok(None) => Err(Passed::settled()),
         Ok(Some(cr)) => {
             let owner = observed.mark(&pass.bound.plan);
-            let mut outcome = execute(pass, &owner, writes).await;
-            let made = std::mem::take(&mut outcome.made);
-            let remembered = remember_made(pass, cr, wanted, &ahead, made).await;
+            let outcome = execute(pass, &owner, writes).await;
+            let remembered = remember_made(pass, cr, wanted, &ahead, &outcome.made).await;
             // A report now would take the inventory as complete, and it is not.
             let cr = remembered.map_err(|failed| Passed::failed(Next::Retry, failed.message))?;
             Ok((cr, outcome))
