@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -50,8 +50,9 @@ async fn ensure_free_pass(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Changes the source several times, the last time to `dHdv`. Resync is off, and in quiet there is no pass, so only the event of
-/// the change leads to the writes. The audit log shows the time from the answer to the change until the write of the last copy.
+/// Changes the source several times, the last time to `dHdv`. Resync is off, and in quiet there is no pass: so nothing but the
+/// change itself brings what follows it. The API server's own log says how long that took, from its answer to the change to
+/// the write of the last copy; where the machine is busy the best of them counts.
 async fn ensure_followed_at_once(
     scenario: &Scenario,
     sources: &Objects,
@@ -93,6 +94,8 @@ async fn ensure_followed_at_once(
         ensure!(passes >= 1.0, "no pass was counted");
     }
     println!("changes reached their copies after {took:?}");
+    let best = took.iter().min().copied().unwrap_or(SignedDuration::MAX);
+    ensure!(best < SignedDuration::from_secs(1), "{took:?}");
     Ok(())
 }
 
