@@ -14,7 +14,7 @@ use testbed::eventually;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::scenario::{LIMIT, Scenario, input, is_observed};
 use crate::{seed, waters};
 
 /// How long nothing must happen.
@@ -300,10 +300,7 @@ async fn a_deployment_gets_more_and_fewer_pods_by_conditions_and_keeps_them_over
         .patch("north", &json!({ "spec": { "load": 50 } }))
         .await?;
     ponds
-        .until("north", "is observed", LIMIT, |pond| {
-            condition(pond, "Ready")
-                .is_some_and(|ready| ready["observedGeneration"] == pond["metadata"]["generation"])
-        })
+        .until("north", "is observed", LIMIT, is_observed)
         .await?;
     scenario.kubectl(&["scale", "deployment/north-pump", "--replicas=3"])?;
     tokio::time::sleep(QUIET).await;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::scenario::{LIMIT, Objects, Scenario, condition};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, is_observed};
 use crate::waters;
 
 /// How long nothing must happen.
@@ -83,10 +83,7 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     let before = maps.patch("wide-anew", &unmarked).await?["metadata"]["uid"].clone();
     ponds.patch("wide", &change("5")).await?;
     ponds
-        .until("wide", "is settled", LIMIT, |pond| {
-            let ready = condition(pond, "Ready");
-            ready.is_some_and(|ready| ready["observedGeneration"] == pond["metadata"]["generation"])
-        })
+        .until("wide", "is settled", LIMIT, is_observed)
         .await?;
     let now = maps.fetch("wide-anew").await?;
     let is_marked =
@@ -109,12 +106,7 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     for width in 6..12 {
         ponds.patch("wide", &change(&width.to_string())).await?;
         ponds
-            .until("wide", "has seen the change", LIMIT, |pond| {
-                let ready = condition(pond, "Ready");
-                ready.is_some_and(|ready| {
-                    ready["observedGeneration"] == pond["metadata"]["generation"]
-                })
-            })
+            .until("wide", "has seen the change", LIMIT, is_observed)
             .await?;
     }
     let deleted = scenario

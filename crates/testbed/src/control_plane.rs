@@ -253,23 +253,19 @@ impl ControlPlane {
 
     /// Starts the controllers and waits for the first thing they make.
     fn start_controllers(&self) -> Result<()> {
-        let identity = self.manager_identity()?;
-        let mut manager = self.site.controller_manager(identity.kubeconfig_path())?;
-        self.relearn_kinds()?;
+        self.restart_controllers()?;
         let admin = self.admin();
         block_on(async || {
             let accounts: Api<ServiceAccount> = Api::namespaced(admin.client()?, "default");
             eventually("the controllers work", START_LIMIT, async || {
                 // An end is an outcome, not a "not yet".
-                if let Some(status) = manager.status()? {
-                    return Ok(Some(Err(ended(&manager, status))));
+                if let Err(error) = self.check() {
+                    return Ok(Some(Err(error)));
                 }
                 Ok(accounts.get_opt("default").await?.map(|_| Ok(())))
             })
             .await?
-        })?;
-        lock(&self.servers).manager = Some(manager);
-        Ok(())
+        })
     }
 }
 

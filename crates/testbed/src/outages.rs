@@ -31,7 +31,7 @@ impl ControlPlane {
         wait_until_ready(&self.admin(), &mut [etcd, api])
     }
 
-    /// Ends Kubernetes' own controllers and starts them again, so that they list everything anew.
+    /// Starts Kubernetes' own controllers, after ending those that run, so that they list everything anew.
     ///
     /// After outages of the API server some of them wait for what they missed. The Job controller may wait forever: it does not
     /// look again at a Job that took the name of another one while the Pods of the first were being counted.

@@ -55,8 +55,7 @@ pub(super) fn bind(
         })
     });
     let kinds = found.served.iter().map(|(kind, child)| {
-        let reads = plan.reads.children.get(kind);
-        let reads = reads.map_or(&[][..], Vec::as_slice);
+        let reads = plan.reads.of_children(kind);
         let children = watched(child, Some(managed.clone()));
         Arc::new(Scoped::start(
             &children,

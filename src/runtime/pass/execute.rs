@@ -298,8 +298,7 @@ impl Writer<'_> {
         kind: &Kind,
         key: &ChildKey,
     ) -> Result<Option<Arc<ChildRecord>>, Failure> {
-        let kept = &self.pass.bound.plan.reads.children;
-        let kept = kept.get(&key.kind).map_or(&[][..], |paths| paths);
+        let kept = self.pass.bound.plan.reads.of_children(&key.kind);
         match self
             .pass
             .shared

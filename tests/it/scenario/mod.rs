@@ -24,7 +24,7 @@ use testbed::{
 };
 use tokio::sync::OnceCell;
 
-pub(crate) use self::objects::{Objects, code, condition, is_ready, owner_uid};
+pub(crate) use self::objects::{Objects, code, condition, is_observed, is_ready, owner_uid};
 pub(crate) use self::observe::{ask, ask_as};
 pub(crate) use self::rights::CLAIMS;
 

@@ -294,9 +294,13 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
 
 /// Whether the condition `Ready` is true of the object's current generation.
 pub(crate) fn is_ready(object: &Value) -> bool {
-    condition(object, "Ready").is_some_and(|ready| {
-        ready["status"] == "True" && ready["observedGeneration"] == object["metadata"]["generation"]
-    })
+    is_observed(object) && condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+/// Whether the condition `Ready`, true or not, is about the object's current generation.
+pub(crate) fn is_observed(object: &Value) -> bool {
+    condition(object, "Ready")
+        .is_some_and(|ready| ready["observedGeneration"] == object["metadata"]["generation"])
 }
 
 /// The uid of the object's controller.

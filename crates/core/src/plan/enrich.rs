@@ -20,9 +20,9 @@ pub struct EnrichPlan {
 
 /// True if templates read the addition from children of that kind.
 pub(crate) fn is_read(addition: &Addition, reads: &Reads, kind: &GroupKind) -> bool {
-    let paths = reads.children.get(kind).into_iter().flatten();
+    let paths = reads.of_children(kind);
     addition.is_of(kind)
-        && paths.into_iter().any(|path| match path.steps().first() {
+        && paths.iter().any(|path| match path.steps().first() {
             Some(PathStep::Field(first)) => &**first == addition.key,
             Some(PathStep::Index(_)) => false,
             None => true,

@@ -327,6 +327,13 @@ pub struct Reads {
     pub introspection: BTreeSet<Introspection>,
 }
 
+impl Reads {
+    /// Returns the paths that records of children of that kind keep; none of a kind that is not declared.
+    pub fn of_children(&self, kind: &GroupKind) -> &[Path] {
+        self.children.get(kind).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
 /// `.children.configMaps`, `.children.configmaps`. Only names that a template reads are kept; reading any other name is an
 /// error at compile time.

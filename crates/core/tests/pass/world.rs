@@ -70,9 +70,9 @@ impl World {
 
     /// What the operator keeps of an object.
     pub(crate) fn record_of(&self, key: &ChildKey) -> ChildRecord {
-        let reads = self.plan.reads.children.get(&key.kind);
+        let reads = self.plan.reads.of_children(&key.kind);
         let object = Node::from(&self.objects[key].object());
-        ChildRecord::read(&key.kind, &object, reads.map_or(&[], Vec::as_slice)).unwrap()
+        ChildRecord::read(&key.kind, &object, reads).unwrap()
     }
 
     /// What a pass sees: the objects that belong to the custom resource.

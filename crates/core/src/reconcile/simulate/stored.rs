@@ -33,8 +33,7 @@ impl Stored {
         key: &ChildKey,
         plan: &OperatorPlan,
     ) -> Result<ObservedChild, Malformed> {
-        let reads = plan.reads.children.get(&key.kind);
-        let reads = reads.map_or(&[][..], Vec::as_slice);
+        let reads = plan.reads.of_children(&key.kind);
         let record = ChildRecord::read(&key.kind, &self.object, reads)?;
         Ok(ObservedChild {
             key: key.clone(),

@@ -10,7 +10,7 @@ use crate::{
         render::{RenderError, Renderer},
         scale::{Scale, decide},
     },
-    value::{Key, Node, Path, PathStep, set},
+    value::{Node, Path, set},
 };
 
 /// The field of the replica count.
@@ -25,8 +25,8 @@ impl Pass<'_, '_> {
         key: &ChildKey,
         plan: &ScalePlan,
     ) -> Result<Option<i64>, RenderError> {
-        let count = path(REPLICAS);
-        let stamp = path(["metadata", "annotations", names::ANNOTATION_SCALED_AT]);
+        let count = Path::of_fields(REPLICAS);
+        let stamp = Path::of_fields(["metadata", "annotations", names::ANNOTATION_SCALED_AT]);
         let record = self.observed.child(key);
         let live = record.and_then(|record| replicas(record));
         let changed_at = record.and_then(|record| record.view.at(&stamp)?.as_str()?.parse().ok());
@@ -60,7 +60,7 @@ impl Pass<'_, '_> {
 
 /// Returns the replica count of a live workload.
 pub(super) fn replicas(record: &ChildRecord) -> Option<i64> {
-    record.view.at(&path(REPLICAS))?.as_i64()
+    record.view.at(&Path::of_fields(REPLICAS))?.as_i64()
 }
 
 /// Returns the change of the count; none if the conditions do not hold, or read data that is unavailable now.
@@ -91,11 +91,4 @@ fn number(
         .leaf(leaf)?
         .and_then(|number| number.as_i64())
         .unwrap_or(default))
-}
-
-fn path<const N: usize>(fields: [&str; N]) -> Path {
-    fields
-        .map(|field| PathStep::Field(Key::from(field)))
-        .into_iter()
-        .collect()
 }
