@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,7 +46,7 @@ func main() {
 }
 
 func serve(ctx context.Context) error {
-	log.SetLogger(log.Log)
+	log.SetLogger(logr.Discard())
 	if len(os.Args) != 3 {
 		return fmt.Errorf("usage: go-webhook PORT FOLDER")
 	}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use orkestra_cluster::wire::Served;
+use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
 use orkestra_core::{
     admission::{self, Enforcement, PolicyOptions},
     value::Node,
@@ -14,6 +14,8 @@ use super::{Options, Reach, catalogue::Catalogue, webhooks};
 
 /// The label of every object that belongs to an installation's gateway; its value is the installation's name.
 pub(super) const LABEL: &str = "orkestra.orkspace.io/gateway";
+/// Versions of MutatingAdmissionPolicies, the preferred one first.
+const OPTIONAL_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// An object to apply.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,29 +27,64 @@ pub(super) struct Desired {
     pub(super) calls: bool,
 }
 
-/// The kinds of the objects.
+/// The kinds of the objects that every API server has.
 pub(super) fn kinds() -> [Served; 4] {
+    let of = |kind, plural| registration("v1", kind, plural);
     [
-        registration(
+        of(
             "ValidatingWebhookConfiguration",
             "validatingwebhookconfigurations",
         ),
-        registration(
+        of(
             "MutatingWebhookConfiguration",
             "mutatingwebhookconfigurations",
         ),
-        registration("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
-        registration(
+        of("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+        of(
             "ValidatingAdmissionPolicyBinding",
             "validatingadmissionpolicybindings",
         ),
     ]
 }
 
-fn registration(kind: &str, plural: &str) -> Served {
+/// The kinds that only some API servers have, in that version.
+pub(super) fn optional_kinds(version: &str) -> [Served; 2] {
+    let of = |kind, plural| registration(version, kind, plural);
+    [
+        of("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+        of(
+            "MutatingAdmissionPolicyBinding",
+            "mutatingadmissionpolicybindings",
+        ),
+    ]
+}
+
+/// Returns the version in which the API server has [`optional_kinds`]; none if it does not have them, or if they may not be listed.
+///
+/// # Errors
+/// The API server does not answer.
+pub(super) async fn optional_version(wire: &Wire) -> Result<Option<&'static str>, WireError> {
+    for version in OPTIONAL_VERSIONS {
+        let [policy, _] = optional_kinds(version);
+        match wire.list_page(&policy, &Scope::default(), 1, None).await {
+            Ok(_) => return Ok(Some(version)),
+            Err(WireError::NotServed(_) | WireError::NotFound(_)) => {}
+            Err(WireError::Forbidden { .. }) => {
+                tracing::info!(
+                    "MutatingAdmissionPolicies may not be listed: the webhook alone changes objects"
+                );
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn registration(version: &str, kind: &str, plural: &str) -> Served {
     Served {
         group: "admissionregistration.k8s.io".into(),
-        version: "v1".into(),
+        version: version.into(),
         kind: kind.into(),
         plural: plural.into(),
         namespaced: false,
@@ -118,9 +155,14 @@ pub(super) fn hosts(options: &Options, catalogue: &Catalogue) -> Vec<String> {
     hosts.into_iter().filter(|host| !host.is_empty()).collect()
 }
 
-/// Returns all objects that should exist.
-pub(super) fn desired(options: &Options, catalogue: &Catalogue, authorities: &str) -> Vec<Desired> {
-    objects(options, catalogue, authorities, false)
+/// Returns all objects that should exist; `optional` is the version of [`optional_kinds`], if there are any.
+pub(super) fn desired(
+    options: &Options,
+    catalogue: &Catalogue,
+    authorities: &str,
+    optional: Option<&str>,
+) -> Vec<Desired> {
+    objects(options, catalogue, (authorities, optional), false)
 }
 
 /// Returns the objects that remain when the gateway stops: `cleanupOnShutdown` removes the others. If it removes the webhooks of
@@ -129,14 +171,15 @@ pub(super) fn remaining(
     options: &Options,
     catalogue: &Catalogue,
     authorities: &str,
+    optional: Option<&str>,
 ) -> Vec<Desired> {
-    objects(options, catalogue, authorities, true)
+    objects(options, catalogue, (authorities, optional), true)
 }
 
 fn objects(
     options: &Options,
     catalogue: &Catalogue,
-    authorities: &str,
+    (authorities, optional): (&str, Option<&str>),
     stops: bool,
 ) -> Vec<Desired> {
     let [validating, mutating, _, _] = kinds();
@@ -173,13 +216,19 @@ fn objects(
             all.push(object(served, options, &json!({ "webhooks": webhooks })));
         }
     }
-    all.extend(policies(options, catalogue, stops));
+    all.extend(policies(options, catalogue, optional, stops));
     all
 }
 
 /// Returns the policies with their bindings, sorted by kind and name.
-fn policies(options: &Options, catalogue: &Catalogue, stops: bool) -> Vec<Desired> {
-    let [_, _, policy, binding] = kinds();
+fn policies(
+    options: &Options,
+    catalogue: &Catalogue,
+    optional: Option<&str>,
+    stops: bool,
+) -> Vec<Desired> {
+    let mut served = kinds().to_vec();
+    served.extend(optional.into_iter().flat_map(optional_kinds));
     let exempt = PolicyOptions {
         users: vec![options.user.clone()],
         namespace: Some(options.namespace.clone()),
@@ -189,6 +238,9 @@ fn policies(options: &Options, catalogue: &Catalogue, stops: bool) -> Vec<Desire
         let mut nodes = Vec::new();
         if !(stops && plan.security.cleanup) {
             nodes.extend(admission::policies(plan, &exempt));
+            if let Some(version) = optional {
+                nodes.extend(admission::mutating_policies(plan, &exempt, version));
+            }
         }
         nodes.extend(
             admission::protection(plan, &exempt)
@@ -209,10 +261,8 @@ fn policies(options: &Options, catalogue: &Catalogue, stops: bool) -> Vec<Desire
                 }),
         );
         for node in nodes {
-            let served = if is_kind(&node, &binding) {
-                &binding
-            } else {
-                &policy
+            let Some(served) = served.iter().find(|one| is_kind(&node, one)) else {
+                continue;
             };
             if let Some(desired) = labelled(served, options, &node) {
                 policies.insert((served.kind.clone(), desired.name.clone()), desired);

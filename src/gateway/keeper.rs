@@ -9,13 +9,16 @@
 //! Nothing points at a webhook that does not answer. Each object is applied again when its resourceVersion is newer than that of
 //! our last write: an apply that changes nothing keeps the version, so nothing loops.
 
+mod leaving;
+mod write;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
     watch::{Handle, Presence, Watched},
     wire::{Scope, Served, Wire},
 };
-use orkestra_core::{decode::Version, plan::ObjectKey, value::Node};
+use orkestra_core::{decode::Version, plan::ObjectKey, value::hash};
 use orkestra_ground::Backoff;
 use tokio::{sync::Notify, time::Instant};
 
@@ -44,11 +47,20 @@ type Name = (Box<str>, String);
 
 /// What was written.
 struct Written {
-    body: Node,
+    /// The hash of the body: with authorities in each webhook, bodies would take kilobytes for each operator.
+    body: Box<str>,
     version: Version,
     at: Instant,
     /// Whether the watch has shown this version or a newer one.
     seen: bool,
+}
+
+/// The result of a pass over all objects.
+struct Passed {
+    /// True if everything that points at the webhooks has the authorities.
+    is_trusted: bool,
+    /// What is not in place yet, and why.
+    problems: Vec<String>,
 }
 
 /// The state of the keeper.
@@ -56,6 +68,8 @@ struct Keeper<'g> {
     gateway: &'g Gateway,
     wire: Wire,
     watches: Vec<Handle<Presence>>,
+    /// The version of [`desired::optional_kinds`], if the API server has them.
+    optional: Option<&'static str>,
     written: BTreeMap<Name, Written>,
     /// Definitions of earlier conversions, by name: the version that was looked up, and whether it keeps its conversion.
     looked: BTreeMap<String, (Version, Option<Kept>)>,
@@ -65,10 +79,13 @@ struct Keeper<'g> {
 /// Keeps all objects as they should be; never returns.
 pub(super) async fn keep(gateway: &Gateway) {
     let touched = Arc::new(Notify::new());
+    let wire = gateway.context.wire.clone();
+    let optional = optional_version(&wire).await;
     let mut keeper = Keeper {
         gateway,
-        wire: gateway.context.wire.clone(),
-        watches: watches(gateway, &touched),
+        wire,
+        watches: watches(gateway, optional, &touched),
+        optional,
         written: BTreeMap::new(),
         looked: BTreeMap::new(),
         corrections: Vec::new(),
@@ -90,15 +107,7 @@ pub(super) async fn keep(gateway: &Gateway) {
         let mut pause = Duration::MAX;
         if is_ready && !now.is_empty() {
             let catalogue = gateway.catalogue.load_full();
-            if let Err(error) = keeper.pass(&catalogue, &now).await {
-                tracing::warn!(error, "cannot write the configurations of webhooks");
-                pause = RETRY.after(failures);
-                failures += 1;
-            } else {
-                failures = 0;
-                gateway.trust(&now);
-                pause = keeper.look_again();
-            }
+            pause = keeper.pass(&catalogue, &now, &mut failures).await;
         }
         let mut listed = gateway.listed.clone();
         let until_listed = async {
@@ -119,6 +128,22 @@ pub(super) async fn keep(gateway: &Gateway) {
     }
 }
 
+/// Returns the version of [`desired::optional_kinds`], once the API server answers. An API server that has them later is noticed
+/// when the process starts next.
+async fn optional_version(wire: &Wire) -> Option<&'static str> {
+    let mut failures = 0;
+    loop {
+        match desired::optional_version(wire).await {
+            Ok(version) => return version,
+            Err(error) => {
+                tracing::debug!(%error, "cannot look up the kinds of policies");
+                tokio::time::sleep(RETRY.after(failures)).await;
+                failures += 1;
+            }
+        }
+    }
+}
+
 /// Removes what Katalogs want removed when the gateway stops.
 pub(super) async fn end(gateway: &Gateway) {
     let authorities = gateway.authorities.borrow().clone();
@@ -133,10 +158,14 @@ pub(super) async fn end(gateway: &Gateway) {
         return;
     }
     let touched = Arc::new(Notify::new());
+    let wire = gateway.wire.clone();
+    // An API server that does not answer removes nothing either.
+    let optional = desired::optional_version(&wire).await.unwrap_or_default();
     let mut keeper = Keeper {
         gateway,
-        wire: gateway.wire.clone(),
-        watches: watches(gateway, &touched),
+        wire,
+        watches: watches(gateway, optional, &touched),
+        optional,
         written: BTreeMap::new(),
         looked: BTreeMap::new(),
         corrections: Vec::new(),
@@ -145,7 +174,7 @@ pub(super) async fn end(gateway: &Gateway) {
         watch.looked_at().await;
     }
     let options = &gateway.options;
-    let mut kept = desired::remaining(options, &catalogue, &authorities);
+    let mut kept = desired::remaining(options, &catalogue, &authorities, optional);
     // A conversion is needed as long as objects are stored.
     kept.extend(definitions::declared(options, &catalogue, &authorities));
     match keeper.leaving(&kept, &authorities).await {
@@ -176,9 +205,15 @@ async fn sleep(pause: Duration) {
 }
 
 /// Returns the watches of all objects with the label of the installation.
-fn watches(gateway: &Gateway, touched: &Arc<Notify>) -> Vec<Handle<Presence>> {
-    let kinds = desired::kinds().into_iter().chain([Served::crds()]);
+fn watches(
+    gateway: &Gateway,
+    optional: Option<&str>,
+    touched: &Arc<Notify>,
+) -> Vec<Handle<Presence>> {
+    let optional = optional.into_iter().flat_map(desired::optional_kinds);
+    let kinds = desired::kinds().into_iter().chain(optional);
     kinds
+        .chain([Served::crds()])
         .map(|served| watch(gateway, served, touched))
         .collect()
 }
@@ -198,30 +233,58 @@ pub(super) fn watch(gateway: &Gateway, served: Served, touched: &Arc<Notify>) ->
 }
 
 impl Keeper<'_> {
+    /// Runs a pass and logs what is not in place; `failures` counts such passes. Returns the time until the next one.
+    async fn pass(
+        &mut self,
+        catalogue: &Catalogue,
+        authorities: &str,
+        failures: &mut u32,
+    ) -> Duration {
+        let passed = self.restore(catalogue, authorities).await;
+        if passed.is_trusted {
+            self.gateway.trust(authorities);
+        }
+        if passed.problems.is_empty() {
+            *failures = 0;
+            return self.look_again();
+        }
+        let problems = passed.problems.join("; ");
+        tracing::warn!(
+            problems,
+            "not all webhooks, policies and conversions are in place"
+        );
+        let pause = RETRY.after(*failures);
+        *failures += 1;
+        pause
+    }
+
     /// Applies what differs and removes what is not desired.
-    async fn pass(&mut self, catalogue: &Catalogue, authorities: &str) -> Result<(), String> {
+    async fn restore(&mut self, catalogue: &Catalogue, authorities: &str) -> Passed {
         let options = &self.gateway.options;
-        let mut all = desired::desired(options, catalogue, authorities);
+        let mut all = desired::desired(options, catalogue, authorities, self.optional);
         let definitions = definitions::declared(options, catalogue, authorities);
         all.extend(definitions.into_iter().filter(|one| {
             // A definition that is not installed yet has no objects to convert.
             self.gateway.context.crds.has(&one.name)
         }));
         // What cannot be read is not removed.
-        all.extend(self.leaving(&all, authorities).await?);
-        let mut problems = Vec::new();
+        match self.leaving(&all, authorities).await {
+            Ok(leaving) => all.extend(leaving),
+            Err(why) => {
+                return Passed {
+                    is_trusted: false,
+                    problems: vec![why],
+                };
+            }
+        }
+        let (mut is_trusted, mut problems) = (true, Vec::new());
         let mut probes = Probes::default();
         for desired in &all {
             if self.is_current(desired) {
                 continue;
             }
-            if desired.calls
-                && let Err(why) = probes.all_answer(&desired.body).await
-            {
-                problems.extend(why);
-                continue;
-            }
-            if let Err(why) = self.apply(desired).await {
+            if let Err(why) = self.write(desired, &mut probes, &mut problems).await {
+                is_trusted &= !desired.calls;
                 problems.push(why);
             }
         }
@@ -230,54 +293,10 @@ impl Keeper<'_> {
             let mut all = all.iter();
             all.any(|one| *one.served.kind == **kind && one.name == *name)
         });
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems.join("; "))
+        Passed {
+            is_trusted,
+            problems,
         }
-    }
-
-    /// Returns the definitions that no Katalog declares any more, and that must keep their conversion.
-    async fn leaving(
-        &mut self,
-        desired: &[Desired],
-        authorities: &str,
-    ) -> Result<Vec<Desired>, String> {
-        let crds = Served::crds();
-        let mut watches = self.watches.iter();
-        let Some(watch) = watches.find(|one| *one.served() == crds && one.readable().is_ok())
-        else {
-            return Ok(Vec::new());
-        };
-        let is_desired = |name: &str| {
-            let mut desired = desired.iter();
-            desired.any(|one| one.served == crds && one.name == name)
-        };
-        let (mut leaving, mut looked) = (Vec::new(), BTreeMap::new());
-        for live in watch.store().snapshot() {
-            let (name, version) = (&*live.id.key.name, &live.id.resource_version);
-            if is_desired(name) {
-                continue;
-            }
-            let before = self.looked.get(name);
-            let kept = match before {
-                // Nothing has changed since it was looked up.
-                Some((at, kept)) if at == version => kept.clone(),
-                _ => Kept::look_up(&self.wire, name).await.map_err(|error| {
-                    format!("cannot read CustomResourceDefinition {name}: {error}")
-                })?,
-            };
-            if let Some(kept) = &kept {
-                let told = before.and_then(|(_, before)| before.as_ref());
-                if told.is_none_or(|told| told.why != kept.why) {
-                    kept.report(self.gateway);
-                }
-                leaving.push(kept.desired(self.gateway, authorities));
-            }
-            looked.insert(name.to_owned(), (version.clone(), kept));
-        }
-        self.looked = looked;
-        Ok(leaving)
     }
 
     fn live(&self, desired: &Served, name: &str) -> Option<Arc<Presence>> {
@@ -296,7 +315,7 @@ impl Keeper<'_> {
         let Some(written) = self.written.get_mut(&name) else {
             return false;
         };
-        if written.body != desired.body {
+        if *written.body != *hash(&desired.body) {
             return false;
         }
         match live {
@@ -329,28 +348,6 @@ impl Keeper<'_> {
         let mut watches = self.watches.iter();
         let watch = watches.find(|watch| *watch.served().kind == *kind);
         watch.is_none_or(|watch| watch.readable().is_err())
-    }
-
-    async fn apply(&mut self, desired: &Desired) -> Result<(), String> {
-        let (served, key) = (&desired.served, key(&desired.name));
-        let applied = self.wire.apply(served, &key, MANAGER, true, &desired.body);
-        let applied = applied
-            .await
-            .map_err(|error| format!("cannot apply {} {}: {error}", served.kind, desired.name))?;
-        let version = applied
-            .get("metadata")
-            .and_then(|one| one.get("resourceVersion"));
-        let version = Version::from(version.and_then(Node::as_str).unwrap_or_default());
-        let name = (served.kind.as_ref().into(), desired.name.clone());
-        let written = Written {
-            body: desired.body.clone(),
-            version,
-            at: Instant::now(),
-            seen: false,
-        };
-        self.written.insert(name, written);
-        tracing::debug!(kind = &*served.kind, name = desired.name, "applied");
-        Ok(())
     }
 
     /// Removes objects of the installation that are not desired any more.

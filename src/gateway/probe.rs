@@ -81,12 +81,9 @@ pub(super) struct Probes(BTreeMap<String, bool>);
 
 impl Probes {
     /// Asks every webhook that an object points at, each address once.
-    ///
-    /// # Errors
-    /// A webhook does not answer: why, unless that was returned before.
-    pub(super) async fn all_answer(&mut self, object: &Node) -> Result<(), Vec<String>> {
-        let (mut all, mut problems) = (true, Vec::new());
-        for config in origins(&object.to_json()) {
+    pub(super) async fn silent(&mut self, object: &Node) -> Silent {
+        let mut silent = Silent::default();
+        for (place, config) in origins(&object.to_json()).into_iter().enumerate() {
             let asked = config.to_string();
             let known = self.0.get(&asked).copied();
             let answers = match known {
@@ -94,16 +91,62 @@ impl Probes {
                 None => match probe(&config).await {
                     Ok(()) => true,
                     Err(error) => {
-                        problems.push(format!("the webhook does not answer: {error}"));
+                        let problem = format!("the webhook does not answer: {error}");
+                        silent.problems.push(problem);
                         false
                     }
                 },
             };
             self.0.insert(asked, answers);
-            all &= answers;
+            if !answers {
+                silent.places.push(place);
+            }
         }
-        if all { Ok(()) } else { Err(problems) }
+        silent
     }
+}
+
+/// The webhooks of an object that do not answer.
+#[derive(Debug, Default)]
+pub(super) struct Silent {
+    /// Their positions in the object.
+    pub(super) places: Vec<usize>,
+    /// Why, unless that was returned for an earlier object.
+    pub(super) problems: Vec<String>,
+}
+
+impl Silent {
+    /// Returns what of `desired` may be written where these do not answer: all but webhooks that the API server does not call
+    /// yet, as `live` shows. Without one that is called, an object would no longer hold what it holds. `None` if nothing remains.
+    pub(super) fn without(&self, desired: &Value, live: &Value) -> Option<Value> {
+        let (wanted, called) = (origins(desired), origins(live));
+        let is_called = |place: usize| {
+            let called = called.iter().map(unsigned);
+            wanted
+                .get(place)
+                .map(unsigned)
+                .is_some_and(|one| called.clone().any(|known| known == one))
+        };
+        let mut reduced = desired.clone();
+        let Some(webhooks) = reduced.get_mut("webhooks").and_then(Value::as_array_mut) else {
+            return is_called(0).then_some(reduced);
+        };
+        let mut place = 0;
+        webhooks.retain(|_| {
+            place += 1;
+            !self.places.contains(&(place - 1)) || is_called(place - 1)
+        });
+        (!webhooks.is_empty()).then_some(reduced)
+    }
+}
+
+/// Returns a `clientConfig` without authorities.
+fn unsigned(config: &Value) -> Value {
+    let mut config = config.clone();
+    if let Some(fields) = config.as_object_mut() {
+        fields.remove("caBundle");
+    }
+    config
 }
 
 /// Returns the `clientConfig`s of an object, without paths.
@@ -179,6 +222,54 @@ async fn ask((host, port): (&str, u16), bundle: &[u8]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn configuration(hosts: &[&str], bundle: &str) -> Value {
+        let webhook = |host: &&str| {
+            json!({ "name": host, "clientConfig": {
+                "url": format!("https://{host}/validate"), "caBundle": bundle,
+            } })
+        };
+        json!({ "webhooks": hosts.iter().map(webhook).collect::<Vec<_>>() })
+    }
+
+    #[test]
+    fn a_silent_webhook_is_left_out_alone_unless_it_is_called_already() {
+        let desired = configuration(&["own", "wrong"], "new");
+        let silent = Silent {
+            places: vec![1],
+            problems: Vec::new(),
+        };
+        let before = configuration(&["own"], "old");
+        let own = configuration(&["own"], "new");
+        for live in [&before, &Value::Null] {
+            assert_eq!(silent.without(&desired, live).as_ref(), Some(&own));
+        }
+        let called = configuration(&["wrong"], "old");
+        assert_eq!(silent.without(&desired, &called), Some(desired.clone()));
+        let all = Silent {
+            places: vec![0, 1],
+            problems: Vec::new(),
+        };
+        assert_eq!(all.without(&desired, &Value::Null), None);
+    }
+
+    #[test]
+    fn a_conversion_waits_for_its_webhook_unless_it_is_called_already() {
+        let definition = |url: &str, bundle: &str| {
+            let config = json!({ "url": url, "caBundle": bundle });
+            json!({ "spec": { "conversion": { "webhook": { "clientConfig": config } } } })
+        };
+        let desired = definition("https://a/convert", "new");
+        let silent = Silent {
+            places: vec![0],
+            problems: Vec::new(),
+        };
+        for live in [json!({}), definition("https://b/convert", "old")] {
+            assert_eq!(silent.without(&desired, &live), None);
+        }
+        let live = definition("https://a/convert", "old");
+        assert_eq!(silent.without(&desired, &live), Some(desired.clone()));
+    }
 
     #[test]
     fn addresses_are_those_of_services_and_urls() {

@@ -61,7 +61,9 @@ pub async fn registered(wire: &Wire, settings: &Settings) -> Result<Vec<Register
         ..Scope::default()
     };
     let mut all = Vec::new();
-    for served in desired::kinds().into_iter().chain([Served::crds()]) {
+    let optional = desired::optional_version(wire).await?;
+    let kinds = desired::kinds().into_iter().chain([Served::crds()]);
+    for served in kinds.chain(optional.into_iter().flat_map(desired::optional_kinds)) {
         let page = match wire.list_page(&served, &scope, 0, None).await {
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
             page => page?,

@@ -28,7 +28,7 @@ pub(super) fn service() -> Options {
 
 #[test]
 fn without_katalogs_only_our_own_kinds_are_reviewed_and_never_in_system_namespaces() {
-    let all = desired::desired(&service(), &Catalogue::default(), "PEM");
+    let all = desired::desired(&service(), &Catalogue::default(), "PEM", None);
     assert_eq!(all.len(), 1);
     let body = all[0].body.to_json();
     assert_eq!(body["kind"], "ValidatingWebhookConfiguration");

@@ -10,6 +10,7 @@ pub(crate) mod ends;
 mod files;
 pub(crate) mod instances;
 mod katalogs;
+mod mutating;
 mod overload;
 mod probe;
 mod quiet;
@@ -55,7 +56,10 @@ impl Gate {
 
     /// A scenario with definitions and permissions, and no process.
     pub(crate) async fn prepared(prefix: &str, crds: &[&str], katalogs: &[&str]) -> Result<Self> {
-        let mut scenario = Scenario::new(prefix).await?;
+        Self::of(Scenario::new(prefix).await?, crds, katalogs).await
+    }
+
+    async fn of(mut scenario: Scenario, crds: &[&str], katalogs: &[&str]) -> Result<Self> {
         for crd in crds {
             scenario.install(&input(crd)?).await?;
         }

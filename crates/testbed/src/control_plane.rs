@@ -37,6 +37,8 @@ pub struct Options {
     pub nodes: bool,
     /// Whether there are no controllers, so that objects stay as they are written and nobody else uses the machine.
     pub without_controllers: bool,
+    /// Further arguments of the API server, such as feature gates.
+    pub api_arguments: &'static [&'static str],
     /// The data folder, which must not exist yet and is removed in the end; by default a new one among the temporary files.
     pub folder: Option<PathBuf>,
 }
@@ -77,7 +79,11 @@ impl ControlPlane {
     fn start_on(options: Options, choose: impl FnMut() -> Result<Ports>) -> Result<Self> {
         let assets = Assets::find()?;
         let folder = create_folder(options.folder)?;
-        let site = Site { assets, folder };
+        let site = Site {
+            assets,
+            folder,
+            api_arguments: options.api_arguments,
+        };
         let authority = Authority::create(&site.pki())?;
         authority.write_server_files()?;
         std::fs::create_dir(site.folder.join("logs"))?;

@@ -14,6 +14,7 @@ use crate::ports::free_port;
 pub(crate) struct Site {
     pub(crate) assets: Assets,
     pub(crate) folder: PathBuf,
+    pub(crate) api_arguments: &'static [&'static str],
 }
 
 /// The ports of one control plane.
@@ -79,39 +80,42 @@ impl Site {
     }
 
     pub(crate) fn api_server(&self, ports: Ports) -> Result<Guarded> {
-        self.spawn(
-            "kube-apiserver",
-            &[
-                format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
-                "--bind-address=127.0.0.1".to_owned(),
-                "--advertise-address=127.0.0.1".to_owned(),
-                format!("--secure-port={}", ports.api),
-                format!("--tls-cert-file={}", self.path("pki/server.crt")),
-                format!("--tls-private-key-file={}", self.path("pki/server.key")),
-                format!("--client-ca-file={}", self.path("pki/ca.crt")),
-                "--authorization-mode=RBAC".to_owned(),
-                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-                format!(
-                    "--service-account-key-file={}",
-                    self.path("pki/accounts.pub")
-                ),
-                format!(
-                    "--service-account-signing-key-file={}",
-                    self.path("pki/accounts.key")
-                ),
-                "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
-                // Pods need no token: no kubelet would mount it, and a namespace takes pods at once.
-                "--disable-admission-plugins=ServiceAccount".to_owned(),
-                // The service `kubernetes` must not point at loopback.
-                "--endpoint-reconciler-type=none".to_owned(),
-                format!("--audit-policy-file={}", self.path("audit-policy.yaml")),
-                format!("--audit-log-path={}", self.path("audit.log")),
-                // A client that has its answer finds its request in the log.
-                "--audit-log-mode=blocking".to_owned(),
-                // In MB: never rotated.
-                "--audit-log-maxsize=1000000".to_owned(),
-            ],
-        )
+        let mut arguments = self.api_arguments(ports);
+        arguments.extend(self.api_arguments.iter().map(ToString::to_string));
+        self.spawn("kube-apiserver", &arguments)
+    }
+
+    fn api_arguments(&self, ports: Ports) -> Vec<String> {
+        vec![
+            format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--advertise-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", ports.api),
+            format!("--tls-cert-file={}", self.path("pki/server.crt")),
+            format!("--tls-private-key-file={}", self.path("pki/server.key")),
+            format!("--client-ca-file={}", self.path("pki/ca.crt")),
+            "--authorization-mode=RBAC".to_owned(),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!(
+                "--service-account-key-file={}",
+                self.path("pki/accounts.pub")
+            ),
+            format!(
+                "--service-account-signing-key-file={}",
+                self.path("pki/accounts.key")
+            ),
+            "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+            // Pods need no token: no kubelet would mount it, and a namespace takes pods at once.
+            "--disable-admission-plugins=ServiceAccount".to_owned(),
+            // The service `kubernetes` must not point at loopback.
+            "--endpoint-reconciler-type=none".to_owned(),
+            format!("--audit-policy-file={}", self.path("audit-policy.yaml")),
+            format!("--audit-log-path={}", self.path("audit.log")),
+            // A client that has its answer finds its request in the log.
+            "--audit-log-mode=blocking".to_owned(),
+            // In MB: never rotated.
+            "--audit-log-maxsize=1000000".to_owned(),
+        ]
     }
 
     /// All controllers but the garbage collector.

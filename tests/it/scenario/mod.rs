@@ -83,7 +83,8 @@ impl Scenario {
         Self::on_new(prefix, options).await
     }
 
-    async fn on_new(prefix: &str, options: testbed::Options) -> Result<Self> {
+    /// The same on one with those options.
+    pub(crate) async fn on_new(prefix: &str, options: testbed::Options) -> Result<Self> {
         // It ends with the process at the latest.
         let cluster: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options)?));
         own_kinds(cluster, &cluster.admin().client()?).await?;

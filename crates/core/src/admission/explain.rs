@@ -2,8 +2,14 @@
 
 use std::fmt;
 
-use super::policies::in_policy;
+use super::policies::{in_mutating_policy, in_policy};
 use crate::plan::{Moment, Moments, OperatorPlan, Plan, Target};
+
+/// Why a rule is for the mutating webhook.
+const CHANGES: &str = "it changes the object";
+/// Where else it applies.
+const ALSO: &str =
+    "an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable";
 
 /// Where a rule applies when an object is written; passes apply it in any case, unless it is for admission only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,7 +83,7 @@ fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
         let why = passes_only(plan, plan.admission.mutation, "mutation", moments);
         match why {
             Some(why) => (Enforcement::Passes, why),
-            None => (Enforcement::Webhook, "it changes the object".to_owned()),
+            None => (Enforcement::Webhook, CHANGES.to_owned()),
         }
     };
     let mut rows = Vec::new();
@@ -95,7 +101,15 @@ fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
             Target::Path(path) => path.to_string(),
             Target::Rendered(leaf) => leaf.template.source().to_owned(),
         };
-        rows.push(row("mutation", field, mutating(&one.moments)));
+        let (place, mut why) = mutating(&one.moments);
+        if place == Enforcement::Webhook {
+            why = match (&one.cel, in_mutating_policy(plan, one)) {
+                (Ok(_), Some(_)) => format!("{CHANGES}; {ALSO}"),
+                (Ok(_), None) => why,
+                (Err(reason), _) => format!("{CHANGES}; in no policy: {reason}"),
+            };
+        }
+        rows.push(row("mutation", field, (place, why)));
     }
     for one in &plan.rules.validation {
         let why = passes_only(plan, plan.admission.validation, "validation", &one.moments);

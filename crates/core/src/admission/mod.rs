@@ -3,6 +3,7 @@
 //! ```text
 //!  Review ── admit ──► Need(reads) | Done(Verdict: denials, warnings, JSON patch)        a webhook's answer
 //!  Plan ── policies ──► ValidatingAdmissionPolicies, for rules that CEL can say          no webhook needed
+//!       ── mutating_policies ──► MutatingAdmissionPolicies, where the API server serves them
 //!       ── explain ──► where each rule applies, and why
 //!       ── permissions ──► what the author of a Katalog must be permitted to do
 //!  Diagnostics ── denial ──► the message for `kubectl apply`
@@ -24,7 +25,7 @@ use jiff::Timestamp;
 pub use denial::{WARNING_BYTES, denial, warnings};
 pub use explain::{Enforcement, Row, explain};
 pub use patch::{PatchKind, PatchOp};
-pub use policies::{PolicyOptions, policies};
+pub use policies::{PolicyOptions, mutating_policies, policies};
 pub use protection::protection;
 pub use rights::{Permission, rights};
 

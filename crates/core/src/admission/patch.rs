@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::value::{Map, Node};
+use crate::value::{Map, Node, pointer_token};
 
 /// One operation of a JSON patch.
 ///
@@ -81,7 +81,7 @@ fn maps(old: &Map, new: &Map, at: &mut String, ops: &mut Vec<PatchOp>) {
 fn below(at: &mut String, key: &str, work: impl FnOnce(&mut String)) {
     let length = at.len();
     at.push('/');
-    at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    at.push_str(&pointer_token(key));
     work(at);
     at.truncate(length);
 }

@@ -1,4 +1,4 @@
-//! `ValidatingAdmissionPolicies` for rules.
+//! Policies of the API server for rules: `ValidatingAdmissionPolicies`, and `MutatingAdmissionPolicies` where it serves them.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Operation, names},
-    plan::{CelRule, Moment, OperatorPlan, Plan, ValidationRulePlan, cel::quoted},
+    plan::{CelRule, Completion, Moment, OperatorPlan, Plan, ValidationRulePlan, cel::quoted},
     value::Node,
 };
 
@@ -46,6 +46,76 @@ pub(super) fn in_policy<'r>(
     let is_asked = admission.enabled == Some(true) && admission.validation;
     let said = rule.cel.as_ref().ok()?;
     (is_asked && rule.moments.includes(Moment::Admission)).then_some(said)
+}
+
+/// Returns the policies, each followed by its binding, for the rules of `mutation` that CEL can say: one for each operator.
+/// `version` is that of the API in which the server has them.
+///
+/// They hold while no webhook answers. The webhook evaluates the same rules again, which changes nothing.
+pub fn mutating_policies(plan: &Plan, options: &PolicyOptions, version: &str) -> Vec<Node> {
+    let operators = plan.operators.iter();
+    operators
+        .filter_map(|operator| mutating(operator, options, version))
+        .flatten()
+        .collect()
+}
+
+/// Returns the rule as CEL says it, if a policy applies it where the API server has such policies.
+pub(super) fn in_mutating_policy<'r>(
+    operator: &OperatorPlan,
+    rule: &'r Completion,
+) -> Option<&'r str> {
+    let admission = &operator.admission;
+    let is_asked = admission.enabled == Some(true) && admission.mutation;
+    rule.cel.as_deref().ok().filter(|_| is_asked)
+}
+
+fn mutating(operator: &OperatorPlan, options: &PolicyOptions, version: &str) -> Option<[Node; 2]> {
+    let rules = operator.rules.mutation.iter();
+    let said = rules.filter_map(|rule| in_mutating_policy(operator, rule));
+    let mutations: Vec<Value> = said
+        .map(|expression| {
+            json!({ "patchType": "JSONPatch", "jsonPatch": { "expression": expression } })
+        })
+        .collect();
+    let operations = &operator.admission.operations;
+    let operations: Vec<&str> = operations
+        .iter()
+        .filter(|one| **one != Operation::Delete)
+        .map(|one| one.as_str())
+        .collect();
+    if mutations.is_empty() || operations.is_empty() {
+        return None;
+    }
+    let mut conditions = vec![not_deleted()];
+    conditions.extend(not_of(&options.users));
+    conditions.extend(selected(operator));
+    let constraints = constraints(operator, &operator.resource.version, &operations);
+    let name = names::policy("mutate", &operator.full_name(), &operator.name);
+    let (api_version, metadata) = (
+        format!("admissionregistration.k8s.io/{version}"),
+        metadata(&name, &operator.katalog.to_string()),
+    );
+    let policy = json!({
+        "apiVersion": api_version,
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": metadata,
+        "spec": {
+            // As the webhook: what cannot be completed now is completed by passes.
+            "failurePolicy": "Ignore",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": constraints,
+            "matchConditions": conditions,
+            "mutations": mutations,
+        },
+    });
+    let binding = json!({
+        "apiVersion": api_version,
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": metadata,
+        "spec": { "policyName": name },
+    });
+    Some([Node::from(&policy), Node::from(&binding)])
 }
 
 fn of_rules(
@@ -109,17 +179,7 @@ pub(super) struct Policy<'a> {
 impl Policy<'_> {
     /// Returns the policy and its binding.
     pub(super) fn nodes(self) -> [Node; 2] {
-        let resource = &self.operator.resource;
-        let constraints = json!({
-            "matchPolicy": "Equivalent",
-            "resourceRules": [{
-                "apiGroups": [&*resource.group],
-                "apiVersions": [self.version],
-                "operations": self.operations,
-                "resources": [resource.plural.as_deref().unwrap_or_default()],
-                "scope": "*",
-            }],
-        });
+        let constraints = constraints(self.operator, self.version, self.operations);
         let name = names::policy(
             self.purpose,
             &self.operator.full_name(),
@@ -135,6 +195,32 @@ impl Policy<'_> {
     }
 }
 
+/// Returns what a policy about the custom resources of an operator matches.
+fn constraints(operator: &OperatorPlan, version: &str, operations: &[&str]) -> Value {
+    let resource = &operator.resource;
+    json!({
+        "matchPolicy": "Equivalent",
+        "resourceRules": [{
+            "apiGroups": [&*resource.group],
+            "apiVersions": [version],
+            "operations": operations,
+            "resources": [resource.plural.as_deref().unwrap_or_default()],
+            "scope": "*",
+        }],
+    })
+}
+
+/// Returns the metadata of a policy and of its binding.
+fn metadata(name: &str, katalog: &str) -> Value {
+    json!({
+        "name": name,
+        "labels": {
+            names::LABEL_MANAGED: "true",
+            names::LABEL_KATALOG: names::label_value(katalog),
+        },
+    })
+}
+
 /// Returns a policy of that name, and its binding.
 pub(super) fn bound(
     (name, katalog): (&str, &str),
@@ -143,13 +229,7 @@ pub(super) fn bound(
     (conditions, validations): (Vec<Value>, Vec<Value>),
 ) -> [Node; 2] {
     const API_VERSION: &str = "admissionregistration.k8s.io/v1";
-    let metadata = json!({
-        "name": name,
-        "labels": {
-            names::LABEL_MANAGED: "true",
-            names::LABEL_KATALOG: names::label_value(katalog),
-        },
-    });
+    let metadata = metadata(name, katalog);
     let policy = json!({
         "apiVersion": API_VERSION,
         "kind": "ValidatingAdmissionPolicy",

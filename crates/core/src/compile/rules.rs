@@ -172,6 +172,7 @@ impl Rules<'_> {
             always,
             gate,
             moments: admission::fires(fires.as_ref()),
+            cel: Err("no schema of the kind is known".into()),
         })
     }
 

@@ -288,7 +288,7 @@ pub fn webhooks() -> Permissions {
         let verbs = ["create", "delete", "patch"];
         rights.add_named(&ObjectNamespaces::All, GROUP, resource, &names, verbs);
     }
-    for resource in POLICIES {
+    for resource in POLICIES.into_iter().chain(MUTATING_POLICIES) {
         rights.add(GROUP, resource, &["list", "watch"]);
     }
     let own = ObjectNamespaces::Only([NAMESPACE.into()].into());
@@ -303,6 +303,11 @@ pub fn webhooks() -> Permissions {
 const POLICIES: [&str; 2] = [
     "validatingadmissionpolicies",
     "validatingadmissionpolicybindings",
+];
+/// Those that change objects, where the API server serves them.
+const MUTATING_POLICIES: [&str; 2] = [
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
 ];
 
 /// Adds the permissions that admission, protection and conversion of a Katalog need.
@@ -319,6 +324,19 @@ fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
     if (asks && rules) || security.deletion.is_some() || security.namespaces.is_some() {
         // Policies are named by a hash of what they protect.
         for resource in POLICIES {
+            rights.add(GROUP, resource, &["create", "delete", "patch"]);
+        }
+    }
+    // Whether CEL can say a rule depends on the schema, which may be unknown when the role is written.
+    let completes = plan.operators.iter().any(|one| {
+        let mut rules = one.rules.mutation.iter();
+        one.admission.enabled == Some(true)
+            && one.admission.mutation
+            && one.rules.normalize.is_empty()
+            && rules.any(|rule| rule.value.template.literal().is_some())
+    });
+    if completes {
+        for resource in MUTATING_POLICIES {
             rights.add(GROUP, resource, &["create", "delete", "patch"]);
         }
     }

@@ -48,6 +48,8 @@ pub struct Completion {
     pub gate: Gate,
     /// The moments at which it applies.
     pub moments: Moments,
+    /// The rule as a JSON patch of CEL: an expression whose value is a list of `JSONPatch`; or why it cannot be one.
+    pub cel: Result<Box<str>, Box<str>>,
 }
 
 /// The field that a [`Completion`] sets.

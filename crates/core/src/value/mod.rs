@@ -34,6 +34,7 @@ pub use map::Map;
 pub use network::Network;
 pub use node::Node;
 pub(crate) use node::float_text;
+pub(crate) use path::pointer_token;
 pub use path::{BadPath, Path, PathStep};
 pub use projection::Projection;
 pub use quantity::{Quantity, QuantityError};

@@ -217,6 +217,13 @@ fn is_plain(key: &str) -> bool {
         })
 }
 
+/// Returns a key as one token of a JSON pointer, without its slash.
+///
+/// Source: RFC 6901, section 3.
+pub(crate) fn pointer_token(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,6 +30,30 @@ fn program(expression: &str) -> Rc<Program> {
 
 /// Evaluates an expression of a policy.
 pub(crate) fn evaluate(expression: &str, request: &Request<'_>) -> Value {
+    match result(expression, request) {
+        cel::Value::Bool(holds) => json!(holds),
+        cel::Value::String(text) => json!(*text),
+        other => panic!(
+            "{expression}: {other:?}\n{:#}\n{:#}",
+            request.object, request.old
+        ),
+    }
+}
+
+/// Evaluates a JSON patch of a policy; its operations.
+pub(crate) fn operations(expression: &str, request: &Request<'_>) -> Vec<Value> {
+    // The type of operations is one of the API server's own.
+    let expression = expression
+        .replace("JSONPatch{op: ", "{\"op\": ")
+        .replace(", path: ", ", \"path\": ")
+        .replace(", value: ", ", \"value\": ");
+    match from_cel(&result(&expression, request)) {
+        Value::Array(operations) => operations,
+        other => panic!("{expression}: {other}"),
+    }
+}
+
+fn result(expression: &str, request: &Request<'_>) -> cel::Value {
     let program = program(expression);
     let mut context = Context::default();
     let trim = |This(text): This<Arc<String>>| -> String { text.trim().to_owned() };
@@ -51,13 +75,24 @@ pub(crate) fn evaluate(expression: &str, request: &Request<'_>) -> Value {
     ] {
         context.add_variable(name, to_cel(value)).unwrap();
     }
-    match program.execute(&context) {
-        Ok(cel::Value::Bool(holds)) => json!(holds),
-        Ok(cel::Value::String(text)) => json!(*text),
-        other => panic!(
-            "{expression}: {other:?}\n{:#}\n{:#}",
-            request.object, request.old
-        ),
+    let result = program.execute(&context);
+    result.unwrap_or_else(|error| panic!("{expression}: {error:?}\n{:#}", request.object))
+}
+
+fn from_cel(value: &cel::Value) -> Value {
+    match value {
+        cel::Value::Bool(flag) => json!(flag),
+        cel::Value::Int(number) => json!(number),
+        cel::Value::Float(number) => json!(number),
+        cel::Value::String(text) => json!(**text),
+        cel::Value::List(items) => items.iter().map(from_cel).collect(),
+        cel::Value::Map(map) => {
+            let entries = map.map.iter();
+            entries
+                .map(|(key, value)| (key.to_string(), from_cel(value)))
+                .collect()
+        }
+        other => panic!("{other:?}"),
     }
 }
 

@@ -157,7 +157,7 @@ validation:
         told,
         [
             "mutation spec.filled passes: it reads `.children`, which only passes have",
-            "mutation spec.depth webhook: it changes the object",
+            "mutation spec.depth webhook: it changes the object; an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable",
             "validation spec.filled passes: a rule that applies in passes only sets `spec.filled`",
             "validation spec.text passes: it reads `.status`, which passes write",
             "validation spec.depth webhook: `spec.depth` is set by a rule of `mutation` or `normalize`, which a policy does not see while the webhook is unreachable",
@@ -174,6 +174,55 @@ validation:
         ]
     );
     assert_eq!(verdict.patch.len(), 1);
+}
+
+#[test]
+fn rules_of_mutation_are_policies_up_to_the_first_that_cel_cannot_say() {
+    let text = katalog(
+        "mutation:
+  rules:
+    - { field: spec.depth, default: '3' }
+    - { field: spec.more.name, override: made, when: [{ field: spec.open, equals: 'true' }] }
+    - { field: spec.text, default: '{{ .spec.image }}' }
+    - { field: spec.ratio, default: '2.5' }",
+    );
+    let reasons = |text: &str| -> Vec<String> {
+        let rows = explain(&plan(text, &[generate::definition()]));
+        rows.into_iter().map(|row| row.why).collect()
+    };
+    let changes = "it changes the object; ";
+    let also = "it changes the object; an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable";
+    let later = format!(
+        "{changes}in no policy: rules apply in order, and an earlier one is for the webhook alone"
+    );
+    let computed = format!("{changes}in no policy: `{{{{ .spec.image }}}}` is computed");
+    assert_eq!(reasons(&text), [also, also, &computed, &later]);
+
+    let cases = [
+        (
+            "normalize: { spec: { text: '{{ .spec.text | lower }}' } }\n",
+            "spec.depth, default: '3'",
+            "rules of `normalize` apply before it",
+        ),
+        (
+            "",
+            "'spec.{{ .spec.tier }}', default: '3'",
+            "its field is computed",
+        ),
+        ("", "spec.maybe, default: a", "`spec.maybe` may be null"),
+        (
+            "",
+            "spec.depth, default: '3', when: [{ field: spec.depth, lt: '2' }]",
+            "`spec.depth` is set by a rule of `mutation` or `normalize`, which a policy does not see while the webhook is unreachable",
+        ),
+    ];
+    for (before, rule, expected) in cases {
+        let text = katalog(&format!(
+            "{before}mutation:\n  rules:\n    - {{ field: {rule} }}"
+        ));
+        let why = reasons(&text).pop().unwrap();
+        assert_eq!(why, format!("{changes}in no policy: {expected}"), "{rule}");
+    }
 }
 
 #[test]

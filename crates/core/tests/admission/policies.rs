@@ -1,15 +1,18 @@
 //! Policies and the evaluator have one verdict.
 
 use orkestra_core::{
-    admission::{Operation, Permission, PolicyOptions, policies, protection, rights},
+    admission::{
+        Admitted, Answers, Operation, Permission, PolicyOptions, mutate, mutating_policies,
+        policies, protection, rights,
+    },
     plan::Plan,
     value::Node,
 };
 use serde_json::{Value, json};
 
 use super::{
-    cel::{Request, evaluate},
-    compiled, denials, generate, judged, plan, review,
+    cel::{Request, evaluate, operations},
+    compiled, denials, generate, judged, patched, plan, review,
 };
 
 /// The messages of the validations that fail, of the policies that match.
@@ -127,6 +130,70 @@ fn policies_and_the_evaluator_have_one_verdict_for_random_rules_and_objects() {
     assert!(
         compared > 2000 && said > 100 && denied > 500,
         "{compared} {said} {denied}"
+    );
+}
+
+/// The object after the policies that change it, as the API server applies them: each mutation sees the changes of those before.
+fn completed(nodes: &[Node], object: &Value) -> Value {
+    let mut object = object.clone();
+    for policy in nodes.iter().map(Node::to_json) {
+        for mutation in policy["spec"]["mutations"].as_array().into_iter().flatten() {
+            let expression = mutation["jsonPatch"]["expression"].as_str().unwrap();
+            let request = Request {
+                operation: "CREATE",
+                object: &object,
+                old: &Value::Null,
+                user: "somebody",
+            };
+            for operation in operations(expression, &request) {
+                assert_eq!(operation["op"], "add");
+                let (parent, key) = operation["path"]
+                    .as_str()
+                    .unwrap()
+                    .rsplit_once('/')
+                    .unwrap();
+                let key = key.replace("~1", "/").replace("~0", "~");
+                object.pointer_mut(parent).unwrap()[key] = operation["value"].clone();
+            }
+        }
+    }
+    object
+}
+
+#[test]
+fn a_mutating_policy_before_the_webhook_changes_nothing_of_what_the_webhook_makes() {
+    let (mut compared, mut changed, mut whole) = (0, 0, 0);
+    for seed in 0..600 {
+        let katalog = generate::katalog(seed, true);
+        let Ok((plan, _)) = compiled(&katalog.to_string(), &[generate::definition()]) else {
+            continue;
+        };
+        let operator = &plan.operators[0];
+        let nodes = mutating_policies(&plan, &PolicyOptions::default(), "v1beta1");
+        let by_webhook = |object: &Value| {
+            let review = review(Operation::Create, object, &Value::Null);
+            let now = jiff::Timestamp::UNIX_EPOCH;
+            match mutate(operator, &review, now, &Answers::new()) {
+                Admitted::Done(verdict) => patched(object, &verdict),
+                Admitted::Need(reads) => panic!("{reads:?}"),
+            }
+        };
+        for at in 0..6 {
+            let object = generate::object(seed * 1000 + at);
+            let (expected, early) = (by_webhook(&object), completed(&nodes, &object));
+            let context = || format!("{katalog:#}\n{object:#}\n{:?}", operator.rules.mutation);
+            assert_eq!(by_webhook(&early), expected, "{}", context());
+            if operator.rules.mutation.iter().all(|rule| rule.cel.is_ok()) {
+                assert_eq!(early, expected, "{}", context());
+                whole += 1;
+            }
+            changed += usize::from(early != object);
+            compared += 1;
+        }
+    }
+    assert!(
+        compared > 2000 && changed > 500 && whole > 500,
+        "{compared} {changed} {whole}"
     );
 }
 

@@ -170,6 +170,7 @@ impl<'p> MomentContext<'p> {
                 always: _,
                 gate,
                 moments,
+                cel: _,
             } = one;
             let mut moments = moments.clone();
             self.leaf(*import, value, &mut moments);

@@ -9,6 +9,7 @@
 //! schema, and an absent value is the only other case. What is not certainly equal stays with the webhook: texts that are
 //! compared as numbers, decimals that are compared as text, lists and maps, and patterns that engines read differently.
 
+mod completion;
 mod message;
 mod pattern;
 pub(super) mod side;
@@ -50,8 +51,12 @@ pub(crate) fn complete(
             })
             .collect()
     };
+    let patches = completion::patches(plan, schema);
     for (rule, said) in plan.rules.validation.iter_mut().zip(said) {
         rule.cel = said;
+    }
+    for (rule, patch) in plan.rules.mutation.iter_mut().zip(patches) {
+        rule.cel = patch;
     }
 }
 
@@ -61,6 +66,11 @@ fn why_no_policy(plan: &OperatorPlan) -> Option<&'static str> {
     if plan.admission.operations.iter().any(other) {
         return Some("`webhooks.operations` has `DELETE`: a policy has no object then");
     }
+    why_not_selected(plan)
+}
+
+/// Returns why policies cannot match the objects that the operator reconciles, if so.
+fn why_not_selected(plan: &OperatorPlan) -> Option<&'static str> {
     if !plan.watched.fields.is_empty() {
         return Some("`fieldSelector` selects the custom resources");
     }

@@ -50,6 +50,21 @@ pub(super) enum Kind {
     Map,
 }
 
+impl Kind {
+    /// Returns the type of values of the schema, if it has one.
+    pub(super) fn of(schema: Schema<'_>) -> Option<Self> {
+        Some(match schema.type_word()? {
+            "string" => Self::Text,
+            "integer" => Self::Int,
+            "number" => Self::Number,
+            "boolean" => Self::Bool,
+            "array" => Self::List,
+            "object" => Self::Map,
+            _ => return None,
+        })
+    }
+}
+
 /// A value of the object.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectValue {
@@ -120,15 +135,7 @@ impl CelContext<'_> {
             .into_iter()
             .collect();
         let (value, schema) = self.descend(path, (base, below), &mut present)?;
-        let kind = match schema.type_word() {
-            Some("string") => Kind::Text,
-            Some("integer") => Kind::Int,
-            Some("number") => Kind::Number,
-            Some("boolean") => Kind::Bool,
-            Some("array") => Kind::List,
-            Some("object") => Kind::Map,
-            _ => return Err(unknown_type(path)),
-        };
+        let kind = Kind::of(schema).ok_or_else(|| unknown_type(path))?;
         Ok(ObjectValue {
             present: format!("({})", present.join(" && ")),
             value,
@@ -139,7 +146,7 @@ impl CelContext<'_> {
 
     /// Returns the expression of the field at the steps `below` the object `base`, and its schema; what must be present is
     /// added to `present`.
-    fn descend(
+    pub(super) fn descend(
         &self,
         path: &Path,
         (base, below): (&str, &[&str]),
@@ -170,7 +177,7 @@ impl CelContext<'_> {
     }
 }
 
-fn unknown_type(path: &Path) -> String {
+pub(super) fn unknown_type(path: &Path) -> String {
     format!("the schema does not say the type of `{path}`")
 }
 

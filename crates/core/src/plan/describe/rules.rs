@@ -51,6 +51,7 @@ fn completion(one: &Completion) -> Node {
         always,
         gate: when,
         moments,
+        cel: _,
     } = one;
     let target = match target {
         Target::Path(path) => Node::from(path.to_string()),

@@ -73,6 +73,7 @@ pub(crate) fn visit_completion<'a>(one: &'a Completion, visit: Visitor<'_, 'a>) 
         always: _,
         gate,
         moments: _,
+        cel: _,
     } = one;
     let place = ExprContext::of(Purpose::Prepared).inside(*import);
     let destination = match target {

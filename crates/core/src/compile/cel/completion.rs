@@ -1,0 +1,147 @@
+//! Rules of `mutation` as JSON patches of CEL.
+//!
+//! Rules apply in order, and the webhook evaluates all of them again after a policy. So only the rules before the first one that
+//! CEL cannot say become patches, and none whose condition depends on a field that rules set: applied twice, they change nothing.
+
+use super::{CelContext, CelResult, field, side::Kind};
+use crate::{
+    plan::{Completion, Leaf, Moment, OperatorPlan, Target, cel::quoted},
+    schema::Schema,
+    template::{Budget, Data},
+    value::{Node, pointer_token},
+};
+
+/// Why there is no patch beside rules of `normalize`.
+const NORMALIZED: &str = "rules of `normalize` apply before it";
+/// Why there is none after a rule that CEL cannot say.
+const LATER: &str = "rules apply in order, and an earlier one is for the webhook alone";
+
+/// Returns the patches of the rules of `mutation`, in order, or why there is none.
+pub(super) fn patches(
+    plan: &OperatorPlan,
+    schema: Option<Schema<'_>>,
+) -> Vec<Result<Box<str>, Box<str>>> {
+    let mut why = why_none(plan).map(str::to_owned);
+    let rules = plan.rules.mutation.iter();
+    rules
+        .map(|rule| {
+            if !rule.moments.includes(Moment::Admission) {
+                return Err("it applies in passes only".into());
+            }
+            if let Some(why) = &why {
+                return Err(why.as_str().into());
+            }
+            let said = match schema {
+                Some(schema) => CelContext {
+                    schema,
+                    rules: &plan.rules,
+                }
+                .patch(rule),
+                None => Err("no schema of the kind is known".to_owned()),
+            };
+            if said.is_err() {
+                why = Some(LATER.to_owned());
+            }
+            said.map(String::into_boxed_str)
+                .map_err(String::into_boxed_str)
+        })
+        .collect()
+}
+
+/// Returns why no rule of the operator is a patch, if so.
+fn why_none(plan: &OperatorPlan) -> Option<&'static str> {
+    if !plan.rules.normalize.is_empty() {
+        return Some(NORMALIZED);
+    }
+    super::why_not_selected(plan)
+}
+
+impl CelContext<'_> {
+    /// Returns an expression whose value is the list of the patch's operations: none if the rule does not apply.
+    fn patch(&self, rule: &Completion) -> CelResult<String> {
+        let Completion {
+            import,
+            target,
+            value,
+            always,
+            gate,
+            moments: _,
+            cel: _,
+        } = rule;
+        if import.is_some() {
+            return Err("a Motif declares it, whose inputs may be templates".to_owned());
+        }
+        let Target::Path(path) = target else {
+            return Err("its field is computed".to_owned());
+        };
+        let names: Vec<&str> = path
+            .steps()
+            .iter()
+            .map(field)
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("`{path}` is an item of a list"))?;
+        let mut present = Vec::new();
+        let (live, schema) = self.descend(path, ("object", &names), &mut present)?;
+        let kind = Kind::of(schema).ok_or_else(|| super::side::unknown_type(path))?;
+        let value = literal(value, kind)?;
+        let mut applies = Vec::new();
+        if !gate.is_empty() {
+            applies.push(self.gate(gate)?);
+        }
+        if !always {
+            let mut given = present.clone();
+            if kind == Kind::Text {
+                given.push(format!("{live} != \"\""));
+            }
+            applies.push(format!("!({})", given.join(" && ")));
+        }
+        let operations = operations(&names, &present, &value);
+        Ok(if applies.is_empty() {
+            operations
+        } else {
+            format!("({}) ? ({operations}) : []", applies.join(") && ("))
+        })
+    }
+}
+
+/// Returns the operations that set the field: the maps around it are added where they are missing. `present` has a condition for
+/// each of `names`.
+fn operations(names: &[&str], present: &[String], value: &str) -> String {
+    let add = |depth: usize, value: &str| {
+        let tokens = names[..depth].iter().map(|name| pointer_token(name));
+        let pointer: String = tokens.map(|token| format!("/{token}")).collect();
+        let pointer = quoted(&pointer);
+        format!("[JSONPatch{{op: \"add\", path: {pointer}, value: {value}}}]")
+    };
+    // Every object has `metadata`.
+    let around = (1..names.len()).filter(|depth| names[..*depth] != ["metadata"]);
+    let around = around.map(|depth| {
+        let present = present[..depth].join(" && ");
+        format!("(({present}) ? [] : {})", add(depth, "{}"))
+    });
+    let all: Vec<String> = around.chain([add(names.len(), value)]).collect();
+    all.join(" + ")
+}
+
+/// Returns the value of a rule as a literal of CEL that a field of that type takes.
+fn literal(leaf: &Leaf, kind: Kind) -> CelResult<String> {
+    let source = leaf.template.source();
+    if leaf.template.literal().is_none() {
+        return Err(format!("`{source}` is computed"));
+    }
+    let value = leaf.template.eval(&Data::new(), &mut Budget::default());
+    let value = value.map_err(|error| error.to_string())?.into_owned();
+    let value = leaf
+        .coerce
+        .apply(value)
+        .map_err(|error| error.to_string())?;
+    match (value, kind) {
+        (Some(Node::Str(text)), Kind::Text) => Ok(quoted(&text)),
+        (Some(Node::Bool(flag)), Kind::Bool) => Ok(flag.to_string()),
+        (Some(Node::Int(number)), Kind::Int | Kind::Number) => Ok(number.to_string()),
+        (Some(Node::Float(number)), Kind::Number) if number.is_finite() => {
+            Ok(format!("{number:?}"))
+        }
+        _ => Err(format!("`{source}` is no value of the field's type")),
+    }
+}

@@ -1,0 +1,72 @@
+//! Writes of objects, without webhooks that do not answer.
+
+use orkestra_cluster::wire::Scope;
+use orkestra_core::{
+    decode::Version,
+    value::{Node, hash},
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{Desired, Keeper, MANAGER, Probes, Written, key};
+
+impl Keeper<'_> {
+    /// Writes an object, without webhooks that do not answer: a Katalog with a wrong address must not keep those of the others away.
+    pub(super) async fn write(
+        &mut self,
+        desired: &Desired,
+        probes: &mut Probes,
+        problems: &mut Vec<String>,
+    ) -> Result<(), String> {
+        if !desired.calls {
+            return self.apply(desired).await;
+        }
+        let silent = probes.silent(&desired.body).await;
+        if silent.places.is_empty() {
+            return self.apply(desired).await;
+        }
+        problems.extend(silent.problems.iter().cloned());
+        let (served, name) = (&desired.served, &desired.name);
+        let scope = Scope {
+            fields: Some(format!("metadata.name={name}")),
+            ..Scope::default()
+        };
+        let page = self.wire.list_page(served, &scope, 1, None).await;
+        let page = page.map_err(|error| format!("cannot read {} {name}: {error}", served.kind))?;
+        let live = page.items.first().map_or(Value::Null, Node::to_json);
+        let Some(body) = silent.without(&desired.body.to_json(), &live) else {
+            return Ok(());
+        };
+        let reduced = Desired {
+            body: Node::from(&body),
+            ..desired.clone()
+        };
+        if self.is_current(&reduced) {
+            return Ok(());
+        }
+        self.apply(&reduced).await
+    }
+
+    /// Applies an object, and remembers it.
+    pub(super) async fn apply(&mut self, desired: &Desired) -> Result<(), String> {
+        let (served, key) = (&desired.served, key(&desired.name));
+        let applied = self.wire.apply(served, &key, MANAGER, true, &desired.body);
+        let applied = applied
+            .await
+            .map_err(|error| format!("cannot apply {} {}: {error}", served.kind, desired.name))?;
+        let version = applied
+            .get("metadata")
+            .and_then(|one| one.get("resourceVersion"));
+        let version = Version::from(version.and_then(Node::as_str).unwrap_or_default());
+        let name = (served.kind.as_ref().into(), desired.name.clone());
+        let written = Written {
+            body: hash(&desired.body).into(),
+            version,
+            at: Instant::now(),
+            seen: false,
+        };
+        self.written.insert(name, written);
+        tracing::debug!(kind = &*served.kind, name = desired.name, "applied");
+        Ok(())
+    }
+}
