@@ -24,7 +24,7 @@ async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
     eventually("the webhooks were tried", LIMIT, async || {
         let log = gate.scenario.log();
         let tried = log.lines().filter(|line| {
-            line.contains("cannot write the configurations of webhooks")
+            line.contains("not all webhooks, policies and conversions are in place")
                 && line.contains("the webhook does not answer")
         });
         Ok((tried.count() >= 2).then_some(()))
