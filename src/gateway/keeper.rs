@@ -278,12 +278,12 @@ impl Keeper<'_> {
             }
         }
         let (mut is_trusted, mut problems) = (true, Vec::new());
-        let mut probes = Probes::default();
-        for desired in &all {
-            if self.is_current(desired) {
-                continue;
-            }
-            if let Err(why) = self.write(desired, &mut probes, &mut problems).await {
+        let mut due: Vec<&Desired> = all.iter().collect();
+        due.retain(|desired| !self.is_current(desired));
+        let calling = due.iter().filter(|desired| desired.calls);
+        let probes = Probes::of(calling.map(|desired| &desired.body)).await;
+        for desired in due {
+            if let Err(why) = self.write(desired, &probes, &mut problems).await {
                 is_trusted &= !desired.calls;
                 problems.push(why);
             }
@@ -293,6 +293,9 @@ impl Keeper<'_> {
             let mut all = all.iter();
             all.any(|one| *one.served.kind == **kind && one.name == *name)
         });
+        // Several objects may point at one webhook.
+        problems.sort();
+        problems.dedup();
         Passed {
             is_trusted,
             problems,

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 use http::{Request, header};
 use http_body_util::Full;
 use hyper_util::rt::TokioIo;
@@ -18,6 +19,8 @@ use tokio_rustls::TlsConnector;
 
 /// How long a check may take.
 const WITHIN: Duration = Duration::from_secs(5);
+/// Checks at a time.
+const AT_ONCE: usize = 32;
 
 /// Why a webhook does not answer.
 #[derive(Debug, thiserror::Error)]
@@ -75,31 +78,33 @@ async fn probe(config: &Value) -> Result<(), Error> {
     }
 }
 
-/// The webhooks that were asked, by address and authorities.
+/// Why webhooks do not answer, by address and authorities; `None` for those that do.
 #[derive(Debug, Default)]
-pub(super) struct Probes(BTreeMap<String, bool>);
+pub(super) struct Probes(BTreeMap<String, Option<String>>);
 
 impl Probes {
-    /// Asks every webhook that an object points at, each address once.
-    pub(super) async fn silent(&mut self, object: &Node) -> Silent {
+    /// Asks every webhook that the objects point at, each address once, many at a time: addresses of different Katalogs must not wait
+    /// for each other.
+    pub(super) async fn of(objects: impl Iterator<Item = &Node>) -> Self {
+        let origins = objects.flat_map(|object| origins(&object.to_json()));
+        let asked: BTreeMap<String, Value> = origins
+            .map(|(_, config)| (config.to_string(), config))
+            .collect();
+        let answers = stream::iter(asked).map(async |(asked, config)| {
+            let error = probe(&config).await.err();
+            let why = error.map(|error| format!("the webhook does not answer: {error}"));
+            (asked, why)
+        });
+        Self(answers.buffer_unordered(AT_ONCE).collect().await)
+    }
+
+    /// Returns the webhooks of an object that do not answer.
+    pub(super) fn silent(&self, object: &Node) -> Silent {
         let mut silent = Silent::default();
-        for (place, config) in origins(&object.to_json()).into_iter().enumerate() {
-            let asked = config.to_string();
-            let known = self.0.get(&asked).copied();
-            let answers = match known {
-                Some(answers) => answers,
-                None => match probe(&config).await {
-                    Ok(()) => true,
-                    Err(error) => {
-                        let problem = format!("the webhook does not answer: {error}");
-                        silent.problems.push(problem);
-                        false
-                    }
-                },
-            };
-            self.0.insert(asked, answers);
-            if !answers {
+        for (place, (_, config)) in origins(&object.to_json()).iter().enumerate() {
+            if let Some(Some(why)) = self.0.get(&config.to_string()) {
                 silent.places.push(place);
+                silent.problems.push(why.clone());
             }
         }
         silent
@@ -111,7 +116,7 @@ impl Probes {
 pub(super) struct Silent {
     /// Their positions in the object.
     pub(super) places: Vec<usize>,
-    /// Why, unless that was returned for an earlier object.
+    /// Why.
     pub(super) problems: Vec<String>,
 }
 
@@ -119,44 +124,45 @@ impl Silent {
     /// Returns what of `desired` may be written where these do not answer: all but webhooks that the API server does not call
     /// yet, as `live` shows. Without one that is called, an object would no longer hold what it holds. `None` if nothing remains.
     pub(super) fn without(&self, desired: &Value, live: &Value) -> Option<Value> {
-        let (wanted, called) = (origins(desired), origins(live));
-        let is_called = |place: usize| {
-            let called = called.iter().map(unsigned);
-            wanted
-                .get(place)
-                .map(unsigned)
-                .is_some_and(|one| called.clone().any(|known| known == one))
+        let unsigned = |object| -> Vec<(String, Value)> {
+            let named = origins(object).into_iter();
+            named
+                .map(|(name, config)| (name, without_authorities(config)))
+                .collect()
         };
+        let (wanted, called) = (unsigned(desired), unsigned(live));
+        let is_called = |place: usize| wanted.get(place).is_some_and(|one| called.contains(one));
         let mut reduced = desired.clone();
         let Some(webhooks) = reduced.get_mut("webhooks").and_then(Value::as_array_mut) else {
             return is_called(0).then_some(reduced);
         };
-        let mut place = 0;
-        webhooks.retain(|_| {
-            place += 1;
-            !self.places.contains(&(place - 1)) || is_called(place - 1)
-        });
+        let answers = |place| !self.places.contains(&place) || is_called(place);
+        let mut places = 0..webhooks.len();
+        webhooks.retain(|_| places.next().is_some_and(answers));
         (!webhooks.is_empty()).then_some(reduced)
     }
 }
 
 /// Returns a `clientConfig` without authorities.
-fn unsigned(config: &Value) -> Value {
-    let mut config = config.clone();
+fn without_authorities(mut config: Value) -> Value {
     if let Some(fields) = config.as_object_mut() {
         fields.remove("caBundle");
     }
     config
 }
 
-/// Returns the `clientConfig`s of an object, without paths.
-fn origins(object: &Value) -> Vec<Value> {
+/// Returns the `clientConfig`s of an object, without paths, each after the name of its webhook; a conversion has none.
+fn origins(object: &Value) -> Vec<(String, Value)> {
     let webhooks = object["webhooks"].as_array().into_iter().flatten();
     let conversion = object.pointer("/spec/conversion/webhook/clientConfig");
-    let configs = webhooks.map(|webhook| &webhook["clientConfig"]);
-    let configs = configs.chain(conversion).cloned();
+    let configs = webhooks.map(|webhook| {
+        let name = webhook["name"].as_str().unwrap_or_default();
+        (name, &webhook["clientConfig"])
+    });
+    let configs = configs.chain(conversion.map(|config| ("", config)));
     configs
-        .map(|mut config| {
+        .map(|(name, config)| {
+            let mut config = config.clone();
             if let Some(url) = config.get("url").and_then(Value::as_str) {
                 let origin = url.rsplit_once('/').map_or(url, |(origin, _)| origin);
                 config["url"] = origin.to_owned().into();
@@ -164,7 +170,7 @@ fn origins(object: &Value) -> Vec<Value> {
             if let Some(service) = config.get_mut("service").and_then(Value::as_object_mut) {
                 service.remove("path");
             }
-            config
+            (name.to_owned(), config)
         })
         .collect()
 }
@@ -246,6 +252,10 @@ mod tests {
         }
         let called = configuration(&["wrong"], "old");
         assert_eq!(silent.without(&desired, &called), Some(desired.clone()));
+        // Another one of that address does not count.
+        let mut other = called.clone();
+        other["webhooks"][0]["name"] = json!("other");
+        assert_eq!(silent.without(&desired, &other), Some(own));
         let all = Silent {
             places: vec![0, 1],
             problems: Vec::new(),

@@ -2,7 +2,7 @@
 
 use orkestra_core::{
     decode::Version,
-    plan::ChildKey,
+    plan::{ChildKey, REPLICAS},
     reconcile::{
         child_metadata,
         differ::{Difference, HeldField, difference, without},
@@ -63,7 +63,7 @@ impl Writer<'_> {
         if !found.needs_write() {
             return Ok(Write::Nothing);
         }
-        let replicas = Path::of_fields(["spec", "replicas"]);
+        let replicas = Path::of_fields(REPLICAS);
         if found.drift.contains(&replicas)
             && let Some(scaler) = self.autoscaler(&rendered.key).await?
         {

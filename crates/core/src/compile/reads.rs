@@ -17,7 +17,8 @@ use crate::{
     diagnostics::{Code, Severity, nearest},
     plan::{
         CHANGES, CROSS, ChildAlias, ChildPlan, Condition, EVENTS, EXTERNAL, ForEach, GroupKind,
-        ImportPlan, Leaf, Number, OLD, OPERATION, ObservePlan, Operand, OperatorPlan, Reads,
+        ImportPlan, Leaf, Number, OLD, OPERATION, ObservePlan, Operand, OperatorPlan, REPLICAS,
+        Reads,
         for_each::ITEM,
         introspection::Introspection,
         kinds,
@@ -163,7 +164,7 @@ impl PlanReads {
                 paths.push(kinds::config_hash(&child.kind.kind));
             }
             if child.scale.is_some() {
-                paths.push(Path::of_fields(["spec", "replicas"]));
+                paths.push(Path::of_fields(REPLICAS));
                 paths.push(annotation(names::ANNOTATION_SCALED_AT));
             }
             if !paths.is_empty() {

@@ -76,7 +76,7 @@ pub use on_delete::{OnDeletePlan, OnDeleteStep};
 pub(crate) use roots::{CHANGES, CROSS, EVENTS, EXTERNAL, OLD, OPERATION};
 pub(crate) use rules::target_of;
 pub use rules::{Completion, Normalized, RulesPlan, Target, ValidationRulePlan};
-pub use scale::{ScalePlan, ScaleStep};
+pub use scale::{REPLICAS, ScalePlan, ScaleStep};
 pub(crate) use status::{is_reason, read_status};
 pub use targets::{LabelRequirement, LabelSelector, Reach, TargetsPlan};
 pub use types::*;

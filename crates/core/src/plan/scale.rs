@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use super::{Gate, Leaf};
 
+/// The field of a workload with its number of pods.
+pub const REPLICAS: [&str; 2] = ["spec", "replicas"];
+
 /// Scales a workload by conditions.
 #[derive(Debug)]
 pub struct ScalePlan {

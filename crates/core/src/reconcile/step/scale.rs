@@ -3,7 +3,7 @@
 use super::pass::Pass;
 use crate::{
     api::names,
-    plan::{ChildKey, Leaf, ScalePlan, ScaleStep},
+    plan::{ChildKey, Leaf, REPLICAS, ScalePlan, ScaleStep},
     reconcile::{
         reason::Reason,
         record::ChildRecord,
@@ -12,9 +12,6 @@ use crate::{
     },
     value::{Node, Path, set},
 };
-
-/// The field of the replica count.
-const REPLICAS: [&str; 2] = ["spec", "replicas"];
 
 impl Pass<'_, '_> {
     /// Sets the replica count in `object`, and the time of its last change. Returns the live count from which it was decided.
