@@ -1,6 +1,5 @@
 //! Writes of objects, without webhooks that do not answer.
 
-use orkestra_cluster::wire::Scope;
 use orkestra_core::{
     decode::Version,
     value::{Node, hash},
@@ -24,13 +23,9 @@ impl Keeper<'_> {
         }
         problems.extend_from_slice(&silent.problems);
         let (served, name) = (&desired.served, &desired.name);
-        let scope = Scope {
-            fields: Some(format!("metadata.name={name}")),
-            ..Scope::default()
-        };
-        let page = self.wire.list_page(served, &scope, 1, None).await;
-        let page = page.map_err(|error| format!("cannot read {} {name}: {error}", served.kind))?;
-        let live = page.items.first().map_or(Value::Null, Node::to_json);
+        let live = self.wire.find(served, name).await;
+        let live = live.map_err(|error| format!("cannot read {} {name}: {error}", served.kind))?;
+        let live = live.as_ref().map_or(Value::Null, Node::to_json);
         let Some(body) = silent.without(&desired.body.to_json(), &live) else {
             return Ok(());
         };

@@ -24,10 +24,17 @@ pub(crate) fn known(crds: &Crds, kinds: &BTreeSet<GroupKind>) -> Vec<Arc<CrdReco
     kinds.iter().filter_map(|kind| crds.get(kind)).collect()
 }
 
-/// Returns the kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it.
+/// Returns the kinds that a document names: every `kind` that has a `group` or an `apiVersion` beside it, but for the document's
+/// own. The definition of Katalogs is large, and would be fetched for each of them.
 pub(crate) fn kinds_named(document: &Value) -> BTreeSet<GroupKind> {
     let mut kinds = BTreeSet::new();
-    collect_kinds(document, &mut kinds);
+    for value in document
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.values())
+    {
+        collect_kinds(value, &mut kinds);
+    }
     kinds
 }
 
@@ -142,12 +149,7 @@ mod tests {
             .collect();
         assert_eq!(
             named,
-            [
-                "Deployment.apps",
-                "Carp.fish.example",
-                "Katalog.orkestra.orkspace.io",
-                "Pond.water.example"
-            ]
+            ["Deployment.apps", "Carp.fish.example", "Pond.water.example"]
         );
     }
 }

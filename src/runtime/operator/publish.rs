@@ -25,6 +25,8 @@ use crate::{
 
 /// Changes within this period are published together.
 const COALESCE: Duration = Duration::from_millis(200);
+/// The same while the operator starts: its Katalog records the kind once the caches are filled, and no pass runs before.
+const COALESCE_START: Duration = Duration::from_millis(5);
 
 /// Publishes the operator's status until `stop` is cancelled.
 pub(in crate::runtime) async fn publish(
@@ -39,6 +41,10 @@ pub(in crate::runtime) async fn publish(
         let now_wanted = plans.borrow_and_update().clone();
         let now = gather(&shared, now_wanted);
         set_gauges(&shared, &now);
+        let coalesce = match now.phase {
+            Phase::Waiting | Phase::Starting => COALESCE_START,
+            Phase::Standby | Phase::Running | Phase::Deleting => COALESCE,
+        };
         status.send_if_modified(|before| {
             let differs = *before != now;
             *before = now;
@@ -53,7 +59,7 @@ pub(in crate::runtime) async fn publish(
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(COALESCE) => {}
+            () = tokio::time::sleep(coalesce) => {}
         }
     }
 }
