@@ -220,10 +220,7 @@ mod tests {
             .iter()
             .map(GroupKind::to_string)
             .collect();
-        assert_eq!(
-            kinds,
-            ["Katalog.orkestra.orkspace.io", "Pond.water.example"]
-        );
+        assert_eq!(kinds, ["Pond.water.example"]);
     }
 
     #[test]
