@@ -14,7 +14,7 @@ use super::{Options, Reach, catalogue::Catalogue, webhooks};
 
 /// The label of every object that belongs to an installation's gateway; its value is the installation's name.
 pub(super) const LABEL: &str = "orkestra.orkspace.io/gateway";
-/// Versions of MutatingAdmissionPolicies, the preferred one first.
+/// Versions of `MutatingAdmissionPolicies`, the preferred one first.
 const OPTIONAL_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// An object to apply.

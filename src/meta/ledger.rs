@@ -44,6 +44,8 @@ pub(crate) struct WantedKatalog {
     pub(crate) stored: bool,
     /// Kinds that are recorded as operated: operators work on no kind before, so that a later process knows what to release.
     pub(crate) recorded: BTreeSet<GroupKind>,
+    /// Kinds that its status names as operated.
+    pub(crate) operated: BTreeSet<GroupKind>,
     /// Kinds that it no longer wants and has not released: their claims stay.
     pub(crate) leftovers: BTreeSet<GroupKind>,
     /// Whether its operators process deletions only, and those of kinds that it does not claim are not started.
@@ -62,6 +64,7 @@ impl PartialEq for WantedKatalog {
             storage,
             stored,
             recorded,
+            operated,
             leftovers,
             suspended,
         } = self;
@@ -73,7 +76,8 @@ impl PartialEq for WantedKatalog {
             && *revision == other.revision
             && (uid, seniority, claims) == (&other.uid, &other.seniority, &other.claims)
             && (storage, stored) == (&other.storage, &other.stored)
-            && (recorded, leftovers) == (&other.recorded, &other.leftovers)
+            && (recorded, operated) == (&other.recorded, &other.operated)
+            && *leftovers == other.leftovers
             && *suspended == other.suspended
     }
 }

@@ -335,12 +335,18 @@ fn nothing_outlives_a_killed_test_binary() -> Result<()> {
         );
         std::thread::sleep(Duration::from_millis(20));
     };
-    let before = processes_that_name(&folder)?;
-    for server in ["etcd", "kube-apiserver", "kube-controller-manager", "tail"] {
-        assert!(
-            before.iter().any(|args| args.contains(server)),
-            "{server} is not among {before:?}"
-        );
+    // A program that was started a moment ago may not have replaced the shell that guards it yet.
+    loop {
+        let before = processes_that_name(&folder)?;
+        let runs = |server: &&str| before.iter().any(|args| args.contains(server));
+        if ["etcd", "kube-apiserver", "kube-controller-manager", "tail"]
+            .iter()
+            .all(runs)
+        {
+            break;
+        }
+        ensure!(Instant::now() < deadline, "some do not run: {before:?}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 
     holder.kill()?;

@@ -25,16 +25,12 @@ use crate::runtime::Role;
 pub enum Seniority {
     /// From a file: its position on the command line, from 0.
     Given(usize),
-    /// From the cluster: the older one first, then by uid.
-    Created {
-        /// `metadata.creationTimestamp`.
-        at: jiff::Timestamp,
-        /// `metadata.uid`.
-        uid: String,
-    },
+    /// From the cluster: `metadata.creationTimestamp`, the older one first. It is in whole seconds.
+    Created(jiff::Timestamp),
 }
 
-/// Returns the Katalog that has `kind`: the senior one among those that claim it.
+/// Returns the Katalog that has `kind`: the senior one among those that claim it. Of Katalogs of the same second, one that
+/// operates the kind keeps it; otherwise the order is that of their uids.
 pub(crate) fn holder<'a>(
     wanted: &'a BTreeMap<KatalogRef, WantedKatalog>,
     kind: &GroupKind,
@@ -43,7 +39,10 @@ pub(crate) fn holder<'a>(
         .iter()
         .filter(|(_, wanted)| wanted.claims.contains(kind));
     claimants
-        .min_by_key(|(katalog, wanted)| (&wanted.seniority, *katalog))
+        .min_by_key(|(katalog, wanted)| {
+            let operates = wanted.operated.contains(kind);
+            (&wanted.seniority, !operates, &wanted.uid, *katalog)
+        })
         .map(|(katalog, _)| katalog)
 }
 

@@ -237,6 +237,8 @@ impl Files {
                 uid: uid_of(&katalog.reference),
                 seniority: Seniority::Given(place),
                 recorded: kinds_of(&katalog.plan),
+                // Files are ranked by their order alone.
+                operated: BTreeSet::new(),
                 claims: kinds_of(&katalog.plan),
                 plan: Some(Arc::clone(&katalog.plan)),
                 revision: katalog.revision.as_str().into(),

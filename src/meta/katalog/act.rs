@@ -312,7 +312,7 @@ impl Katalog {
         let operated: BTreeSet<_> = self.operated.keys().cloned().collect();
         self.recorded
             .extend(written.intersection(&operated).cloned());
-        let leftovers = written.into_iter().chain(operated);
+        let leftovers = written.iter().cloned().chain(operated);
         let wanted = WantedKatalog {
             uid: self.uid.clone(),
             seniority: self.seniority(),
@@ -331,6 +331,7 @@ impl Katalog {
             leftovers: leftovers
                 .filter(|kind| !claims.contains(kind) && self.is_proven(kind))
                 .collect(),
+            operated: written,
             suspended: self.object.suspended,
             claims,
         };

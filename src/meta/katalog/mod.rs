@@ -432,10 +432,7 @@ impl Katalog {
             .creation_timestamp
             .as_ref()
             .map_or(jiff::Timestamp::MAX, |time| time.0);
-        Seniority::Created {
-            at,
-            uid: self.uid.clone(),
-        }
+        Seniority::Created(at)
     }
 
     /// Returns when to retry after `failures` failures in a row.

@@ -16,6 +16,7 @@ fn wanted(age: usize, plan: &Arc<Plan>) -> WantedKatalog {
         uid: age.to_string(),
         seniority: Seniority::Given(age),
         recorded: kinds_of(plan),
+        operated: BTreeSet::new(),
         leftovers: BTreeSet::new(),
         claims: kinds_of(plan),
         plan: Some(Arc::clone(plan)),
@@ -41,6 +42,30 @@ fn settle(ledger: &mut Ledger) -> Vec<String> {
 
 fn stopped(ledger: &mut Ledger, name: &str, entry: &str) {
     ledger.stopped(&(katalog(name), entry.to_owned()));
+}
+
+#[test]
+fn of_katalogs_of_the_same_second_one_that_operates_the_kind_keeps_it() {
+    let plan = plan("a", &[POND]);
+    let kind = kinds_of(&plan).pop_first().unwrap();
+    let created = |uid: &str, operated: bool| WantedKatalog {
+        uid: uid.to_owned(),
+        seniority: Seniority::Created(jiff::Timestamp::UNIX_EPOCH),
+        operated: operated.then(|| kind.clone()).into_iter().collect(),
+        ..wanted(0, &plan)
+    };
+    let holder = |first: WantedKatalog, second: WantedKatalog| {
+        let all = BTreeMap::from([(katalog("first"), first), (katalog("second"), second)]);
+        claims::holder(&all, &kind).unwrap().name.clone()
+    };
+    assert_eq!(holder(created("9", true), created("1", false)), "first");
+    assert_eq!(holder(created("1", false), created("9", true)), "second");
+    assert_eq!(holder(created("9", false), created("1", false)), "second");
+    let older = WantedKatalog {
+        seniority: Seniority::Created(jiff::Timestamp::MIN),
+        ..created("9", false)
+    };
+    assert_eq!(holder(older, created("1", true)), "first");
 }
 
 /// Returns a claim of this installation, for `shop/<name>` with the uid `0`.

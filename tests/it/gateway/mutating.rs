@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicies, on an API server that has them.
+//! `MutatingAdmissionPolicies`, on an API server that has them.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

@@ -108,8 +108,11 @@ impl CelContext<'_> {
 /// each of `names`.
 fn operations(names: &[&str], present: &[String], value: &str) -> String {
     let add = |depth: usize, value: &str| {
-        let tokens = names[..depth].iter().map(|name| pointer_token(name));
-        let pointer: String = tokens.map(|token| format!("/{token}")).collect();
+        let mut pointer = String::new();
+        for name in &names[..depth] {
+            pointer.push('/');
+            pointer.push_str(&pointer_token(name));
+        }
         let pointer = quoted(&pointer);
         format!("[JSONPatch{{op: \"add\", path: {pointer}, value: {value}}}]")
     };
