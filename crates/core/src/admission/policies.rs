@@ -87,9 +87,7 @@ fn mutating(operator: &OperatorPlan, options: &PolicyOptions, version: &str) -> 
     if mutations.is_empty() || operations.is_empty() {
         return None;
     }
-    let mut conditions = vec![not_deleted()];
-    conditions.extend(not_of(&options.users));
-    conditions.extend(selected(operator));
+    let conditions = reconciled(operator, options);
     let constraints = constraints(operator, &operator.resource.version, &operations);
     let name = names::policy("mutate", &operator.full_name(), &operator.name);
     let (api_version, metadata) = (
@@ -131,9 +129,7 @@ fn of_rules(
         .iter()
         .map(|operation| operation.as_str())
         .collect();
-    let mut conditions = vec![not_deleted()];
-    conditions.extend(not_of(&options.users));
-    conditions.extend(selected(operator));
+    let conditions = reconciled(operator, options);
     Policy {
         operator,
         purpose,
@@ -274,6 +270,15 @@ pub(super) fn not_of(users: &[String]) -> Option<Value> {
 pub(super) fn listed<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let texts: Vec<String> = texts.into_iter().map(quoted).collect();
     format!("[{}]", texts.join(", "))
+}
+
+/// Returns the conditions that a rule applies to the object: the operator reconciles it, it is not being deleted, and Orkestra does
+/// not write it.
+fn reconciled(operator: &OperatorPlan, options: &PolicyOptions) -> Vec<Value> {
+    let mut conditions = vec![not_deleted()];
+    conditions.extend(not_of(&options.users));
+    conditions.extend(selected(operator));
+    conditions
 }
 
 /// Returns the conditions that the operator reconciles the object.

@@ -3,10 +3,9 @@
 //! Rules apply in order, and the webhook evaluates all of them again after a policy. So only the rules before the first one that
 //! CEL cannot say become patches, and none whose condition depends on a field that rules set: applied twice, they change nothing.
 
-use super::{CelContext, CelResult, field, side::Kind};
+use super::{CelContext, CelResult, fields, side::Kind};
 use crate::{
     plan::{Completion, Leaf, Moment, OperatorPlan, Target, cel::quoted},
-    schema::Schema,
     template::{Budget, Data},
     value::{Node, pointer_token},
 };
@@ -19,7 +18,7 @@ const LATER: &str = "rules apply in order, and an earlier one is for the webhook
 /// Returns the patches of the rules of `mutation`, in order, or why there is none.
 pub(super) fn patches(
     plan: &OperatorPlan,
-    schema: Option<Schema<'_>>,
+    context: Result<&CelContext<'_>, &str>,
 ) -> Vec<Result<Box<str>, Box<str>>> {
     let mut why = why_none(plan).map(str::to_owned);
     let rules = plan.rules.mutation.iter();
@@ -31,14 +30,9 @@ pub(super) fn patches(
             if let Some(why) = &why {
                 return Err(why.as_str().into());
             }
-            let said = match schema {
-                Some(schema) => CelContext {
-                    schema,
-                    rules: &plan.rules,
-                }
-                .patch(rule),
-                None => Err("no schema of the kind is known".to_owned()),
-            };
+            let said = context
+                .map_err(str::to_owned)
+                .and_then(|context| context.patch(rule));
             if said.is_err() {
                 why = Some(LATER.to_owned());
             }
@@ -74,12 +68,7 @@ impl CelContext<'_> {
         let Target::Path(path) = target else {
             return Err("its field is computed".to_owned());
         };
-        let names: Vec<&str> = path
-            .steps()
-            .iter()
-            .map(field)
-            .collect::<Option<_>>()
-            .ok_or_else(|| format!("`{path}` is an item of a list"))?;
+        let names = fields(path)?;
         let mut present = Vec::new();
         let (live, schema) = self.descend(path, ("object", &names), &mut present)?;
         let kind = Kind::of(schema).ok_or_else(|| super::side::unknown_type(path))?;

@@ -35,23 +35,21 @@ pub(crate) fn complete(
     resource: Option<&ResourceType>,
 ) {
     let schema = resource.and_then(|resource| known.kind(resource));
-    let said: Vec<_> = {
-        let rules = plan.rules.validation.iter();
-        let whole = why_no_policy(plan);
-        rules
-            .map(|rule| match (&whole, schema) {
-                (Some(why), _) => Err((*why).into()),
-                (None, None) => Err("no schema of the kind is known".into()),
-                (None, Some(schema)) => CelContext {
-                    schema,
-                    rules: &plan.rules,
-                }
-                .demand(rule)
-                .map_err(String::into_boxed_str),
-            })
-            .collect()
-    };
-    let patches = completion::patches(plan, schema);
+    let context = schema.map(|schema| CelContext {
+        schema,
+        rules: &plan.rules,
+    });
+    let context = context.as_ref().ok_or("no schema of the kind is known");
+    let whole = why_no_policy(plan).map_or(context, Err);
+    let rules = plan.rules.validation.iter();
+    let said: Vec<_> = rules
+        .map(|rule| {
+            let said = whole.map_err(str::to_owned);
+            let said = said.and_then(|context| context.demand(rule));
+            said.map_err(String::into_boxed_str)
+        })
+        .collect();
+    let patches = completion::patches(plan, context);
     for (rule, said) in plan.rules.validation.iter_mut().zip(said) {
         rule.cel = said;
     }
@@ -171,10 +169,14 @@ impl CelContext<'_> {
     }
 }
 
-/// Returns the field that a step names; `None` for items of lists.
-fn field(step: &PathStep) -> Option<&str> {
-    match step {
-        PathStep::Field(key) => Some(key),
-        PathStep::Index(_) => None,
-    }
+/// Returns the fields that a path names, if none of its steps is an item of a list.
+fn fields(path: &Path) -> CelResult<Vec<&str>> {
+    let steps = path.steps().iter();
+    let fields: Option<_> = steps
+        .map(|step| match step {
+            PathStep::Field(key) => Some(&**key),
+            PathStep::Index(_) => None,
+        })
+        .collect();
+    fields.ok_or_else(|| format!("`{path}` is an item of a list"))
 }

@@ -1,6 +1,6 @@
 //! Values of the object in CEL.
 
-use super::{CelContext, CelResult, field};
+use super::{CelContext, CelResult, fields};
 use crate::{
     plan::{OLD, OPERATION, cel::quoted},
     schema::{NestedSchema, Schema},
@@ -98,12 +98,7 @@ impl ObjectValue {
 impl CelContext<'_> {
     /// Returns the value at a path of template data.
     pub(super) fn side(&self, path: &Path) -> CelResult<ObjectValue> {
-        let steps: Vec<&str> = path
-            .steps()
-            .iter()
-            .map(field)
-            .collect::<Option<_>>()
-            .ok_or_else(|| format!("`{path}` is an item of a list"))?;
+        let steps = fields(path)?;
         let (base, is_old, below) = match &steps[..] {
             [OPERATION] => {
                 return Ok(ObjectValue {
