@@ -1,22 +1,33 @@
 //! Every state of the objects of a kind, in the order in which the API server wrote them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::{
-    api::{Api, ApiResource, DynamicObject},
+    api::{Api, ApiResource, DynamicObject, ListParams},
     runtime::watcher,
 };
 use serde_json::Value;
+use testbed::eventually;
 use tokio::task::JoinHandle;
 
-use crate::scenario::Scenario;
+use crate::scenario::{LIMIT, Scenario};
 
 /// Records until it is dropped.
 pub(crate) struct Film {
-    states: Arc<Mutex<Vec<Value>>>,
+    objects: Api<DynamicObject>,
+    recorded: Arc<Mutex<Recorded>>,
     recording: JoinHandle<Result<()>>,
+}
+
+/// What the watch has delivered.
+#[derive(Default)]
+struct Recorded {
+    states: Vec<Value>,
+    /// The resourceVersion of each object that exists, by uid.
+    latest: BTreeMap<Option<String>, Option<String>>,
 }
 
 impl Film {
@@ -33,23 +44,29 @@ impl Film {
         };
         let objects: Api<DynamicObject> =
             Api::namespaced_with(scenario.client.clone(), &scenario.namespace, &resource);
-        let states = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::<Mutex<Recorded>>::default();
         let (begun, begins) = tokio::sync::oneshot::channel();
-        let recording = tokio::spawn(record(objects, states.clone(), begun));
+        let recording = tokio::spawn(record(objects.clone(), recorded.clone(), begun));
         begins.await.context("the watch did not begin")?;
-        Ok(Self { states, recording })
+        Ok(Self {
+            objects,
+            recorded,
+            recording,
+        })
     }
 
-    /// The states so far, oldest first.
-    pub(crate) fn states(&self) -> Vec<Value> {
-        let mut states = self
-            .states
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+    /// All states up to now, oldest first: it waits until the watch has delivered what a list returns.
+    pub(crate) async fn states(&self) -> Result<Vec<Value>> {
+        let mut states = eventually("the watch has delivered everything", LIMIT, async || {
+            let listed = self.objects.list(&ListParams::default()).await?.items;
+            let present: BTreeMap<_, _> = listed.iter().map(uid_and_version).collect();
+            let recorded = lock(&self.recorded);
+            Ok((recorded.latest == present).then(|| recorded.states.clone()))
+        })
+        .await?;
         states.sort_by_key(version);
         states.dedup_by_key(|state| version(state));
-        states
+        Ok(states)
     }
 }
 
@@ -61,30 +78,42 @@ impl Drop for Film {
 
 async fn record(
     objects: Api<DynamicObject>,
-    states: Arc<Mutex<Vec<Value>>>,
+    recorded: Arc<Mutex<Recorded>>,
     begun: tokio::sync::oneshot::Sender<()>,
 ) -> Result<()> {
     let mut begun = Some(begun);
     let mut events = watcher(objects, watcher::Config::default()).boxed();
     while let Some(event) = events.try_next().await? {
         match event {
-            watcher::Event::Apply(object)
-            | watcher::Event::InitApply(object)
-            | watcher::Event::Delete(object) => {
-                let state = serde_json::to_value(object)?;
-                states
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(state);
+            watcher::Event::Apply(object) | watcher::Event::InitApply(object) => {
+                let (uid, version) = uid_and_version(&object);
+                let mut recorded = lock(&recorded);
+                recorded.latest.insert(uid, version);
+                recorded.states.push(serde_json::to_value(object)?);
+            }
+            watcher::Event::Delete(object) => {
+                let mut recorded = lock(&recorded);
+                recorded.latest.remove(&object.metadata.uid);
+                recorded.states.push(serde_json::to_value(object)?);
             }
             watcher::Event::InitDone => {
                 // Whoever waits may have given up.
                 let _ = begun.take().map(|begun| begun.send(()));
             }
-            watcher::Event::Init => {}
+            // Everything that exists follows.
+            watcher::Event::Init => lock(&recorded).latest.clear(),
         }
     }
     Ok(())
+}
+
+fn uid_and_version(object: &DynamicObject) -> (Option<String>, Option<String>) {
+    let metadata = &object.metadata;
+    (metadata.uid.clone(), metadata.resource_version.clone())
+}
+
+fn lock(recorded: &Mutex<Recorded>) -> MutexGuard<'_, Recorded> {
+    recorded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The resourceVersion: in one etcd, a later write of any object has a greater one.

@@ -93,7 +93,7 @@ async fn one_folder_in_any_order_converges_without_a_person() -> Result<()> {
         .await?;
         shows(&scenario, "Hello").await?;
         scenario.katalog_is("websites", "True", "Running").await?;
-        for state in katalogs.states() {
+        for state in katalogs.states().await? {
             let rows = state["status"]["operators"].as_array();
             let runs = rows.is_some_and(|rows| rows.iter().any(|row| row["state"] == "Running"));
             ensure!(
@@ -206,7 +206,7 @@ async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() ->
         .try_collect::<Vec<()>>()
         .await?;
     scenario.check_running()?;
-    let (states, children) = (ponds.states(), maps.states());
+    let (states, children) = (ponds.states().await?, maps.states().await?);
     let (mut judged, mut seen) = (Judged::default(), BTreeMap::<&str, usize>::new());
     for state in &states {
         let truth = kstatus(state);

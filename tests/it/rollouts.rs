@@ -66,7 +66,7 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
         .until("deep", "is rolled out", LIMIT, is_ready)
         .await?;
 
-    let (states, children) = (ponds.states(), deployments.states());
+    let (states, children) = (ponds.states().await?, deployments.states().await?);
     let (mut ready, mut waiting) = (0, 0);
     for state in &states {
         let told = state.get("status").is_some();

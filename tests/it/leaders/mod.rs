@@ -98,9 +98,12 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
     let before = until_held(&replicas, "first").await?;
     let mark = Scenario::mark()?;
     first.process.signal(Signal::Term)?;
-    // What changes before it has heard of its end is its own to do.
-    eventually("the first is stopping", LIMIT, async || {
-        Ok(first.log().contains("stopping;").then_some(()))
+    // A change that reaches the operator before it stops is for the first to handle.
+    eventually("the first has stopped the operator", LIMIT, async || {
+        let log = first.log();
+        let mut lines = log.lines();
+        let stopped = lines.any(|line| line.contains("operator stopped") && line.contains("pond"));
+        Ok(stopped.then_some(()))
     })
     .await?;
     replicas.paint("amber").await?;

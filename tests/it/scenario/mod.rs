@@ -59,6 +59,17 @@ pub(crate) struct Scenario {
     pub(crate) arguments: Vec<String>,
     /// Its environment beside the test's.
     pub(crate) environment: Vec<(&'static str, String)>,
+    /// Its control plane, if no other test has it.
+    own: Option<Own>,
+}
+
+/// A control plane that ends with the scenario.
+struct Own(&'static ControlPlane);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Scenario {
@@ -85,10 +96,12 @@ impl Scenario {
 
     /// The same on one with those options.
     pub(crate) async fn on_new(prefix: &str, options: testbed::Options) -> Result<Self> {
-        // It ends with the process at the latest.
         let cluster: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options)?));
+        let own = Own(cluster);
         own_kinds(cluster, &cluster.admin().client()?).await?;
-        Self::on(cluster, prefix).await
+        let mut scenario = Self::on(cluster, prefix).await?;
+        scenario.own = Some(own);
+        Ok(scenario)
     }
 
     async fn on(cluster: &'static ControlPlane, prefix: &str) -> Result<Self> {
@@ -110,6 +123,7 @@ impl Scenario {
             listen: String::new(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            own: None,
         })
     }
 
