@@ -24,10 +24,10 @@ lint: cargo ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# Most of a live test is waiting for the control plane: three at a time for each core. The backtrace of an error that a test returns
+# Most of a live test is waiting for the control plane: four at a time for each core. The backtrace of an error that a test returns
 # names the test runner alone.
 suite: cargo control-plane gitops-health ## the tests alone, against a genuine control plane
-	RUST_LIB_BACKTRACE=0 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 3))} cargo test --workspace --exclude orkestra-registry-tests --locked
+	RUST_LIB_BACKTRACE=0 RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc 2>/dev/null || echo 2) * 4))} cargo test --workspace --exclude orkestra-registry-tests --locked
 
 docs: cargo ## the API documentation, warnings denied
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked

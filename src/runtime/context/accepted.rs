@@ -6,7 +6,10 @@
 //!
 //! It only grows during the lifetime of the Katalog: a kind that the current revision dropped may still have children.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use orkestra_core::{
     plan::{GroupKind, KatalogRef, OperatorPlan},
@@ -17,14 +20,14 @@ use crate::runtime::lock::lock;
 
 /// The declarations of accepted revisions of each Katalog, by the kind of the custom resource.
 #[derive(Debug, Default)]
-pub struct Accepted(Mutex<BTreeMap<KatalogRef, BTreeMap<GroupKind, DeclaredKinds>>>);
+pub struct Accepted(Mutex<BTreeMap<KatalogRef, BTreeMap<GroupKind, Arc<DeclaredKinds>>>>);
 
 impl Accepted {
     /// Adds the declarations of a revision for a kind. Operators that start, or switch plans, afterwards see them.
     pub fn add(&self, katalog: &KatalogRef, kind: GroupKind, declared: DeclaredKinds) {
         let mut accepted = lock(&self.0);
         let kinds = accepted.entry(katalog.clone()).or_default();
-        kinds.entry(kind).or_default().extend(declared);
+        Arc::make_mut(kinds.entry(kind).or_default()).extend(declared);
     }
 
     /// Removes a deleted Katalog; another one of the same name starts empty.
@@ -32,14 +35,21 @@ impl Accepted {
         lock(&self.0).remove(katalog);
     }
 
-    /// Returns the declarations of the operator's accepted revisions, including those of `plan`.
-    pub(in crate::runtime) fn of(&self, plan: &OperatorPlan) -> DeclaredKinds {
-        let mut declared = DeclaredKinds::of(plan);
+    /// Returns the declarations of the operator's accepted revisions, including those of `plan`: usually shared, since the
+    /// revision of a plan has been accepted before it is bound.
+    pub(in crate::runtime) fn of(&self, plan: &OperatorPlan) -> Arc<DeclaredKinds> {
+        let declared = DeclaredKinds::of(plan);
         let accepted = lock(&self.0);
         let kinds = accepted.get(&plan.katalog);
-        if let Some(earlier) = kinds.and_then(|kinds| kinds.get(&plan.resource.group_kind())) {
-            declared.extend(earlier.clone());
+        let earlier = kinds.and_then(|kinds| kinds.get(&plan.resource.group_kind()));
+        let Some(earlier) = earlier else {
+            return Arc::new(declared);
+        };
+        let mut all = DeclaredKinds::clone(earlier);
+        all.extend(declared);
+        if all == **earlier {
+            return earlier.clone();
         }
-        declared
+        Arc::new(all)
     }
 }

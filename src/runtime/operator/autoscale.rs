@@ -1,6 +1,6 @@
 //! The autoscaler of one operator: takes measurements, decides, and notifies the driver.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use orkestra_core::{
     plan::{AutoscalePlan, CapacityPlan, OperatorPlan, Plans},
@@ -10,21 +10,18 @@ use orkestra_core::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime::{shared::Shared, status::Role};
+use crate::runtime::shared::Shared;
 
-/// Runs the autoscaler of the plan, if it has one, until `stop` is cancelled.
+/// Runs the autoscaler of the plan in force, while it has one, until `stop` is cancelled.
 pub(in crate::runtime) async fn follow(
-    shared: Arc<Shared>,
-    mut plans: watch::Receiver<Plans>,
-    stop: CancellationToken,
+    shared: &Shared,
+    plans: &mut watch::Receiver<Plans>,
+    stop: &CancellationToken,
 ) {
-    if shared.role != Role::Reconciles {
-        return;
-    }
     let mut autoscaler = Autoscaler::default();
     loop {
         let plan = plans.borrow_and_update().effective().plan.clone();
-        let again = autoscaler.turn(&shared, &plan);
+        let again = autoscaler.turn(shared, &plan);
         let wait = async {
             match again {
                 Some(at) => tokio::time::sleep(shared.context.clock.until(at)).await,

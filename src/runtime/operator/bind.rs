@@ -1,6 +1,6 @@
 //! Turns a plan into watches, and subscribes to their changes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use orkestra_cluster::{
     watch::{Scoped, Subscriber, Watched},
@@ -236,7 +236,7 @@ fn custom_resources(served: &Served, plan: &OperatorPlan) -> Watched {
 }
 
 /// The namespaces of objects that a plan reads by name, by kind.
-fn read_places(plan: &OperatorPlan) -> BTreeMap<GroupKind, ObjectNamespaces> {
+fn read_places(plan: &OperatorPlan) -> Box<[(GroupKind, ObjectNamespaces)]> {
     let kinds = plan.kinds_read_by_name().into_iter();
     kinds
         .map(|kind| {

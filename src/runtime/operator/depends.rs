@@ -3,10 +3,7 @@
 //! Nothing is lost: keys collect in the queue and are processed once it is released. Custom resources that are being deleted
 //! are processed all the same; otherwise an uninstall in the wrong order would never end.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex},
-};
+use std::collections::BTreeSet;
 
 use orkestra_core::{
     api::DependencyCondition,
@@ -18,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runtime::{
     context::operators::Operators,
-    lock::lock,
     shared::Shared,
     status::{OperatorStatus, Phase},
 };
@@ -27,14 +23,14 @@ use crate::runtime::{
 type Status = watch::Receiver<OperatorStatus>;
 
 /// Dependencies that have started once; kept when the task restarts.
-pub(in crate::runtime) type Started = Arc<Mutex<BTreeSet<Box<str>>>>;
+pub(in crate::runtime) type Started = BTreeSet<Box<str>>;
 
 /// Holds and releases the operator's queue until `stop` is cancelled; pauses while the API server is unreachable.
 pub(in crate::runtime) async fn follow(
-    shared: Arc<Shared>,
-    mut plans: watch::Receiver<Plans>,
-    started: Started,
-    stop: CancellationToken,
+    shared: &Shared,
+    plans: &mut watch::Receiver<Plans>,
+    started: &mut Started,
+    stop: &CancellationToken,
 ) {
     let operators = &shared.context.operators;
     let mut listed = operators.changed();
@@ -44,7 +40,7 @@ pub(in crate::runtime) async fn follow(
         shared.queue.pause(!reach.borrow_and_update().is_up);
         let plan = plans.borrow_and_update().effective().plan.clone();
         let mut watched = Vec::new();
-        let waits_for = unmet(operators, &plan, &mut lock(&started), &mut watched);
+        let waits_for = unmet(operators, &plan, started, &mut watched);
         shared.wait_for(waits_for);
         tokio::select! {
             () = stop.cancelled() => return,

@@ -17,11 +17,11 @@ mod work;
 
 use std::{
     fmt,
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
-use orkestra_core::plan::{ObjectKey, Plans, Revised};
+use orkestra_core::plan::{ObjectKey, OperatorPlan, Plans, Revised};
 use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -60,7 +60,8 @@ struct OperatorTasks {
     driver: JoinHandle<()>,
     publisher: JoinHandle<()>,
     waiter: JoinHandle<()>,
-    autoscaler: JoinHandle<()>,
+    /// Started with the first plan that scales the operator itself.
+    autoscaler: OnceLock<JoinHandle<()>>,
 }
 
 /// The unfinished work of an operator, also while it stops.
@@ -100,22 +101,16 @@ impl OperatorTasks {
     ) -> Self {
         let plans = || shared.plans.subscribe();
         let named = |task| tasks::named(task, name);
-        let with = |stop: &CancellationToken| (shared.clone(), plans(), stop.clone());
-        let publishing = (with(stop), sender);
+        let publishing = (shared.clone(), plans(), sender, stop.clone());
         let publisher = named(Task::Publisher).keep(Ends::with(stop), publishing, |publishing| {
-            let ((shared, plans, stop), sender) = publishing.clone();
+            let (shared, plans, sender, stop) = publishing;
             Box::pin(publish(shared, plans, sender, stop))
         });
-        let waits = (with(stop), depends::Started::default());
+        let started = depends::Started::default();
+        let waits = (shared.clone(), plans(), started, stop.clone());
         let waiter = named(Task::Waiter).keep(Ends::with(stop), waits, |waits| {
-            let ((shared, plans, stop), started) = waits.clone();
+            let (shared, plans, started, stop) = waits;
             Box::pin(depends::follow(shared, plans, started, stop))
-        });
-        // An operator that writes nothing has nothing to scale: the autoscaler ends immediately.
-        let ends = Ends::freely_or_with(stop);
-        let autoscaler = named(Task::Autoscaler).keep(ends, with(stop), |scaled| {
-            let (shared, plans, stop) = scaled.clone();
-            Box::pin(autoscale::follow(shared, plans, stop))
         });
         let driver = Driver {
             shared: shared.clone(),
@@ -128,8 +123,22 @@ impl OperatorTasks {
             driver,
             publisher,
             waiter,
-            autoscaler,
+            autoscaler: OnceLock::new(),
         }
+    }
+
+    /// Starts the autoscaler, if `plan` has one and the operator writes anything. It runs until `stop` is cancelled.
+    fn scale(&self, shared: &Arc<Shared>, plan: &OperatorPlan, stop: &CancellationToken) {
+        if plan.autoscale.is_none() || shared.role != Role::Reconciles {
+            return;
+        }
+        self.autoscaler.get_or_init(|| {
+            let scaled = (shared.clone(), shared.plans.subscribe(), stop.clone());
+            let task = tasks::named(Task::Autoscaler, plan.full_name());
+            task.keep(Ends::with(stop), scaled, |(shared, plans, stop)| {
+                Box::pin(autoscale::follow(shared, plans, stop))
+            })
+        });
     }
 }
 
@@ -174,6 +183,7 @@ impl Operator {
         let listed = Operators::enter(context, plans, status.clone(), live);
         let stop = CancellationToken::new();
         let tasks = OperatorTasks::start(&shared, (&name, &stop), (sender, on_duty), failed);
+        tasks.scale(&shared, &plan, &stop);
         Self {
             stop: stop.drop_guard(),
             shared,
@@ -189,6 +199,8 @@ impl Operator {
     /// the plan and requeues, a worker count resizes, a version restarts the informer. An equal plan changes nothing. Until
     /// everything that the plan needs is available, the running plan stays in force.
     pub fn reconfigure(&self, wanted: Revised) {
+        self.tasks
+            .scale(&self.shared, &wanted.plan, self.stop.token());
         self.shared.plans.send_modify(|plans| plans.want(wanted));
     }
 
@@ -239,7 +251,8 @@ impl Operator {
         } = self;
         drop(listed);
         drop(stop);
-        for task in [driver, waiter, autoscaler, publisher] {
+        let tasks = [driver, waiter, publisher].into_iter();
+        for task in tasks.chain(autoscaler.into_inner()) {
             // A failed task has been reported already.
             let _ = task.await;
         }

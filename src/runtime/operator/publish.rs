@@ -1,9 +1,6 @@
 //! Publishes the status of an operator when something changed, at most a few times per second.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use orkestra_cluster::watch::{WatchProblem, WatchState};
 use orkestra_core::{
@@ -30,26 +27,14 @@ const COALESCE_START: Duration = Duration::from_millis(5);
 
 /// Publishes the operator's status until `stop` is cancelled.
 pub(in crate::runtime) async fn publish(
-    shared: Arc<Shared>,
-    mut plans: watch::Receiver<Plans>,
-    status: watch::Sender<OperatorStatus>,
-    stop: CancellationToken,
+    shared: &Shared,
+    plans: &mut watch::Receiver<Plans>,
+    status: &watch::Sender<OperatorStatus>,
+    stop: &CancellationToken,
 ) {
     let mut refused_events = shared.context.events.problems();
     loop {
-        // Read first: the rest of the status never belongs to an earlier plan than this one.
-        let now_wanted = plans.borrow_and_update().clone();
-        let now = gather(&shared, now_wanted);
-        set_gauges(&shared, &now);
-        let coalesce = match now.phase {
-            Phase::Waiting | Phase::Starting => COALESCE_START,
-            Phase::Standby | Phase::Running | Phase::Deleting => COALESCE,
-        };
-        status.send_if_modified(|before| {
-            let differs = *before != now;
-            *before = now;
-            differs
-        });
+        let coalesce = publish_now(shared, plans, status);
         tokio::select! {
             () = stop.cancelled() => return,
             () = shared.changed.notified() => {}
@@ -62,6 +47,28 @@ pub(in crate::runtime) async fn publish(
             () = tokio::time::sleep(coalesce) => {}
         }
     }
+}
+
+/// Publishes the present status; returns for how long changes are gathered from now on.
+fn publish_now(
+    shared: &Shared,
+    plans: &mut watch::Receiver<Plans>,
+    status: &watch::Sender<OperatorStatus>,
+) -> Duration {
+    // Read first: the rest of the status never belongs to an earlier plan than this one.
+    let now_wanted = plans.borrow_and_update().clone();
+    let now = gather(shared, now_wanted);
+    set_gauges(shared, &now);
+    let coalesce = match now.phase {
+        Phase::Waiting | Phase::Starting => COALESCE_START,
+        Phase::Standby | Phase::Running | Phase::Deleting => COALESCE,
+    };
+    status.send_if_modified(|before| {
+        let differs = *before != now;
+        *before = now;
+        differs
+    });
+    coalesce
 }
 
 impl Measured for Shared {

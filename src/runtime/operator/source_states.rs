@@ -36,13 +36,12 @@ impl SourceStates {
     }
 }
 
-/// Returns when the state may differ from `told`.
+/// Returns when the state may differ from `told`, but for watches of children: for those, see [`BoundPlan::changed`].
 pub(in crate::runtime) async fn changed(bound: &BoundPlan, told: &SourceStates) {
     let mut changes = bound.targets.changes();
     changes.extend(bound.own.change());
     let states = bound.related.states().into_iter();
     changes.extend(states.chain(bound.observed.states()).map(next));
-    changes.extend(bound.kinds.iter().flat_map(|kind| kind.states()).map(next));
     // A change before this call would not be reported as a change.
     if SourceStates::of(bound) != *told {
         return;

@@ -167,7 +167,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 Next::Wait(Some(at)) => {
                     tokio::select! {
                         () = wake => {}
-                        () = sleep_until(at) => {}
+                        // Boxed: most queues have no key for later.
+                        () = Box::pin(sleep_until(at)) => {}
                     }
                 }
             }

@@ -496,6 +496,40 @@ async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_is_taken_at_once_while_fewer_passes_run_than_there_are_workers() {
+    let queue = Queue::new(Entropy::seeded(7));
+    let workers = Workers::start(
+        "pond",
+        queue.clone(),
+        3,
+        |_| {},
+        |taken| {
+            async move {
+                sleep(Duration::from_secs(10)).await;
+                taken.done();
+            }
+            .boxed()
+        },
+    );
+    for (key, busy) in [(0, 1), (1, 2), (2, 3), (3, 3)] {
+        queue.add(key, Lane::Changed);
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!((workers.count(), queue.busy()), (3, busy), "{key}");
+    }
+    // The others are as quick once passes have ended, and after another number of workers.
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(queue.busy(), 0);
+    workers.resize(4);
+    for busy in 1..=4 {
+        queue.add(10 + busy, Lane::Changed);
+        sleep(Duration::from_millis(1)).await;
+        assert_eq!(queue.busy(), busy);
+    }
+    workers.stop().await;
+    assert_eq!(queue.busy(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     let queue = Queue::new(Entropy::seeded(7));
     let told = Arc::new(Mutex::new(Vec::new()));

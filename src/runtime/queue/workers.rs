@@ -25,7 +25,7 @@ type Pass<K> = Arc<dyn Fn(TakenKey<K>) -> BoxFuture<'static, ()> + Send + Sync>;
 /// The number of workers. A plain number means exactly that many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerCount {
-    /// The minimum, kept even without work.
+    /// The minimum: as many are never surplus.
     pub least: usize,
     /// The maximum, while keys wait.
     pub most: usize,
@@ -43,7 +43,8 @@ impl From<usize> for WorkerCount {
 /// Tasks that take keys from one queue, each running one pass at a time.
 ///
 /// A worker that takes a key while others wait starts another worker, up to the maximum; a worker above the minimum ends when
-/// it finds no work for [`SURPLUS_IDLE`].
+/// it finds no work for [`SURPLUS_IDLE`]. Workers up to the minimum start once they are needed: when a key is taken and no other
+/// worker waits for the next. So an operator without work takes the memory of one worker.
 ///
 /// A panic ends only its pass: the key is retried with backoff, and the worker continues. Dropping the set lets running
 /// passes end without waiting for them.
@@ -65,8 +66,17 @@ struct WorkerPool<K: Clone + Eq + Hash> {
 struct Roll {
     workers: WorkerCount,
     last: u64,
-    /// One for each worker that still takes keys.
+    /// One for each worker that has started and still takes keys.
     tokens: Vec<(u64, CancellationToken)>,
+    /// How many of them run a pass.
+    busy: usize,
+}
+
+impl Roll {
+    /// The workers that take keys, or do once they are needed.
+    fn count(&self) -> usize {
+        self.tokens.len().max(self.workers.least)
+    }
 }
 
 impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
@@ -94,6 +104,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
                 workers: WorkerCount::from(0),
                 last: 0,
                 tokens: Vec::new(),
+                busy: 0,
             }),
             tasks: TaskTracker::new(),
             counted: Box::new(counted),
@@ -113,10 +124,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
                 token.cancel();
             }
         }
-        while roll.tokens.len() < roll.workers.least {
-            team.hire(&mut roll);
-        }
-        (team.counted)(roll.tokens.len());
+        team.staff(&mut roll);
+        (team.counted)(roll.count());
     }
 
     /// Lets running passes end, and returns after the last.
@@ -130,7 +139,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
 impl<K: Clone + Eq + Hash> Workers<K> {
     /// Returns the number of workers that take keys, without surplus ones that finish their pass.
     pub fn count(&self) -> usize {
-        self.0.roll().tokens.len()
+        self.0.roll().count()
     }
 }
 
@@ -157,22 +166,31 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkerPool<K> {
         roll.tokens.push((id, token.clone()));
         let ends = Ends::freely_or_with(&token);
         let state = (self.clone(), id, token);
-        tasks::named(Task::Worker, &*self.name).keep_on(&self.tasks, ends, state, |state| {
-            let (team, id, token) = state.clone();
-            Box::pin(work(team, id, token))
+        let named = tasks::named(Task::Worker, &*self.name);
+        named.keep_on(&self.tasks, ends, state, |(team, id, token)| {
+            Box::pin(work(team, *id, token))
         });
     }
 
-    /// Adds a worker, if keys wait and the maximum allows it.
-    fn grow(self: &Arc<Self>) {
-        if self.queue.depth() == 0 {
-            return;
+    /// Adds a worker if all are busy and the minimum allows it, or if keys wait and the maximum does.
+    fn staff(self: &Arc<Self>, roll: &mut Roll) {
+        let started = roll.tokens.len();
+        let is_needed = started <= roll.busy && started < roll.workers.least;
+        if is_needed || (started < roll.workers.most && self.queue.depth() > 0) {
+            let before = roll.count();
+            self.hire(roll);
+            if roll.count() != before {
+                (self.counted)(roll.count());
+            }
         }
+    }
+
+    /// Counts a worker as busy until the result is dropped, and adds another for the keys that follow.
+    fn busy(self: &Arc<Self>) -> Busy<'_, K> {
         let mut roll = self.roll();
-        if roll.tokens.len() < roll.workers.most {
-            self.hire(&mut roll);
-            (self.counted)(roll.tokens.len());
-        }
+        roll.busy += 1;
+        self.staff(&mut roll);
+        Busy(self)
     }
 
     /// True if the worker, which found no work, is surplus; it no longer counts then.
@@ -181,7 +199,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkerPool<K> {
         let is_surplus = roll.tokens.len() > roll.workers.least;
         if is_surplus {
             roll.tokens.retain(|(other, _)| *other != id);
-            (self.counted)(roll.tokens.len());
+            (self.counted)(roll.count());
         }
         is_surplus
     }
@@ -193,10 +211,19 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkerPool<K> {
     }
 }
 
+/// A worker that runs a pass.
+struct Busy<'a, K: Clone + Eq + Hash>(&'a WorkerPool<K>);
+
+impl<K: Clone + Eq + Hash> Drop for Busy<'_, K> {
+    fn drop(&mut self) {
+        self.0.roll().busy -= 1;
+    }
+}
+
 async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
-    team: Arc<WorkerPool<K>>,
+    team: &Arc<WorkerPool<K>>,
     id: u64,
-    token: CancellationToken,
+    token: &CancellationToken,
 ) {
     loop {
         // Only surplus workers need a timer.
@@ -204,7 +231,8 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
             if !team.has_surplus() {
                 pending::<()>().await;
             }
-            sleep(SURPLUS_IDLE).await;
+            // Rare: boxed, so that it takes memory only while it waits.
+            Box::pin(sleep(SURPLUS_IDLE)).await;
         };
         let next = tokio::select! {
             biased;
@@ -217,7 +245,7 @@ async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
             }
         };
         let Some(Some(key)) = next else { return };
-        team.grow();
+        let _busy = team.busy();
         let run = async { (team.pass)(key).await };
         if AssertUnwindSafe(run).catch_unwind().await.is_err() {
             tracing::error!("a worker continues after a panic outside a reconcile pass");

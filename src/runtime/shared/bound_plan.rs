@@ -34,7 +34,7 @@ pub(in crate::runtime) struct BoundPlan {
     /// The namespace that the runtime itself is in, where it is in a cluster: of built-in kinds nothing there is operated.
     pub(in crate::runtime) home: Option<Arc<str>>,
     /// What its accepted revisions declare, which inventories may name.
-    pub(in crate::runtime) declared: DeclaredKinds,
+    pub(in crate::runtime) declared: Arc<DeclaredKinds>,
     /// The scope and the status of its CRD.
     pub(in crate::runtime) facts: CrdStatus,
     /// The custom resources.
@@ -44,7 +44,7 @@ pub(in crate::runtime) struct BoundPlan {
     /// The kinds that children may have: those of the plan, and those of inventories.
     pub(in crate::runtime) kinds: Box<[Arc<Kind>]>,
     /// The namespaces of objects that are read by name, by kind.
-    pub(in crate::runtime) read_places: BTreeMap<GroupKind, ObjectNamespaces>,
+    pub(in crate::runtime) read_places: Box<[(GroupKind, ObjectNamespaces)]>,
     /// Kinds that the API server does not serve: none of their objects can exist.
     pub(in crate::runtime) absent: BTreeSet<GroupKind>,
     /// The custom resources of other operators.
@@ -197,7 +197,8 @@ impl BoundPlan {
 
     /// Returns the namespace in which such objects, read by name, are watched; none if all namespaces are watched.
     pub(in crate::runtime) fn scope_of<'a>(&self, object: &'a ChildKey) -> Option<&'a str> {
-        let places = self.read_places.get(&object.kind)?;
+        let mut all = self.read_places.iter();
+        let (_, places) = all.find(|(kind, _)| *kind == object.kind)?;
         places.scope_of(object.object.namespace.as_deref())
     }
 

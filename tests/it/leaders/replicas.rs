@@ -37,7 +37,10 @@ impl Replicas {
     /// No process yet.
     pub(super) async fn new(prefix: &str) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
-        let katalog = input(KATALOG)?;
+        // With an autoscaler, whose task runs only then.
+        let scaled = "autoscale: { conditions: [{ field: metrics.queueDepth, greaterThan: '99' }], onScale: { workers: 4 } }";
+        let waits = "dependsOn: { lake: { condition: healthy } }";
+        let katalog = input(KATALOG)?.replace(waits, &format!("{waits}\n      {scaled}"));
         let roles = scenario.grant(&katalog).await?;
         scenario.install(&waters::crds()?).await?;
         scenario.apply(&katalog)?;

@@ -21,7 +21,7 @@
 mod compare;
 mod pause;
 
-use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, pin::pin, time::Duration};
 
 use futures::FutureExt;
 use orkestra_core::{decode::Version, reconcile::record::Identity};
@@ -47,12 +47,12 @@ const STEADY: Duration = Duration::from_secs(5);
 const COMPARED: Duration = Duration::from_secs(10);
 
 /// Runs the informer until it is aborted.
-pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: Entropy) {
+pub(super) async fn run<R: Record>(shared: &Shared<R>, wire: &Wire, entropy: &Entropy) {
     loop {
         let mut reflector = Reflector {
-            shared: &shared,
-            wire: &wire,
-            entropy: &entropy,
+            shared,
+            wire,
+            entropy,
             failures: 0,
             from: None,
             doubt: false,
@@ -69,7 +69,7 @@ pub(super) async fn run<R: Record>(shared: Arc<Shared<R>>, wire: Wire, entropy: 
             shared.failing(WatchProblem::Unavailable {
                 message: "the watch panicked; it restarts".to_owned(),
             });
-            sleep(PAUSE.longest).await;
+            Box::pin(sleep(PAUSE.longest)).await;
         }
     }
 }
@@ -114,34 +114,9 @@ impl<R: Record> Reflector<'_, R> {
                 (self.rewinds, self.from) = (rewinds, None);
                 self.set_doubt(true);
             }
-            if self.from.is_none() || self.shared.wants_list() {
-                // Large and rare, like everything that lists and starts: boxed, so that its memory is held only while it runs.
-                match Box::pin(self.list()).await {
-                    Ok(version) => {
-                        self.from = Some(version);
-                        self.set_doubt(false);
-                    }
-                    Err(error) => {
-                        self.close(&error);
-                        // A page that is too old is not a problem: the next list is fresh.
-                        if !matches!(error, WireError::Gone(_)) {
-                            self.shared.failing(problem(&error));
-                        }
-                        Box::pin(self.pause(&error)).await;
-                        continue;
-                    }
-                }
-            }
-            if self.doubt {
-                if let Err(error) = Box::pin(self.compare()).await {
-                    self.close(&error);
-                    self.shared.failing(problem(&error));
-                    Box::pin(self.pause(&error)).await;
-                    continue;
-                }
-                if self.from.is_none() {
-                    continue;
-                }
+            // Large and rare, like everything that lists and starts: boxed, so that its memory is held only while it runs.
+            if !Box::pin(self.prepare()).await {
+                continue;
             }
             let started = Instant::now();
             let mut heard = false;
@@ -152,6 +127,36 @@ impl<R: Record> Reflector<'_, R> {
             }
             Box::pin(self.follow(end, heard, lasted >= SHORT)).await;
         }
+    }
+
+    /// Lists if a list is due, and compares states if there is a doubt; false if the watch cannot start yet.
+    async fn prepare(&mut self) -> bool {
+        if self.from.is_none() || self.shared.wants_list() {
+            match self.list().await {
+                Ok(version) => {
+                    self.from = Some(version);
+                    self.set_doubt(false);
+                }
+                Err(error) => {
+                    self.close(&error);
+                    // A page that is too old is not a problem: the next list is fresh.
+                    if !matches!(error, WireError::Gone(_)) {
+                        self.shared.failing(problem(&error));
+                    }
+                    self.pause(&error).await;
+                    return false;
+                }
+            }
+        }
+        if self.doubt
+            && let Err(error) = self.compare().await
+        {
+            self.close(&error);
+            self.shared.failing(problem(&error));
+            self.pause(&error).await;
+            return false;
+        }
+        self.from.is_some()
     }
 
     /// Handles the end of a watch.
@@ -265,22 +270,26 @@ impl<R: Record> Reflector<'_, R> {
         let seen = reach.returns();
         count(&self.shared.counts.watches);
         let from = self.from.clone().unwrap_or_else(|| Version::from(""));
-        let start = self
-            .wire
-            .watch(R::FORM, &watched.served, &watched.scope, &from, timeout);
-        let started = Box::pin(start).await;
-        reach.heard(is_missed(&started));
-        let mut stream = match started {
+        let start = async {
+            let (served, scope) = (&watched.served, &watched.scope);
+            let start = self.wire.watch(R::FORM, served, scope, &from, timeout);
+            let started = start.await;
+            reach.heard(is_missed(&started));
+            started.map_err(refused)
+        };
+        let mut stream = match Box::pin(start).await {
             Ok(stream) => stream,
-            Err(error) => return refused(error),
+            Err(end) => return end,
         };
         let mut returned = pin!(reach.back(seen));
         let mut rewound = pin!(reach.rewound(self.rewinds));
-        let mut steady = pin!(sleep(SHORT));
-        let mut is_steady = false;
+        let mut steady_at = Some(Instant::now() + SHORT);
         let mut compare_at = None;
         loop {
             let (reading, _) = self.shared.reading();
+            let due_at = [steady_at, compare_at].into_iter().flatten().min();
+            // One timer for everything that is due at a time: each takes memory in every watch.
+            let due_at = due_at.map_or(dead_at, |due_at| due_at.min(dead_at));
             let event = tokio::select! {
                 event = stream.next(&reading.projection) => event,
                 () = self.shared.nudge.notified() => {
@@ -292,28 +301,28 @@ impl<R: Record> Reflector<'_, R> {
                     }
                     continue;
                 }
-                () = sleep_until(compare_at.unwrap_or(dead_at)), if compare_at.is_some() => {
-                    compare_at = None;
-                    self.compared = Instant::now();
-                    // On failure it is repeated at the next doubt.
-                    let _ = Box::pin(self.compare()).await;
-                    if self.from.is_none() {
-                        return WatchEnd::Rewound;
-                    }
-                    continue;
-                }
-                () = &mut steady, if !is_steady => {
-                    is_steady = true;
-                    self.shared.healthy();
-                    continue;
-                }
                 () = &mut returned => return WatchEnd::Returned,
                 () = &mut rewound => {
                     count(&self.shared.counts.rewinds);
                     return WatchEnd::Rewound;
                 }
-                () = sleep_until(dead_at) => {
-                    return WatchEnd::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
+                () = sleep_until(due_at) => {
+                    let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= due_at);
+                    if is_due(steady_at) {
+                        steady_at = None;
+                        self.shared.healthy();
+                    } else if is_due(compare_at) {
+                        compare_at = None;
+                        self.compared = Instant::now();
+                        // On failure it is repeated at the next doubt.
+                        let _ = Box::pin(self.compare()).await;
+                        if self.from.is_none() {
+                            return WatchEnd::Rewound;
+                        }
+                    } else {
+                        return WatchEnd::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
+                    }
+                    continue;
                 }
             };
             match event {

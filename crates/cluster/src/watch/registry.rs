@@ -230,9 +230,9 @@ pub(super) fn start<R: Record>(
     let kind = shared.watched.served.group_kind();
     let state = (shared.clone(), wire, entropy);
     // Each run lists again. The task is aborted when the last reader is gone.
-    let task = tasks::named(Task::Watch, kind).keep(Ends::never(), state, |state| {
-        let (shared, wire, entropy) = state.clone();
-        Box::pin(reflector::run(shared, wire, entropy))
-    });
+    let task =
+        tasks::named(Task::Watch, kind).keep(Ends::never(), state, |(shared, wire, entropy)| {
+            Box::pin(reflector::run(shared, wire, entropy))
+        });
     Arc::new(Informer::new(shared, task.abort_handle()))
 }

@@ -202,28 +202,33 @@ impl NamedTask {
     }
 
     /// The future of [`NamedTask::keep`], for callers that run it as a part of another future.
-    pub async fn kept<S>(
+    // Not an `async fn`: its future would hold the state twice, as an argument and as a variable.
+    #[expect(clippy::manual_async_fn, reason = "see above")]
+    pub fn kept<S>(
         self,
         ends: Ends,
         mut state: S,
         run: impl for<'a> Fn(&'a mut S) -> BoxFuture<'a, ()>,
-    ) {
-        let mut failures = 0;
-        loop {
-            let started = Instant::now();
-            if self.turn(&ends, run(&mut state)).await.is_none() {
-                return;
+    ) -> impl Future<Output = ()> {
+        async move {
+            let mut failures = 0;
+            loop {
+                let started = Instant::now();
+                if self.turn(&ends, run(&mut state)).await.is_none() {
+                    return;
+                }
+                if started.elapsed() >= STEADY {
+                    failures = 0;
+                }
+                // Rare: boxed, so that it takes memory only while it waits.
+                let pause = tokio::time::timeout(BACKOFF.after(failures), ends.stopped());
+                if Box::pin(pause).await.is_ok() {
+                    return;
+                }
+                failures = failures.saturating_add(1);
+                tally::restarted(self.task);
+                tracing::info!(task = self.task.name(), of = &*self.of, "task restarted");
             }
-            if started.elapsed() >= STEADY {
-                failures = 0;
-            }
-            tokio::select! {
-                () = ends.stopped() => return,
-                () = tokio::time::sleep(BACKOFF.after(failures)) => {}
-            }
-            failures = failures.saturating_add(1);
-            tally::restarted(self.task);
-            tracing::info!(task = self.task.name(), of = &*self.of, "task restarted");
         }
     }
 

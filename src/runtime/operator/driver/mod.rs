@@ -11,9 +11,9 @@
 //! A plan is in force from its swap on ([`Plans`]). Until everything it needs can be read, the previous plan stays in force.
 
 mod rollout;
+mod waits;
 
 use std::{
-    future::pending,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -25,13 +25,12 @@ use orkestra_core::{
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use self::rollout::{Next, is_same_work};
+use self::{
+    rollout::{Next, is_same_work},
+    waits::{changed, deletable, next_changed, returned, sleep_until, synced, targets_changed},
+};
 use crate::runtime::{
-    operator::{
-        kinds,
-        source_states::{self, SourceStates},
-        work,
-    },
+    operator::{kinds, source_states::SourceStates, work},
     queue::{Lane, Workers},
     shared::{Shared, bound_plan::BoundPlan},
     sources::cross,
@@ -174,8 +173,8 @@ impl Driver {
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
                 () = returned(&self.shared, life.look_again_at.is_some()) => self.bind(life).await,
                 () = sleep_until(life.resync_at) => self.resync(life),
-                () = changed(current.as_deref()) => {}
-                () = changed(life.next()) => {}
+                () = changed(current.as_deref()) => self.follow_targets(life).await,
+                () = next_changed(life.next()) => {}
             }
         }
     }
@@ -346,50 +345,5 @@ impl Driver {
         let (period, entropy) = (life.resync, &self.shared.context.entropy);
         life.resync_at =
             (!period.is_zero()).then(|| Instant::now() + entropy.shorten(period, RESYNC_JITTER));
-    }
-}
-
-async fn synced(next: Option<&Next>) {
-    match next {
-        Some(next) if !next.waits => next.bound.synced().await,
-        _ => pending().await,
-    }
-}
-
-/// Returns when a plan that cannot take over yet can process deletions.
-async fn deletable(bound: Option<&BoundPlan>) {
-    match bound {
-        Some(bound) => bound.deletable().await,
-        None => pending().await,
-    }
-}
-
-async fn targets_changed(bound: Option<&BoundPlan>, told: &SourceStates) {
-    match bound {
-        Some(bound) => source_states::changed(bound, told).await,
-        None => pending().await,
-    }
-}
-
-async fn changed(bound: Option<&BoundPlan>) {
-    match bound {
-        Some(bound) => bound.changed().await,
-        None => pending().await,
-    }
-}
-
-/// If `wanted`, returns when the API server is reachable again; otherwise never.
-async fn returned(shared: &Shared, wanted: bool) {
-    if !wanted {
-        return pending().await;
-    }
-    let reach = shared.context.wire.reach();
-    reach.back(reach.returns()).await;
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => pending().await,
     }
 }

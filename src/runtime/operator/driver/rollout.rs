@@ -33,7 +33,8 @@ impl Driver {
         life.look_again_at = None;
         let wanted = self.wanted();
         life.latest = Some(wanted.plan.clone());
-        let obstacle = match self.prepare(life, wanted).await {
+        // Large and rarely run: boxed, so that it takes memory only while it runs.
+        let obstacle = match Box::pin(self.prepare(life, wanted)).await {
             Ok(()) => None,
             Err(problem) => {
                 tracing::warn!(operator = %self.shared.plan().name, reason = %problem.reason, error = problem.message, "cannot bind the plan");
@@ -65,9 +66,8 @@ impl Driver {
         let declared = self.shared.context.accepted.of(&plan);
         let needed = kinds::needed(&plan, &declared, before);
         let observed = before.map(|before| &before.observed);
-        // Large and rarely run: boxed, so that it takes memory only while it runs.
-        let observed = Box::pin(observed::find(&self.shared.context, &plan, observed)).await;
-        let found = Box::pin(kinds::find(&self.shared, &plan, before, needed)).await;
+        let observed = observed::find(&self.shared.context, &plan, observed).await;
+        let found = kinds::find(&self.shared, &plan, before, needed).await;
         let found = found.map_err(|error| {
             life.look_again_at = Some(Instant::now() + LOOK_AGAIN);
             not_found(&error)
