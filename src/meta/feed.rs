@@ -227,7 +227,7 @@ impl FollowedKatalogs {
             });
             let katalog = before
                 .is_none()
-                .then(|| Katalog::new(&self.shared, &object));
+                .then(|| Box::new(Katalog::new(&self.shared, &object)));
             started.push((key, object, before, katalog));
         }
         for (key, object, before, katalog) in started {
@@ -272,7 +272,7 @@ struct ActiveKatalog {
     /// The task of a predecessor of the same name.
     before: Option<JoinHandle<()>>,
     /// The Katalog to start with; created again after a failure.
-    first: Option<Katalog>,
+    first: Option<Box<Katalog>>,
     objects: watch::Receiver<Latest>,
 }
 
@@ -285,7 +285,7 @@ async fn attend(attended: &mut ActiveKatalog) {
     }
     let katalog = attended.first.take().or_else(|| {
         let newest = attended.objects.borrow().clone()?;
-        Some(Katalog::new(&attended.shared, &newest))
+        Some(Box::new(Katalog::new(&attended.shared, &newest)))
     });
     match katalog {
         Some(katalog) => katalog.run(attended.objects.clone()).await,

@@ -288,7 +288,7 @@ impl Katalog {
     }
 
     /// Follows the object until it is gone and everything of it is released, or until the feed ends.
-    pub(crate) async fn run(mut self, mut objects: watch::Receiver<Latest>) {
+    pub(crate) async fn run(mut self: Box<Self>, mut objects: watch::Receiver<Latest>) {
         let mut snapshot = self.shared.supervisor.snapshot();
         let mut crds = self.shared.context.crds.changed();
         let mut motifs = self.shared.motifs.changed();
@@ -314,7 +314,12 @@ impl Katalog {
             let leads = standing.borrow_and_update().leads;
             self.stand(leads);
             // Readers are updated even while nothing can be written.
-            let retry = if is_up { self.act().await } else { None };
+            // Large and rare, as is its report: boxed, so that they take memory only while they run.
+            let retry = if is_up {
+                Box::pin(self.act()).await
+            } else {
+                None
+            };
             self.follow_sources();
             self.settled = true;
             self.look_at_operators(&mut snapshot);
@@ -325,7 +330,8 @@ impl Katalog {
             // A status from before the operator was first checked here triggers no wake-up.
             let ready = retry.is_none() && is_up && self.has_unrecorded();
             let again = ready.then(Instant::now);
-            let due = [retry, again, self.report().await, self.next_release()]
+            let reported = Box::pin(self.report()).await;
+            let due = [retry, again, reported, self.next_release()]
                 .into_iter()
                 .flatten()
                 .min();

@@ -38,9 +38,9 @@ impl Replicas {
     pub(super) async fn new(prefix: &str) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
         // With an autoscaler, whose task runs only then.
-        let scaled = "autoscale: { conditions: [{ field: metrics.queueDepth, greaterThan: '99' }], onScale: { workers: 4 } }";
-        let waits = "dependsOn: { lake: { condition: healthy } }";
-        let katalog = input(KATALOG)?.replace(waits, &format!("{waits}\n      {scaled}"));
+        let waits = "dependsOn: { lake: { condition: healthy } }\n      operatorBox:\n";
+        let scales = "        autoscale: { conditions: { when: [{ field: metrics.queueDepth, greaterThan: '99' }] }, do: { workers: 4 } }\n";
+        let katalog = input(KATALOG)?.replace(waits, &format!("{waits}{scales}"));
         let roles = scenario.grant(&katalog).await?;
         scenario.install(&waters::crds()?).await?;
         scenario.apply(&katalog)?;

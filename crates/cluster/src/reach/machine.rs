@@ -48,6 +48,7 @@ pub(super) struct Machine {
     /// The time of the last false alarm.
     cleared: Option<Instant>,
     returns: u64,
+    rewinds: u64,
 }
 
 #[derive(Debug, Default)]
@@ -140,6 +141,11 @@ impl Machine {
         }
     }
 
+    /// Records that the API server's store was restored to an older state.
+    pub(super) fn rewind(&mut self) {
+        self.rewinds += 1;
+    }
+
     /// Returns the state as others see it.
     pub(super) fn view(&self) -> View {
         View {
@@ -149,6 +155,7 @@ impl Machine {
                 State::Up | State::Doubted { .. } => None,
             },
             returns: self.returns,
+            rewinds: self.rewinds,
         }
     }
 }

@@ -66,6 +66,17 @@ pub struct View {
     pub away: Option<Unreachable>,
     /// The number of ended outages.
     pub returns: u64,
+    /// How often the API server's store was found restored to an older state, detected on an object; watches do not report this.
+    pub rewinds: u64,
+}
+
+/// Why a running watch has to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// An outage ended.
+    Returned,
+    /// The API server's store was restored to an older state.
+    Rewound,
 }
 
 /// An unreachable API server.
@@ -105,8 +116,6 @@ struct Inner {
     waiting: AtomicU32,
     /// `None` if the API server is never doubted.
     probing: Option<Probing>,
-    /// How often the API server's store was found restored to an older state, detected on an object; watches do not report this.
-    rewinds: watch::Sender<u64>,
     /// What this process wrote last.
     written: Mutex<Option<WrittenObject>>,
 }
@@ -161,7 +170,6 @@ impl Reach {
             machine: Mutex::new(machine),
             waiting: AtomicU32::new(0),
             probing,
-            rewinds: watch::Sender::new(0),
             written: Mutex::new(None),
         }))
     }
@@ -203,12 +211,20 @@ impl Reach {
     /// Waits until the number of ended outages exceeds `seen`, then for a random delay that grows with the number of waiting
     /// watches.
     pub async fn back(&self, seen: u64) {
+        // No number of rewinds is larger.
+        self.interrupted(seen, u64::MAX).await;
+    }
+
+    /// The same, or until a rewind was recorded more often than `rewinds`.
+    pub async fn interrupted(&self, returns: u64, rewinds: u64) -> Interruption {
         let waiting = WaitingWatch::new(&self.0.waiting);
         let mut view = self.view();
+        let is_due = |view: &View| view.rewinds > rewinds || (view.is_up && view.returns > returns);
         // As above.
-        let _ = view
-            .wait_for(|view| view.is_up && view.returns > seen)
-            .await;
+        let is_rewound = (view.wait_for(is_due).await).is_ok_and(|view| view.rewinds > rewinds);
+        if is_rewound {
+            return Interruption::Rewound;
+        }
         let all = self.0.waiting.load(Ordering::Relaxed);
         if let Some(probing) = &self.0.probing {
             sleep(
@@ -219,25 +235,18 @@ impl Reach {
             .await;
         }
         drop(waiting);
+        Interruption::Returned
     }
 
     /// Records that an object was read in an older state than this process has written or seen: etcd was restored from a backup.
     /// Every watch lists again, whatever resourceVersion the API server has reached since.
     pub fn note_rewind(&self) {
-        self.0.rewinds.send_modify(|rewinds| *rewinds += 1);
+        self.change(Machine::rewind);
     }
 
-    /// How often a rewind was recorded, for [`Reach::rewound`].
+    /// How often a rewind was recorded, for [`Reach::interrupted`].
     pub fn rewinds(&self) -> u64 {
-        *self.0.rewinds.borrow()
-    }
-
-    /// Waits until a rewind was recorded more often than `seen`.
-    pub async fn rewound(&self, seen: u64) {
-        // The sender lives as long as `self`.
-        let _ = (self.0.rewinds.subscribe())
-            .wait_for(|rewinds| *rewinds > seen)
-            .await;
+        self.0.view.borrow().rewinds
     }
 
     /// Takes in the answer to a write; `path` lists the object alone.

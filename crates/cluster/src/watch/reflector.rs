@@ -33,7 +33,10 @@ use super::{
     Record, WatchProblem,
     informer::{Reading, Shared, count},
 };
-use crate::wire::{Event, Listed, PageOf, Wire, WireError, is_missed};
+use crate::{
+    reach::Interruption,
+    wire::{Event, Listed, PageOf, Wire, WireError, is_missed},
+};
 
 /// The requested duration of a watch, with 5 s of jitter below: kube-apiserver ends watches at 5 minutes or later.
 const LIFETIME: Duration = Duration::from_secs(295);
@@ -281,8 +284,7 @@ impl<R: Record> Reflector<'_, R> {
             Ok(stream) => stream,
             Err(end) => return end,
         };
-        let mut returned = pin!(reach.back(seen));
-        let mut rewound = pin!(reach.rewound(self.rewinds));
+        let mut interrupted = pin!(reach.interrupted(seen, self.rewinds));
         let mut steady_at = Some(Instant::now() + SHORT);
         let mut compare_at = None;
         loop {
@@ -301,11 +303,13 @@ impl<R: Record> Reflector<'_, R> {
                     }
                     continue;
                 }
-                () = &mut returned => return WatchEnd::Returned,
-                () = &mut rewound => {
-                    count(&self.shared.counts.rewinds);
-                    return WatchEnd::Rewound;
-                }
+                why = &mut interrupted => match why {
+                    Interruption::Returned => return WatchEnd::Returned,
+                    Interruption::Rewound => {
+                        count(&self.shared.counts.rewinds);
+                        return WatchEnd::Rewound;
+                    }
+                },
                 () = sleep_until(due_at) => {
                     let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= due_at);
                     if is_due(steady_at) {
