@@ -297,10 +297,8 @@ impl Katalog {
         let mut returns = reach.borrow().returns;
         snapshot.mark_changed();
         loop {
-            match objects.borrow_and_update().clone() {
-                Some(object) => self.see(object),
-                None => self.existence = Existence::Gone,
-            }
+            let latest = objects.borrow_and_update().clone();
+            self.take_latest(latest);
             crds.mark_unchanged();
             motifs.mark_unchanged();
             let (is_up, back) = {
@@ -314,7 +312,7 @@ impl Katalog {
             let leads = standing.borrow_and_update().leads;
             self.stand(leads);
             // Readers are updated even while nothing can be written.
-            // Large and rare, as is its report: boxed, so that they take memory only while they run.
+            // Large and rare, as is the report: boxed, so that they take memory only while they run.
             let retry = if is_up {
                 Box::pin(self.act()).await
             } else {
@@ -331,10 +329,8 @@ impl Katalog {
             let ready = retry.is_none() && is_up && self.has_unrecorded();
             let again = ready.then(Instant::now);
             let reported = Box::pin(self.report()).await;
-            let due = [retry, again, reported, self.next_release()]
-                .into_iter()
-                .flatten()
-                .min();
+            let due = [retry, again, reported, self.next_release()];
+            let due = due.into_iter().flatten().min();
             tokio::select! {
                 changed = objects.changed() => if changed.is_err() { break },
                 // Awaiting a change marks it as seen; it is handled above.
@@ -359,6 +355,14 @@ impl Katalog {
         self.report.forgive();
         for release in self.releasing.values_mut() {
             release.retry_at = None;
+        }
+    }
+
+    /// Takes what the feed has of the object: nothing once it is deleted.
+    fn take_latest(&mut self, latest: Latest) {
+        match latest {
+            Some(object) => self.see(object),
+            None => self.existence = Existence::Gone,
         }
     }
 
