@@ -72,7 +72,7 @@ pub(super) async fn run<R: Record>(shared: &Shared<R>, wire: &Wire, entropy: &En
             shared.failing(WatchProblem::Unavailable {
                 message: "the watch panicked; it restarts".to_owned(),
             });
-            Box::pin(sleep(PAUSE.longest)).await;
+            sleep(PAUSE.longest).await;
         }
     }
 }
