@@ -314,28 +314,7 @@ fn values_reach_the_objects() {
          {shop: [{apiGroups: [''], resources: [secrets], verbs: [get]}]}}]\n\
          extraObjects: ['{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}-extra, namespace: {{ .Release.Namespace }}}}']\n",
     );
-    let deployment = json(find(&manifests, "Deployment", "orkestra"));
-    let pod = &deployment["spec"]["template"]["spec"];
-    let container = &pod["containers"][0];
-    assert!(container["image"].as_str().unwrap().contains("@sha256:"));
-    for words in [
-        "--tls-cert-file",
-        "--external-allow\",\"api.example.org",
-        "--external-env\",\"TOKEN",
-    ] {
-        assert!(container["args"].to_string().contains(words), "{words}");
-    }
-    assert_eq!(pod["priorityClassName"], "high");
-    assert_eq!(pod["volumes"][0]["secret"]["secretName"], "web");
-    let constraint = &pod["topologySpreadConstraints"][0];
-    assert_eq!(constraint["labelSelector"], deployment["spec"]["selector"]);
-    assert!(
-        !manifests
-            .objects
-            .iter()
-            .any(|object| &*object.kind == "PodDisruptionBudget"),
-        "one replica needs none"
-    );
+    values_reach_the_deployment(&manifests);
     let service = json(find(&manifests, "Service", "orkestra"));
     assert_eq!(service["spec"]["ports"][1]["targetPort"], "webhooks");
     let policy = json(find(&manifests, "NetworkPolicy", "orkestra"));
@@ -362,6 +341,37 @@ fn values_reach_the_objects() {
     let dashboard = dashboards["data"]["orkestra.json"].as_str().unwrap();
     let dashboard: Value = serde_json::from_str(dashboard).unwrap();
     assert!(dashboard["panels"].as_array().unwrap().len() > 10);
+    definitions_can_be_unprotected_or_left_out();
+}
+
+/// Checks the Deployment of `values_reach_the_objects`, which has no disruption budget.
+fn values_reach_the_deployment(manifests: &Manifests) {
+    let deployment = json(find(manifests, "Deployment", "orkestra"));
+    let pod = &deployment["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    assert!(container["image"].as_str().unwrap().contains("@sha256:"));
+    for words in [
+        "--tls-cert-file",
+        "--external-allow\",\"api.example.org",
+        "--external-env\",\"TOKEN",
+    ] {
+        assert!(container["args"].to_string().contains(words), "{words}");
+    }
+    assert_eq!(pod["priorityClassName"], "high");
+    assert_eq!(pod["volumes"][0]["secret"]["secretName"], "web");
+    let constraint = &pod["topologySpreadConstraints"][0];
+    assert_eq!(constraint["labelSelector"], deployment["spec"]["selector"]);
+    assert!(
+        !manifests
+            .objects
+            .iter()
+            .any(|object| &*object.kind == "PodDisruptionBudget"),
+        "one replica needs none"
+    );
+}
+
+/// Checks that `helm` may delete the definitions on request, and that they need not be installed.
+fn definitions_can_be_unprotected_or_left_out() {
     let definition = find(
         &rendered("crds: {keep: false}"),
         "CustomResourceDefinition",

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
+use testbed::Mark;
 
 use crate::scenario::{Objects, Scenario};
 use crate::waters;
@@ -38,13 +39,23 @@ async fn children_belong_to_the_set_of_their_resource_and_kubectl_refuses_it() -
     let pond = scenario.objects("ponds").until_ready("deep").await?;
     scenario.until_logged().await?;
 
+    the_resource_and_its_children_name_the_set(&scenario, &pond).await?;
+    all_of_it_is_in_the_writes_that_are_made_anyway(&scenario, mark)?;
+    kubectl_leaves_the_set_alone(&scenario).await
+}
+
+/// Checks that the resource is the parent of the set, and that its children are part of it.
+async fn the_resource_and_its_children_name_the_set(
+    scenario: &Scenario,
+    pond: &Value,
+) -> Result<()> {
     let expected = orkestra_core::api::apply_set::id(
         "deep",
         Some(&scenario.namespace),
         "Pond",
         &scenario.group,
     );
-    assert_eq!(waters::text(&pond, ID), expected);
+    assert_eq!(waters::text(pond, ID), expected);
     let annotations = &pond["metadata"]["annotations"];
     assert_eq!(
         annotations["applyset.kubernetes.io/tooling"],
@@ -58,7 +69,11 @@ async fn children_belong_to_the_set_of_their_resource_and_kubectl_refuses_it() -
         let child = scenario.objects(plural).fetch("deep").await?;
         assert_eq!(waters::text(&child, PART_OF), expected);
     }
-    // All of it is in the writes that are made anyway.
+    Ok(())
+}
+
+/// Checks that each object was written once since `mark`.
+fn all_of_it_is_in_the_writes_that_are_made_anyway(scenario: &Scenario, mark: Mark) -> Result<()> {
     let writes = scenario.writes_since(mark)?;
     let of = |resource: &str| {
         writes
@@ -72,8 +87,11 @@ async fn children_belong_to_the_set_of_their_resource_and_kubectl_refuses_it() -
         "{}",
         waters::lines(&writes)
     );
+    Ok(())
+}
 
-    // Another tool leaves the set alone.
+/// Checks that `kubectl apply` refuses to take the set over, and applies nothing.
+async fn kubectl_leaves_the_set_alone(scenario: &Scenario) -> Result<()> {
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "other" } });
     let file = scenario.file("map.json", &map.to_string())?;
     let mut kubectl = Command::new(scenario.cluster.assets().binary("kubectl")?);

@@ -166,11 +166,19 @@ pub(crate) async fn row_10_an_operator_gets_more_workers_while_it_and_another_ha
         .await?;
     assert_eq!((calm.queue_max_depth, calm.autoscaled), (20, false));
 
+    a_queue_of_its_own_is_not_enough(&scenario, &engine).await?;
+    more_workers_are_at_work(&scenario, &engine).await?;
+    the_declared_capacity_is_restored(&scenario, &engine).await?;
+    engine.stop().await
+}
+
+/// Checks that the operator keeps its one worker while its own queue is long and the other operator has nothing to do.
+async fn a_queue_of_its_own_is_not_enough(scenario: &Scenario, engine: &Engine) -> Result<()> {
     // One worker stands in a pass, and the other Demos wait for it; that alone is not enough.
     engine.sluice.0.shut(&["demo", "db"]);
     for number in 0..DEMOS {
         let name = format!("demo-{number}");
-        seed::demo(&scenario, &name, &json!({})).await?;
+        seed::demo(scenario, &name, &json!({})).await?;
     }
     engine
         .until("demo", "has a queue", |status| {
@@ -183,11 +191,15 @@ pub(crate) async fn row_10_an_operator_gets_more_workers_while_it_and_another_ha
         0
     );
     assert_eq!(engine.value("orkestra_workers_active", "demo")?, 1);
+    Ok(())
+}
 
+/// Gives the other operator too much to do as well, and waits until all added workers are busy.
+async fn more_workers_are_at_work(scenario: &Scenario, engine: &Engine) -> Result<()> {
     // Now the other operator has too much to do as well.
     for number in 0..5 {
         let pond = format!("pond-{number}");
-        waters::pond(&scenario, &pond, &json!({ "colour": "green" })).await?;
+        waters::pond(scenario, &pond, &json!({ "colour": "green" })).await?;
     }
     let scaled = engine
         .until("demo", "has more workers", |status| status.workers == 12)
@@ -211,12 +223,16 @@ pub(crate) async fn row_10_an_operator_gets_more_workers_while_it_and_another_ha
         2,
         "the other has no autoscaler"
     );
+    Ok(())
+}
 
+/// Lets all passes go on, and checks that the operator returns to the capacity that it declares.
+async fn the_declared_capacity_is_restored(scenario: &Scenario, engine: &Engine) -> Result<()> {
     // The work is done, and after a while everything is as declared.
     engine.sluice.0.shut(&[]);
     for number in 0..DEMOS {
         let name = format!("demo-{number}");
-        seed::demos(&scenario).until_ready(&name).await?;
+        seed::demos(scenario).until_ready(&name).await?;
     }
     let restored = engine
         .until("demo", "has its own capacity", |status| !status.autoscaled)
@@ -229,7 +245,7 @@ pub(crate) async fn row_10_an_operator_gets_more_workers_while_it_and_another_ha
     ] {
         assert_eq!(engine.value(series, "demo")?, value, "{series}");
     }
-    engine.stop().await
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

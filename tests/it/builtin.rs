@@ -80,11 +80,22 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
     let row = json!({ "state": "Running", "kind": "Deployment", "instances": 2, "ready": 2 });
     scenario.operator_tells("deployments", "web", &row).await?;
 
+    nothing_else_is_operated(&scenario, &system, &far).await?;
+    system.delete(&far).await?;
+    changes_and_drift_lead_to_passes(&scenario).await?;
+    a_deleted_deployment_ends_with_its_children(&scenario, mark).await?;
+    the_katalog_leaves_what_it_operated(&scenario).await?;
+    is_within_its_rights(&scenario, mark).await
+}
+
+/// Checks that children, Deployments without the label and those of another namespace stay as they are.
+async fn nothing_else_is_operated(scenario: &Scenario, system: &Objects, far: &str) -> Result<()> {
+    let deployments = scenario.objects("deployments");
     // Its children have the label too: they are left alone, and so is what others made.
     scenario.until_settled(QUIET, LIMIT).await?;
     deployments.fetch("web-canary").await?;
     ensure!(deployments.get("web-canary-canary").await?.is_none());
-    for (objects, name) in [(&deployments, "plain"), (&system, far.as_str())] {
+    for (objects, name) in [(&deployments, "plain"), (system, far)] {
         let left = objects.fetch(name).await?;
         ensure!(!is_marked(&left), "{left}");
     }
@@ -95,8 +106,13 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
         !conditions.is_some_and(|all| all.iter().any(is_ours)),
         "{web}"
     );
-    system.delete(&far).await?;
+    Ok(())
+}
 
+/// Changes a Deployment and one of its children, and waits until both are reconciled.
+async fn changes_and_drift_lead_to_passes(scenario: &Scenario) -> Result<()> {
+    let deployments = scenario.objects("deployments");
+    let maps = scenario.objects("configmaps");
     // A change leads to a pass, and drift of a child is corrected.
     let paused = json!({ "spec": { "paused": true, "replicas": 1 } });
     deployments.patch("web", &paused).await?;
@@ -110,7 +126,16 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
         .await?;
     maps.until_equal("web-facts", "/data/replicas", json!("1"), LIMIT)
         .await?;
+    Ok(())
+}
 
+/// Deletes a Deployment, and checks that its `onDelete` has run and its children are gone.
+async fn a_deleted_deployment_ends_with_its_children(
+    scenario: &Scenario,
+    mark: testbed::Mark,
+) -> Result<()> {
+    let deployments = scenario.objects("deployments");
+    let maps = scenario.objects("configmaps");
     // A deleted Deployment runs its `onDelete`, and its children go with it.
     deployments.delete("web").await?;
     deployments.until_gone("web", LIMIT).await?;
@@ -124,7 +149,13 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
         ) == ("jobs", "create", "web-end")
     });
     ensure!(ended, "{}", waters::lines(&writes));
+    Ok(())
+}
 
+/// Deletes the Katalog, and checks that the Deployment that it operated stays, with its children and without marks.
+async fn the_katalog_leaves_what_it_operated(scenario: &Scenario) -> Result<()> {
+    let deployments = scenario.objects("deployments");
+    let maps = scenario.objects("configmaps");
     // The Katalog goes: what it operated stays, without marks.
     scenario.objects("katalogs").delete("deployments").await?;
     scenario
@@ -139,7 +170,7 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
         canary.pointer(MANAGED).is_some(),
         "the label of a child is its operator's: {canary}"
     );
-    is_within_its_rights(&scenario, mark).await
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -80,20 +80,7 @@ pub(crate) async fn k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     maps.until_equal("north-new", "/data/by", json!("v1"), LIMIT)
         .await?;
-    let yields = |katalog: &Value| {
-        let row = waters::row(katalog, "old-pond")
-            .cloned()
-            .unwrap_or_default();
-        row["reason"] == "Yields" && waters::text(&row, "/message").contains("entry pond ")
-    };
-    let told = scenario
-        .objects("katalogs")
-        .until("waters", "says that old-pond yields to pond", LIMIT, yields)
-        .await?;
-    assert_ne!(
-        waters::row(&told, "pond").map(|row| row["reason"].clone()),
-        Some(json!("Yields"))
-    );
+    old_pond_yields_to_pond(&scenario).await?;
     // Each has an informer of its own.
     for operator in ["old-pond", "pond"] {
         let known = async || {
@@ -129,4 +116,23 @@ pub(crate) async fn k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says
     maps.until_gone("north-new", LIMIT).await?;
     scenario.katalog_is("waters", "True", "Running").await?;
     scenario.check_running()
+}
+
+/// Waits until the Katalog reports that its entry `old-pond` yields to `pond`, and checks that `pond` does not yield.
+async fn old_pond_yields_to_pond(scenario: &Scenario) -> Result<()> {
+    let yields = |katalog: &Value| {
+        let row = waters::row(katalog, "old-pond")
+            .cloned()
+            .unwrap_or_default();
+        row["reason"] == "Yields" && waters::text(&row, "/message").contains("entry pond ")
+    };
+    let told = scenario
+        .objects("katalogs")
+        .until("waters", "says that old-pond yields to pond", LIMIT, yields)
+        .await?;
+    assert_ne!(
+        waters::row(&told, "pond").map(|row| row["reason"].clone()),
+        Some(json!("Yields"))
+    );
+    Ok(())
 }

@@ -3,13 +3,13 @@
 // Helpers of tests may unwrap as tests do; clippy knows only the tests themselves.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod checks;
+mod connections;
+
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
+    path::Path,
+    process::{Command, Output},
 };
 
 use tempfile::TempDir;
@@ -33,22 +33,6 @@ fn run(args: &[&str]) -> (i32, String, String) {
     } = ork().args(args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (status.code().unwrap(), text(stdout), text(stderr))
-}
-
-/// A kubeconfig for a port where nobody listens.
-fn nowhere(folder: &TempDir) -> PathBuf {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let file = folder.path().join("kubeconfig");
-    let text = format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
-         clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\nusers: [{{name: u, user: {{}}}}]\n"
-    );
-    fs::write(&file, text).unwrap();
-    file
 }
 
 #[test]
@@ -201,123 +185,6 @@ fn a_mistake_is_told_with_its_place_and_1() {
 }
 
 #[test]
-fn validate_fails_for_errors_and_with_strict_for_warnings() {
-    let (code, out, err) = run(&["validate", "--strict", "examples"]);
-    assert_eq!((code, out.as_str()), (0, ""), "{err}");
-    assert!(err.contains("no problems"), "{err}");
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("k.yaml");
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
-    let old = text.replace("orkestra.orkspace.io/v1", "orkestra.konductor.io/v1Alpha");
-    fs::write(&file, old).unwrap();
-    let name = file.to_str().unwrap();
-    let (code, _, err) = run(&["validate", name]);
-    assert_eq!(code, 0, "{err}");
-    assert!(
-        err.contains("warning[ORK0004]") && err.contains("1 warning"),
-        "{err}"
-    );
-    assert_eq!(run(&["validate", "--strict", name]).0, 1);
-    let (code, out, err) = run(&["validate", "--output", "json", name, "not/there"]);
-    assert_eq!((code, err.as_str()), (1, ""));
-    let problems: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(problems[0]["severity"], "warning");
-    assert_eq!(problems[1]["file"], "not/there");
-    assert_eq!(problems[1].as_object().unwrap().len(), 8);
-    let here = ork().arg("validate").current_dir(&folder).output().unwrap();
-    assert_eq!(here.status.code(), Some(0));
-    let said = String::from_utf8(here.stderr).unwrap();
-    assert!(
-        said.contains("k.yaml:") && said.contains("1 file: 1 warning"),
-        "{said}"
-    );
-    let said = run(&[
-        "validate",
-        "-f",
-        name,
-        "-k",
-        EXAMPLE,
-        "examples/02-environments",
-    ])
-    .2;
-    assert!(said.contains(" files: 1 warning"), "{said}");
-    let (code, out, _) = run(&["validate", "--types", "examples/01-hello-website"]);
-    assert_eq!(code, 0);
-    assert!(out.contains(": .spec.replicas: integer"), "{out}");
-    let (_, out, _) = run(&["validate", "--types", "examples/20-motif"]);
-    assert!(out.contains("database.yaml:34:"), "places in Motifs: {out}");
-    let (code, out, _) = run(&["validate", "--explain-admission", "examples/31-house-rules"]);
-    assert!(
-        code == 0 && out.contains(": validation of ") && out.contains(": passes: "),
-        "{out}"
-    );
-}
-
-#[test]
-fn convert_prints_checks_and_writes_and_leaves_what_is_no_yaml() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("k.yaml");
-    let example = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
-    let old = example.replace("onCreate:", "# made\n        onCreate:");
-    let old = old.replace("orkestra.orkspace.io/v1", "orkestra.konductor.io/v1Alpha");
-    fs::write(&file, &old).unwrap();
-    let name = file.to_str().unwrap();
-    let today = old.replace("orkestra.konductor.io/v1Alpha", "orkestra.orkspace.io/v1");
-
-    let (code, out, err) = run(&["convert", name]);
-    assert_eq!((code, out.as_str(), err.as_str()), (0, today.as_str(), ""));
-    let (code, out, err) = run(&["convert", "--check", name]);
-    assert_eq!((code, out.as_str()), (1, ""));
-    let said = err.contains("warning[ORK0004]") && err.contains("k.yaml would be changed");
-    assert!(said, "{err}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), old);
-    let (code, out, err) = run(&["convert", "--in-place", name]);
-    assert_eq!((code, out.as_str()), (0, ""), "{err}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), today);
-    assert_eq!(
-        run(&["convert", "--check", name]),
-        (0, String::new(), String::new())
-    );
-
-    let broken = folder.path().join("broken.yaml");
-    fs::write(&broken, "kind: Katalog\nspec: [\n").unwrap();
-    let broken = broken.to_str().unwrap();
-    let (code, _, err) = run(&["convert", "--in-place", broken, name]);
-    assert_eq!(code, 1);
-    assert!(err.contains("broken.yaml:"), "{err}");
-    assert_eq!(
-        fs::read_to_string(broken).unwrap(),
-        "kind: Katalog\nspec: [\n"
-    );
-    assert_eq!(run(&["convert", "--in-place", "-"]).0, 1);
-    assert_eq!(run(&["convert"]).0, 2);
-}
-
-#[test]
-fn an_entry_that_runs_only_from_files_is_a_warning_with_the_lines_to_add() {
-    let folder = TempDir::new().unwrap();
-    let katalog = fs::read_to_string("examples/02-environments/katalog.yaml").unwrap();
-    let (before, rest) = katalog.split_once("      apiTypes:").unwrap();
-    let (_, after) = rest.split_once("      operatorBox:").unwrap();
-    let file = folder.path().join("katalog.yaml");
-    fs::write(&file, format!("{before}      operatorBox:{after}")).unwrap();
-    fs::copy(
-        "examples/02-environments/crd.yaml",
-        folder.path().join("crd.yaml"),
-    )
-    .unwrap();
-    let (code, _, err) = run(&["validate", file.to_str().unwrap()]);
-    assert_eq!(code, 0, "{err}");
-    assert!(err.contains("katalog.yaml:9:16"), "{err}");
-    assert!(
-        err.contains(
-            "add `apiTypes: {group: demo.orkestra.io, version: v1, kind: App, plural: apps}`"
-        ),
-        "{err}"
-    );
-}
-
-#[test]
 fn validate_and_render_read_standard_input() {
     let feed = |args: &[&str], file: &str| {
         let text = fs::File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
@@ -449,134 +316,4 @@ fn the_katalog_that_the_readme_shows_is_accepted() {
     fs::write(&file, katalog).unwrap();
     let (code, _, err) = run(&["generate", "rbac", "-k", file.to_str().unwrap()]);
     assert_eq!((code, err.as_str()), (0, ""));
-}
-
-#[test]
-fn a_cluster_that_cannot_be_reached_is_3() {
-    let folder = TempDir::new().unwrap();
-    let kubeconfig = nowhere(&folder);
-    let kubeconfig = kubeconfig.to_str().unwrap();
-    for args in [
-        &["release", "-k", EXAMPLE, "--kubeconfig", kubeconfig][..],
-        &[
-            "run",
-            "-k",
-            EXAMPLE,
-            "--listen",
-            "127.0.0.1:0",
-            "--kubeconfig",
-            kubeconfig,
-        ],
-        &[
-            "run",
-            "-k",
-            EXAMPLE,
-            "--listen",
-            "127.0.0.1:0",
-            "--kubeconfig",
-            "not/there",
-        ],
-        &[
-            "release",
-            "-k",
-            EXAMPLE,
-            "--kubeconfig",
-            kubeconfig,
-            "--context",
-            "another",
-        ],
-    ] {
-        let (code, _, err) = run(args);
-        assert_eq!(code, 3, "{args:?}: {err}");
-        assert!(err.contains("error: "), "{err}");
-    }
-}
-
-#[test]
-fn a_taken_port_is_1_and_says_what_to_do() {
-    let folder = TempDir::new().unwrap();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let kubeconfig = nowhere(&folder);
-    let (code, _, err) = run(&[
-        "controller",
-        "--listen",
-        &address,
-        "--kubeconfig",
-        kubeconfig.to_str().unwrap(),
-    ]);
-    assert_eq!(code, 1, "{err}");
-    assert!(err.contains(&address) && err.contains("--listen"), "{err}");
-}
-
-/// A controller that waits for its cluster, and the address it listens on.
-fn waiting_controller(folder: &TempDir) -> (Child, SocketAddr) {
-    let kubeconfig = nowhere(folder);
-    let mut child = ork()
-        .args([
-            "controller",
-            "--listen",
-            "127.0.0.1:0",
-            "--log-format",
-            "json",
-            "--kubeconfig",
-        ])
-        .arg(kubeconfig)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines
-        .find(|line| line.as_ref().unwrap().contains("\"listening\""))
-        .unwrap()
-        .unwrap();
-    let entry: serde_json::Value = serde_json::from_str(&line).unwrap();
-    std::thread::spawn(move || lines.count());
-    (child, entry["address"].as_str().unwrap().parse().unwrap())
-}
-
-fn get(address: SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: ork\r\nConnection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-#[test]
-fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
-    let folder = TempDir::new().unwrap();
-    let (mut child, address) = waiting_controller(&folder);
-    assert!(get(address, "/livez").starts_with("HTTP/1.1 200"));
-    assert!(get(address, "/readyz").starts_with("HTTP/1.1 503"));
-    assert!(get(address, "/katalog").contains("\"OrkReady\":false"));
-    let metrics = get(address, "/metrics");
-    assert!(
-        metrics.contains("orkestra_build_info")
-            && metrics.contains("orkestra_events_dropped_total 0"),
-        "{metrics}"
-    );
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break status,
-            None if Instant::now() > deadline => {
-                child.kill().unwrap();
-                panic!("it did not end");
-            }
-            None => std::thread::sleep(Duration::from_millis(20)),
-        }
-    };
-    assert_eq!(status.code(), Some(0));
 }

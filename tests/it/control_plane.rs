@@ -1,10 +1,10 @@
 //! The control plane that the other tests stand on: it judges, schedules, collects and records as a real one, and leaves nothing.
 
-use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+mod killed;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -16,7 +16,7 @@ use kube::api::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use testbed::{ControlPlane, Options, eventually, namespace, spawn_guarded};
+use testbed::{ControlPlane, Options, eventually, namespace};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -300,110 +300,4 @@ async fn a_killed_api_server_comes_back_with_its_data_and_its_controllers() -> R
     })
     .await?;
     Ok(())
-}
-
-/// Names, to this test's second process, the file to tell its folder in.
-const HELD: &str = "ORKESTRA_TEST_HELD";
-
-#[test]
-fn nothing_outlives_a_killed_test_binary() -> Result<()> {
-    if let Some(file) = std::env::var_os(HELD) {
-        return hold_a_control_plane(Path::new(&file));
-    }
-    let scratch = std::env::temp_dir().join(format!("orkestra-held-{}", std::process::id()));
-    std::fs::create_dir(&scratch)?;
-    let told = scratch.join("folder");
-    let mut again = Command::new(std::env::current_exe()?);
-    again
-        .args([
-            "--exact",
-            "control_plane::nothing_outlives_a_killed_test_binary",
-            "--nocapture",
-        ])
-        .env(HELD, &told);
-    let mut holder = spawn_guarded(&again, &scratch.join("log"))?;
-    let deadline = Instant::now() + Duration::from_mins(2);
-    let folder = loop {
-        if let Ok(folder) = std::fs::read_to_string(&told) {
-            break folder;
-        }
-        let ended = holder.status()?;
-        ensure!(
-            ended.is_none() && Instant::now() < deadline,
-            "no control plane: {}",
-            holder.log()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    // A program that was started a moment ago may not have replaced the shell that guards it yet.
-    loop {
-        let before = processes_that_name(&folder)?;
-        let runs = |server: &&str| before.iter().any(|args| args.contains(server));
-        if ["etcd", "kube-apiserver", "kube-controller-manager", "tail"]
-            .iter()
-            .all(runs)
-        {
-            break;
-        }
-        ensure!(Instant::now() < deadline, "some do not run: {before:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-
-    holder.kill()?;
-
-    let deadline = Instant::now() + Duration::from_secs(5);
-    loop {
-        let left = processes_that_name(&folder)?;
-        let data = Path::new(&folder).exists();
-        if left.is_empty() && !data {
-            break;
-        }
-        if Instant::now() >= deadline {
-            bail!("left after 5 s: {left:?}; data folder still there: {data}");
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    std::fs::remove_dir_all(&scratch).context("the scratch folder")
-}
-
-/// In the second process: a control plane and a program under guard, held until SIGKILL.
-fn hold_a_control_plane(file: &Path) -> Result<()> {
-    let cluster = ControlPlane::start(Options::default())?;
-    let folder = cluster.folder().display().to_string();
-    let mut tail = Command::new("tail");
-    tail.arg("-f").arg(cluster.folder().join("server"));
-    let _tail = spawn_guarded(&tail, &cluster.folder().join("tail.log"))?;
-    // Whole at once: the reader must not see half of it.
-    let part = file.with_extension("part");
-    std::fs::write(&part, folder)?;
-    std::fs::rename(part, file)?;
-    loop {
-        std::thread::park();
-    }
-}
-
-/// The command lines that contain `text`, of processes that run (a dead one that nobody has waited for has none).
-fn processes_that_name(text: &str) -> Result<Vec<String>> {
-    let mut all = Vec::new();
-    if Path::new("/proc/self/cmdline").exists() {
-        for entry in std::fs::read_dir("/proc")? {
-            // A process may end while we look.
-            if let Ok(line) = std::fs::read(entry?.path().join("cmdline")) {
-                all.push(String::from_utf8_lossy(&line).replace('\0', " "));
-            }
-        }
-    } else {
-        let output = Command::new("ps").args(["-A", "-o", "args="]).output()?;
-        ensure!(
-            output.status.success(),
-            "neither /proc nor ps tells the processes"
-        );
-        all.extend(
-            String::from_utf8_lossy(&output.stdout)
-                .lines()
-                .map(str::to_owned),
-        );
-    }
-    all.retain(|args| args.contains(text));
-    Ok(all)
 }

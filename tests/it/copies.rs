@@ -108,31 +108,7 @@ pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -
         scenario.objects_in(&other, "secrets"),
     );
     let ponds = scenario.objects("ponds");
-    scenario
-        .objects_in(&source, "configmaps")
-        .create(&json!({ "metadata": { "name": "pond-deep" }, "data": { "depth": "9", "owner": "infra" } }))
-        .await?;
-    waters::pond(
-        &scenario,
-        "north",
-        &json!({ "also": other, "settings": "pond-deep" }),
-    )
-    .await?;
-    ponds
-        .until("north", "waits for its source", LIMIT, |pond| {
-            reason(pond) == "SourceMissing"
-        })
-        .await?;
-    ensure!(here.get("north-registry").await?.is_none());
-    let settings = scenario
-        .objects("configmaps")
-        .fetch("north-settings")
-        .await?;
-    ensure!(
-        settings["data"] == json!({ "depth": "9", "owner": "north" }),
-        "{}",
-        settings["data"]
-    );
+    a_pond_waits_for_its_source(&scenario, &source, &other).await?;
 
     sources.create(&registry("b25l")).await?;
     for place in [&here, &there] {
@@ -156,10 +132,7 @@ pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -
     sources.create(&registry("dHdv")).await?;
     ponds.until_ready("north").await?;
 
-    scenario.kill9()?;
-    scenario.start().await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    a_restart_writes_nothing(&mut scenario).await?;
 
     ensure_free_pass(&scenario).await?;
 
@@ -178,6 +151,51 @@ pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -
     ponds.delete("north").await?;
     there.until_gone("north-registry", LIMIT).await?;
     ponds.until_gone("north", LIMIT).await
+}
+
+/// Creates a pond whose Secret has no source yet: it waits, and its settings are copied meanwhile.
+async fn a_pond_waits_for_its_source(scenario: &Scenario, source: &str, other: &str) -> Result<()> {
+    scenario
+        .objects_in(source, "configmaps")
+        .create(&json!({ "metadata": { "name": "pond-deep" }, "data": { "depth": "9", "owner": "infra" } }))
+        .await?;
+    waters::pond(
+        scenario,
+        "north",
+        &json!({ "also": other, "settings": "pond-deep" }),
+    )
+    .await?;
+    scenario
+        .objects("ponds")
+        .until("north", "waits for its source", LIMIT, |pond| {
+            reason(pond) == "SourceMissing"
+        })
+        .await?;
+    ensure!(
+        scenario
+            .objects("secrets")
+            .get("north-registry")
+            .await?
+            .is_none()
+    );
+    let settings = scenario
+        .objects("configmaps")
+        .fetch("north-settings")
+        .await?;
+    ensure!(
+        settings["data"] == json!({ "depth": "9", "owner": "north" }),
+        "{}",
+        settings["data"]
+    );
+    Ok(())
+}
+
+/// Kills and restarts the controller, and checks that it writes nothing.
+async fn a_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
+    scenario.kill9()?;
+    scenario.start().await?;
+    waters::until_counted(scenario).await?;
+    waters::ensure_no_writes(scenario, Duration::from_secs(5)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -213,60 +231,9 @@ async fn a_custom_resource_copies_nothing_that_is_not_allowed() -> Result<()> {
 async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_are_cleaned_up()
 -> Result<()> {
     let (mut scenario, source, other) = running("rules", "copies/rules.yaml").await?;
-    let from = |plural: &str| scenario.objects_in(&source, plural);
-    let house = |spec: Value| json!({ "metadata": { "name": "house", "labels": { "argocd.argoproj.io/instance": "house" } }, "spec": spec });
-    let policy = json!({ "podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{ "from": [{ "podSelector": {} }] }] });
-    from("networkpolicies")
-        .create(&house(policy.clone()))
-        .await?;
-    let hard = json!({ "hard": { "pods": "9", "secrets": "20", "services": "9" } });
-    from("resourcequotas").create(&house(hard)).await?;
-    let limits = json!({ "limits": [{ "type": "Pod", "max": { "memory": "16Gi" } }] });
-    from("limitranges").create(&house(limits.clone())).await?;
-    waters::pond(
-        &scenario,
-        "north",
-        &json!({ "also": other, "limits": "house" }),
-    )
-    .await?;
-    let ponds = scenario.objects("ponds");
-    ponds.until_ready("north").await?;
-    for place in [&scenario.namespace, &other] {
-        let copy = scenario.objects_in(place, "networkpolicies");
-        let copy = copy.fetch("north-policy").await?;
-        ensure!(copy["spec"] == policy, "{}", copy["spec"]);
-        let labels = &copy["metadata"]["labels"];
-        ensure!(labels["argocd.argoproj.io/instance"].is_null(), "{labels}");
-        let quotas = scenario.objects_in(place, "resourcequotas");
-        let quota = quotas.fetch("north-services").await?;
-        ensure!(quota["spec"]["hard"] == json!({ "services": "20" }));
-    }
-    let here = |plural: &str| scenario.objects(plural);
-    let copy = here("limitranges").fetch("north-limits").await?;
-    ensure!(copy["spec"] == limits, "{}", copy["spec"]);
-    let quota = here("resourcequotas").fetch("north-quota").await?;
-    let hard = json!({ "pods": "3", "secrets": "20", "services": "9" });
-    ensure!(quota["spec"]["hard"] == hard, "{}", quota["spec"]);
-
-    let closed = json!({ "spec": { "ingress": null } });
-    from("networkpolicies").patch("house", &closed).await?;
-    let more = json!({ "spec": { "hard": { "services": "12" } } });
-    from("resourcequotas").patch("house", &more).await?;
-    for place in [&scenario.namespace, &other] {
-        let copies = scenario.objects_in(place, "networkpolicies");
-        let no_rule = |copy: &Value| copy["spec"].get("ingress").is_none();
-        copies
-            .until("north-policy", "is closed", LIMIT, no_rule)
-            .await?;
-    }
-    here("resourcequotas")
-        .until_equal("north-quota", "/spec/hard/services", json!("12"), LIMIT)
-        .await?;
-
-    scenario.kill9()?;
-    scenario.start().await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    rules_are_copied_as_declared(&scenario, &source, &other).await?;
+    copies_of_rules_follow_their_sources(&scenario, &source, &other).await?;
+    a_restart_writes_nothing(&mut scenario).await?;
 
     // What is not allowed is not copied, and what was copied stays.
     let ponds = scenario.objects("ponds");
@@ -298,4 +265,72 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
         .until_gone("north-policy", LIMIT)
         .await?;
     ponds.until_gone("north", LIMIT).await
+}
+
+/// Creates the sources and a pond that copies them, and checks what the copies have in both namespaces.
+async fn rules_are_copied_as_declared(
+    scenario: &Scenario,
+    source: &str,
+    other: &str,
+) -> Result<()> {
+    let from = |plural: &str| scenario.objects_in(source, plural);
+    let house = |spec: Value| json!({ "metadata": { "name": "house", "labels": { "argocd.argoproj.io/instance": "house" } }, "spec": spec });
+    let policy = json!({ "podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{ "from": [{ "podSelector": {} }] }] });
+    from("networkpolicies")
+        .create(&house(policy.clone()))
+        .await?;
+    let hard = json!({ "hard": { "pods": "9", "secrets": "20", "services": "9" } });
+    from("resourcequotas").create(&house(hard)).await?;
+    let limits = json!({ "limits": [{ "type": "Pod", "max": { "memory": "16Gi" } }] });
+    from("limitranges").create(&house(limits.clone())).await?;
+    waters::pond(
+        scenario,
+        "north",
+        &json!({ "also": other, "limits": "house" }),
+    )
+    .await?;
+    let ponds = scenario.objects("ponds");
+    ponds.until_ready("north").await?;
+    for place in [&*scenario.namespace, other] {
+        let copy = scenario.objects_in(place, "networkpolicies");
+        let copy = copy.fetch("north-policy").await?;
+        ensure!(copy["spec"] == policy, "{}", copy["spec"]);
+        let labels = &copy["metadata"]["labels"];
+        ensure!(labels["argocd.argoproj.io/instance"].is_null(), "{labels}");
+        let quotas = scenario.objects_in(place, "resourcequotas");
+        let quota = quotas.fetch("north-services").await?;
+        ensure!(quota["spec"]["hard"] == json!({ "services": "20" }));
+    }
+    let here = |plural: &str| scenario.objects(plural);
+    let copy = here("limitranges").fetch("north-limits").await?;
+    ensure!(copy["spec"] == limits, "{}", copy["spec"]);
+    let quota = here("resourcequotas").fetch("north-quota").await?;
+    let hard = json!({ "pods": "3", "secrets": "20", "services": "9" });
+    ensure!(quota["spec"]["hard"] == hard, "{}", quota["spec"]);
+    Ok(())
+}
+
+/// Changes the sources, and waits until their copies have the changes.
+async fn copies_of_rules_follow_their_sources(
+    scenario: &Scenario,
+    source: &str,
+    other: &str,
+) -> Result<()> {
+    let from = |plural: &str| scenario.objects_in(source, plural);
+    let closed = json!({ "spec": { "ingress": null } });
+    from("networkpolicies").patch("house", &closed).await?;
+    let more = json!({ "spec": { "hard": { "services": "12" } } });
+    from("resourcequotas").patch("house", &more).await?;
+    for place in [&*scenario.namespace, other] {
+        let copies = scenario.objects_in(place, "networkpolicies");
+        let no_rule = |copy: &Value| copy["spec"].get("ingress").is_none();
+        copies
+            .until("north-policy", "is closed", LIMIT, no_rule)
+            .await?;
+    }
+    scenario
+        .objects("resourcequotas")
+        .until_equal("north-quota", "/spec/hard/services", json!("12"), LIMIT)
+        .await?;
+    Ok(())
 }

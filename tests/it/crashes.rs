@@ -141,62 +141,15 @@ async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_
     let stop = Arc::new(AtomicBool::new(false));
     let template = waters::resource(&scenario, "Pond", "", &json!({}));
     let churning = tokio::spawn(churn(ponds.clone(), template, Arc::clone(&stop)));
-    let mut dice = Dice(11);
-    for _ in 0..KILLS {
-        scenario.launch().await?;
-        // From before the caches are filled to in the middle of the work.
-        tokio::time::sleep(Duration::from_millis(100 + dice.roll(1400))).await;
-        scenario.kill9()?;
-    }
+    the_controller_is_killed_again_and_again(&mut scenario).await?;
     scenario.start().await?;
     stop.store(true, Ordering::SeqCst);
     let wanted = churning.await??;
     let started = Instant::now();
     eventually("everything converges", CONVERGED, async || {
         let there = ponds.list().await?;
-        let specs: BTreeMap<String, Value> = there
-            .iter()
-            .map(|pond| {
-                (
-                    waters::text(pond, "/metadata/name").to_owned(),
-                    pond["spec"].clone(),
-                )
-            })
-            .collect();
-        ensure!(
-            specs == wanted,
-            "{} resources are there, {} should be",
-            specs.len(),
-            wanted.len()
-        );
-        for pond in &there {
-            ensure!(
-                crate::scenario::is_ready(pond),
-                "not ready: {} {}",
-                pond["metadata"]["name"],
-                pond["status"]
-            );
-            ensure!(
-                pond["status"]["colour"] == pond["spec"]["colour"],
-                "an old status: {}",
-                pond["status"]
-            );
-        }
-        let (wanted, actual) = (expected(&there, &far), actual(&scenario, &far).await?);
-        let missing: Vec<_> = wanted
-            .iter()
-            .filter(|(key, value)| actual.get(*key) != Some(value))
-            .take(5)
-            .collect();
-        let orphans: Vec<_> = actual
-            .iter()
-            .filter(|(key, _)| !wanted.contains_key(*key))
-            .take(5)
-            .collect();
-        ensure!(
-            missing.is_empty() && orphans.is_empty(),
-            "missing or old: {missing:?}; orphans: {orphans:?}"
-        );
+        ensure_reconciled(&there, &wanted)?;
+        ensure_children(&scenario, &there, &far).await?;
         Ok(Some(()))
     })
     .await?;
@@ -216,6 +169,78 @@ async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
     // Nothing is stuck on its way out either.
+    all_is_deleted(&scenario, &far).await?;
+    scenario.check_running()
+}
+
+/// Starts and kills the controller, each time after another moment.
+async fn the_controller_is_killed_again_and_again(scenario: &mut Scenario) -> Result<()> {
+    let mut dice = Dice(11);
+    for _ in 0..KILLS {
+        scenario.launch().await?;
+        // From before the caches are filled to in the middle of the work.
+        tokio::time::sleep(Duration::from_millis(100 + dice.roll(1400))).await;
+        scenario.kill9()?;
+    }
+    Ok(())
+}
+
+/// Checks that the Ponds have the wanted specs, and that each is ready with a status of its present spec.
+fn ensure_reconciled(there: &[Value], wanted: &BTreeMap<String, Value>) -> Result<()> {
+    let specs: BTreeMap<String, Value> = there
+        .iter()
+        .map(|pond| {
+            (
+                waters::text(pond, "/metadata/name").to_owned(),
+                pond["spec"].clone(),
+            )
+        })
+        .collect();
+    ensure!(
+        specs == *wanted,
+        "{} resources are there, {} should be",
+        specs.len(),
+        wanted.len()
+    );
+    for pond in there {
+        ensure!(
+            crate::scenario::is_ready(pond),
+            "not ready: {} {}",
+            pond["metadata"]["name"],
+            pond["status"]
+        );
+        ensure!(
+            pond["status"]["colour"] == pond["spec"]["colour"],
+            "an old status: {}",
+            pond["status"]
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the children of the Ponds exist as they should, and no others.
+async fn ensure_children(scenario: &Scenario, there: &[Value], far: &str) -> Result<()> {
+    let (wanted, actual) = (expected(there, far), actual(scenario, far).await?);
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|(key, value)| actual.get(*key) != Some(value))
+        .take(5)
+        .collect();
+    let orphans: Vec<_> = actual
+        .iter()
+        .filter(|(key, _)| !wanted.contains_key(*key))
+        .take(5)
+        .collect();
+    ensure!(
+        missing.is_empty() && orphans.is_empty(),
+        "missing or old: {missing:?}; orphans: {orphans:?}"
+    );
+    Ok(())
+}
+
+/// Deletes all Ponds, and waits until they and their children are gone.
+async fn all_is_deleted(scenario: &Scenario, far: &str) -> Result<()> {
+    let ponds = scenario.objects("ponds");
     scenario.kubectl(&[
         "delete",
         &format!("ponds.{}", scenario.group),
@@ -225,11 +250,10 @@ async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_
     eventually("all is gone", CONVERGED, async || {
         let left = (
             ponds.list().await?.len(),
-            actual(&scenario, &far).await?.len(),
+            actual(scenario, far).await?.len(),
         );
         ensure!(left == (0, 0), "resources and children left: {left:?}");
         Ok(Some(()))
     })
-    .await?;
-    scenario.check_running()
+    .await
 }

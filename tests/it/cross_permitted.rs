@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Scenario, condition};
+use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,11 +32,7 @@ async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_per
 
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     waters::pond(&scenario, "north", &json!({ "from": foreign })).await?;
-    let refused = ponds
-        .until("north", "is refused what it reads", LIMIT, |pond| {
-            refusal(pond).contains(&foreign)
-        })
-        .await?;
+    let refused = until_refused(&ponds, &foreign).await?;
     ensure!(refusal(&refused).contains("allowedNamespaces"), "{refused}");
     ensure!(maps.get("north-found").await?.is_none());
 
@@ -57,11 +53,7 @@ async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_per
     ponds
         .patch("north", &json!({ "spec": { "from": foreign } }))
         .await?;
-    let refused = ponds
-        .until("north", "is refused what it reads", LIMIT, |pond| {
-            refusal(pond).contains(&foreign)
-        })
-        .await?;
+    let refused = until_refused(&ponds, &foreign).await?;
     ensure!(
         !refused["status"].to_string().contains("abyssal"),
         "{refused}"
@@ -69,6 +61,15 @@ async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_per
     let map = maps.fetch("north-found").await?;
     assert_eq!(map["data"]["depth"], "17");
     scenario.check_running()
+}
+
+/// Waits until the pond is refused what it reads from that namespace.
+async fn until_refused(ponds: &Objects, namespace: &str) -> Result<Value> {
+    ponds
+        .until("north", "is refused what it reads", LIMIT, |pond| {
+            refusal(pond).contains(namespace)
+        })
+        .await
 }
 
 /// Why a pond is not ready.

@@ -101,10 +101,17 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     .await?;
     ponds.until_ready("wide").await?;
 
+    an_object_is_not_created_anew_without_end(&scenario).await
+}
+
+/// Changes an immutable field several times, and checks that the object is not created anew each time.
+async fn an_object_is_not_created_anew_without_end(scenario: &Scenario) -> Result<()> {
     // Somebody who undoes each change by creating the object anew is not fought without end.
+    let ponds = scenario.objects("ponds");
     let mark = Scenario::mark()?;
     for width in 6..12 {
-        ponds.patch("wide", &change(&width.to_string())).await?;
+        let change = json!({ "spec": { "width": width.to_string() } });
+        ponds.patch("wide", &change).await?;
         ponds
             .until("wide", "has seen the change", LIMIT, is_observed)
             .await?;

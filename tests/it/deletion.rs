@@ -1,5 +1,7 @@
 //! The end of a custom resource, of a Katalog and of a CRD: nothing is left over, and nothing is stuck.
 
+mod katalogs;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -274,56 +276,6 @@ async fn e_orphan_propagation_leaves_children_without_an_owner_reference_too() -
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> Result<()> {
-    let mut scenario = orchard("katalog").await?;
-    let process = scenario.pid();
-    scenario.kubectl(&["delete", "katalog", "garden", "--timeout=120s"])?;
-    is_left_alone(&scenario).await?;
-    assert_eq!(scenario.pid(), process);
-    scenario.check_running()?;
-    let metrics = scenario.http("/metrics").await?;
-    ensure!(
-        !metrics.contains(r#"crd="orchard""#),
-        "series of an operator are left"
-    );
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_katalog_deleted_while_the_controller_is_down_lets_go_when_it_is_back() -> Result<()> {
-    let mut scenario = orchard("gone").await?;
-    scenario.kill9()?;
-    scenario.kubectl(&["delete", "katalog", "garden", "--wait=false"])?;
-    let katalogs = scenario.objects("katalogs");
-    let katalog = katalogs.fetch("garden").await?;
-    ensure!(
-        katalog["metadata"]["deletionTimestamp"].is_string(),
-        "nothing holds the Katalog"
-    );
-    scenario.start().await?;
-    katalogs.until_gone("garden", LIMIT).await?;
-    is_left_alone(&scenario).await
-}
-
-/// Without a Katalog: the orchard and its children are there, nobody keeps them, and the orchard can be deleted.
-async fn is_left_alone(scenario: &Scenario) -> Result<()> {
-    let (orchards, maps) = (scenario.objects("orchards"), scenario.objects("configmaps"));
-    let north = orchards.fetch("north").await?;
-    assert_eq!(finalizers(&north), [""; 0]);
-    let uid = north["metadata"]["uid"].as_str().context("a uid")?;
-    assert_eq!(owner_uid(&maps.fetch("north-basket").await?), Some(uid));
-    maps.delete("north-ladder").await?;
-    tokio::time::sleep(QUIET).await;
-    assert_eq!(
-        maps.get("north-ladder").await?,
-        None,
-        "an operator still runs"
-    );
-    scenario.kubectl(&["delete", &kind(scenario), "north", "--timeout=120s"])?;
-    is_all_gone(scenario).await
-}
-
 /// How long a namespace may take to go once the controller runs.
 const NAMESPACE_LIMIT: Duration = Duration::from_mins(3);
 
@@ -399,17 +351,4 @@ async fn e_a_deletion_needs_no_template_no_source_and_no_crd_of_its_children() -
     orchards.delete("north").await?;
     scenario.start().await?;
     orchards.until_gone("north", LIMIT).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_katalog_that_never_compiled_can_be_deleted() -> Result<()> {
-    let mut scenario = Scenario::new("never").await?;
-    scenario.grant(&input("garden/katalog.yaml")?).await?;
-    scenario.start().await?;
-    let text = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {name: far}\n\
-                spec: {crds: {pond: {crdFile: pond.yaml}}}\n";
-    scenario.apply(text)?;
-    scenario.katalog_is("far", "False", "NoApiTypes").await?;
-    scenario.kubectl(&["delete", "katalog", "far", "--timeout=120s"])?;
-    scenario.check_running()
 }

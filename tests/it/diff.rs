@@ -30,25 +30,11 @@ async fn differences_are_shown_and_rendered_objects_can_be_piped_to_kubectl() ->
     let scenario = Scenario::with_katalog("diff", &["website/crd.yaml"], &katalog).await?;
     let cr = input("website/cr.yaml")?;
     scenario.apply(&cr)?;
+    the_website_is_deployed(&scenario).await?;
     let (deployments, services) = (
         scenario.objects("deployments"),
         scenario.objects("services"),
     );
-    deployments
-        .until_equal("hello", "/spec/replicas", json!(2), LIMIT)
-        .await?;
-    // Its controller has written to it, too.
-    let revision = "/metadata/annotations/deployment.kubernetes.io~1revision";
-    deployments
-        .until_equal("hello", revision, json!("1"), LIMIT)
-        .await?;
-    services
-        .until_equal("hello", "/spec/ports/0/port", json!(80), LIMIT)
-        .await?;
-    scenario
-        .objects("secrets")
-        .until("key", "exists", LIMIT, |_| true)
-        .await?;
     let file = scenario.file("katalog.yaml", &katalog)?;
     let state = async || -> Result<_> {
         let deployment = deployments.fetch("hello").await?;
@@ -84,12 +70,41 @@ async fn differences_are_shown_and_rendered_objects_can_be_piped_to_kubectl() ->
     ensure!(out.contains(&head) && !out.contains("planted"), "{out}");
     ensure!(before == state().await?, "it wrote something");
 
-    // What is rendered holds a hidden Secret, which kubectl does not get.
     let rendered = scenario.ork(&["render", "-f", path(&file)?, "--cr", path(&more)?])?;
     ensure!(rendered.contains("# kind: Secret\n"), "{rendered}");
+    kubectl_shows_a_third_replica_and_no_secret(&scenario, &rendered)
+}
+
+/// Waits until the children of the website exist, and the controller of its Deployment has written to it.
+async fn the_website_is_deployed(scenario: &Scenario) -> Result<()> {
+    let (deployments, services) = (
+        scenario.objects("deployments"),
+        scenario.objects("services"),
+    );
+    deployments
+        .until_equal("hello", "/spec/replicas", json!(2), LIMIT)
+        .await?;
+    // Its controller has written to it, too.
+    let revision = "/metadata/annotations/deployment.kubernetes.io~1revision";
+    deployments
+        .until_equal("hello", revision, json!("1"), LIMIT)
+        .await?;
+    services
+        .until_equal("hello", "/spec/ports/0/port", json!(80), LIMIT)
+        .await?;
+    scenario
+        .objects("secrets")
+        .until("key", "exists", LIMIT, |_| true)
+        .await?;
+    Ok(())
+}
+
+/// Checks what `kubectl diff` shows of rendered objects: the changed replicas, and nothing of the hidden Secret, which it does
+/// not get.
+fn kubectl_shows_a_third_replica_and_no_secret(scenario: &Scenario, rendered: &str) -> Result<()> {
     let args = ["diff", "--filename", "-"];
     let cluster = scenario.cluster;
-    let output = cluster.kubectl(&cluster.admin(), &args, Some(&rendered))?;
+    let output = cluster.kubectl(&cluster.admin(), &args, Some(rendered))?;
     let (out, err) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

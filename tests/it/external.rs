@@ -81,18 +81,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
         scenario.objects("configmaps"),
     );
     waters::pond(&scenario, "north", &pond(&sink.url())).await?;
-    // A call that must not fail blocks the whole pass.
-    let message = told(&ponds, "north", "ExternalCallFailed").await?;
-    let wanted = format!(
-        "the call `healthCheck` failed: {} answers with status 503, not 200",
-        sink.url()
-    );
-    assert!(message.ends_with(&wanted), "{message}");
-    assert_eq!(deployments.get("north").await?, None);
-    assert!(
-        sink.requests("/flags").is_empty(),
-        "nothing follows a call that failed"
-    );
+    a_call_that_must_not_fail_blocks_the_pass(&scenario, &sink).await?;
     // It is tried again without anybody's doing.
     sink.answer("/health", 200, "");
     deployments
@@ -116,17 +105,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
         .await?;
     told(&ponds, "south", "ChildrenNotReady").await?;
     assert_eq!(maps.get("south-flags").await?, None);
-    // An address without a port does not permit the API server at it, and no variable may be read that is not named.
-    let server = scenario.identity.config()?.cluster_url.to_string();
-    waters::pond(&scenario, "server", &pond(server.trim_end_matches('/'))).await?;
-    let message = told(&ponds, "server", "ExternalCallRefused").await?;
-    assert!(
-        message.contains("is the API server of the cluster"),
-        "{message}"
-    );
-    waters::lake(&scenario, "deep", &json!({ "url": sink.url() })).await?;
-    let message = told(&scenario.objects("lakes"), "deep", "ExternalCallRefused").await?;
-    assert!(message.contains("--external-env LAKE_TOKEN"), "{message}");
+    neither_the_api_server_nor_a_variable_is_permitted(&scenario, &sink).await?;
     // What was made stays when a call fails later.
     sink.answer("/health", 503, PLANTED);
     ponds
@@ -140,6 +119,40 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "registry.example/web:3");
     ensure_nothing_planted(&scenario).await
+}
+
+/// Checks that neither a child is made nor another call, and that the condition says why.
+async fn a_call_that_must_not_fail_blocks_the_pass(scenario: &Scenario, sink: &Sink) -> Result<()> {
+    let message = told(&scenario.objects("ponds"), "north", "ExternalCallFailed").await?;
+    let wanted = format!(
+        "the call `healthCheck` failed: {} answers with status 503, not 200",
+        sink.url()
+    );
+    assert!(message.ends_with(&wanted), "{message}");
+    assert_eq!(scenario.objects("deployments").get("north").await?, None);
+    assert!(
+        sink.requests("/flags").is_empty(),
+        "nothing follows a call that failed"
+    );
+    Ok(())
+}
+
+/// An address without a port does not permit the API server at it, and no variable may be read that is not named.
+async fn neither_the_api_server_nor_a_variable_is_permitted(
+    scenario: &Scenario,
+    sink: &Sink,
+) -> Result<()> {
+    let server = scenario.identity.config()?.cluster_url.to_string();
+    waters::pond(scenario, "server", &pond(server.trim_end_matches('/'))).await?;
+    let message = told(&scenario.objects("ponds"), "server", "ExternalCallRefused").await?;
+    assert!(
+        message.contains("is the API server of the cluster"),
+        "{message}"
+    );
+    waters::lake(scenario, "deep", &json!({ "url": sink.url() })).await?;
+    let message = told(&scenario.objects("lakes"), "deep", "ExternalCallRefused").await?;
+    assert!(message.contains("--external-env LAKE_TOKEN"), "{message}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

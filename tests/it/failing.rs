@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::scenario::{LIMIT, Scenario, condition};
+use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
 const KATALOG: &str = "failure/katalog.yaml";
@@ -53,33 +53,8 @@ pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each
         .await?;
 
     let lakes = scenario.objects("lakes");
-    let failed = lakes
-        .until("deep", "reports all three", LIMIT, |lake| {
-            condition(lake, "Ready").is_some_and(|ready| {
-                let message = waters::text(ready, "/message");
-                ready["status"] == "False"
-                    && ["No Name At All", "nowhere-at-all/deep-depth", "/deep-shore"]
-                        .iter()
-                        .all(|part| message.contains(part))
-            })
-        })
-        .await?;
-    let ready = condition(&failed, "Ready").context("no condition")?;
-    // What is transient names the whole: it is tried again.
-    ensure!(ready["reason"] == "NamespaceMissing", "{ready}");
-    ensure!(condition(&failed, "Stalled").is_none(), "{failed}");
-    eventually("an Event names all three", LIMIT, async || {
-        let events = waters::warnings(&scenario, "deep").await?;
-        let names_all = |event: &Value| {
-            let note = waters::text(event, "/message");
-            ["No Name At All", "deep-depth", "deep-shore"]
-                .iter()
-                .all(|part| note.contains(part))
-        };
-        ensure!(events.iter().any(names_all), "{events:#?}");
-        Ok(Some(()))
-    })
-    .await?;
+    the_status_names_all_three(&lakes).await?;
+    an_event_names_all_three(&scenario).await?;
     let shore = scenario.objects("configmaps").fetch("deep-shore").await?;
     assert_eq!(
         shore["data"],
@@ -105,6 +80,42 @@ pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each
         .until("deep", "is ready", LIMIT * 2, crate::scenario::is_ready)
         .await?;
     scenario.check_running()
+}
+
+/// Waits until the Lake's condition names the three failures, and checks that they are to be tried again.
+async fn the_status_names_all_three(lakes: &Objects) -> Result<()> {
+    let failed = lakes
+        .until("deep", "reports all three", LIMIT, |lake| {
+            condition(lake, "Ready").is_some_and(|ready| {
+                let message = waters::text(ready, "/message");
+                ready["status"] == "False"
+                    && ["No Name At All", "nowhere-at-all/deep-depth", "/deep-shore"]
+                        .iter()
+                        .all(|part| message.contains(part))
+            })
+        })
+        .await?;
+    let ready = condition(&failed, "Ready").context("no condition")?;
+    // What is transient names the whole: it is tried again.
+    ensure!(ready["reason"] == "NamespaceMissing", "{ready}");
+    ensure!(condition(&failed, "Stalled").is_none(), "{failed}");
+    Ok(())
+}
+
+/// Waits until one Event names the three failures.
+async fn an_event_names_all_three(scenario: &Scenario) -> Result<()> {
+    eventually("an Event names all three", LIMIT, async || {
+        let events = waters::warnings(scenario, "deep").await?;
+        let names_all = |event: &Value| {
+            let note = waters::text(event, "/message");
+            ["No Name At All", "deep-depth", "deep-shore"]
+                .iter()
+                .all(|part| note.contains(part))
+        };
+        ensure!(events.iter().any(names_all), "{events:#?}");
+        Ok(Some(()))
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,6 +145,27 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_told_once()
     ensure!(page["state"] == "healthy", "{page}");
 
     waters::lake(&scenario, "three", &failing("three")).await?;
+    everything_says_that_the_operator_is_degraded(&scenario).await?;
+
+    // More failures are no more news, and a success among them is no recovery.
+    waters::lake(&scenario, "four", &failing("four")).await?;
+    lakes.until("four", "fails", LIMIT, fails).await?;
+    lakes
+        .patch("calm", &json!({ "spec": { "colour": "red" } }))
+        .await?;
+    let maps = scenario.objects("configmaps");
+    maps.until_equal("sand", "/data/colour", json!("red"), LIMIT)
+        .await?;
+    let page = scenario.page("/katalog/lake/health").await?;
+    ensure!(page["state"] == "degraded", "{page}");
+
+    the_operator_recovers(&scenario, &lakes).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    scenario.check_running()
+}
+
+/// Checks that the Katalog, the page, the metrics and one Event report the degraded operator.
+async fn everything_says_that_the_operator_is_degraded(scenario: &Scenario) -> Result<()> {
     let wanted = json!({ "state": "Degraded", "reason": "PassesFail" });
     let katalog = scenario.operator_tells("waters", "lake", &wanted).await?;
     let told = condition(&katalog, "Degraded").context("no condition")?;
@@ -161,21 +193,13 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_told_once()
             .await?
             < 0.5
     );
-    let events = until_told(&scenario, "PassesFail", 1).await?;
+    let events = until_told(scenario, "PassesFail", 1).await?;
     ensure!(events[0]["type"] == "Warning", "{events:#?}");
+    Ok(())
+}
 
-    // More failures are no more news, and a success among them is no recovery.
-    waters::lake(&scenario, "four", &failing("four")).await?;
-    lakes.until("four", "fails", LIMIT, fails).await?;
-    lakes
-        .patch("calm", &json!({ "spec": { "colour": "red" } }))
-        .await?;
-    let maps = scenario.objects("configmaps");
-    maps.until_equal("sand", "/data/colour", json!("red"), LIMIT)
-        .await?;
-    let page = scenario.page("/katalog/lake/health").await?;
-    ensure!(page["state"] == "degraded", "{page}");
-
+/// Corrects the Lakes that fail, and waits until the operator's recovery is reported everywhere, once.
+async fn the_operator_recovers(scenario: &Scenario, lakes: &Objects) -> Result<()> {
     for name in ["one", "two", "three", "four"] {
         let mended = json!({ "spec": { "bed": format!("bed-{name}"), "keeper": "no" } });
         lakes.patch(name, &mended).await?;
@@ -183,12 +207,11 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_told_once()
     }
     let katalog = scenario.operator_is("waters", "lake", "Running").await?;
     ensure!(condition(&katalog, "Degraded").is_none(), "{katalog}");
-    until_told(&scenario, "Recovered", 1).await?;
-    until_told(&scenario, "PassesFail", 1).await?;
+    until_told(scenario, "Recovered", 1).await?;
+    until_told(scenario, "PassesFail", 1).await?;
+    let of_lake = [("crd", "lake")];
     eventually("the metric follows", LIMIT, async || {
         Ok((scenario.metric("orkestra_degraded", &of_lake).await? < 0.5).then_some(()))
     })
-    .await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    scenario.check_running()
+    .await
 }

@@ -10,7 +10,8 @@ use axum::{Router, routing::get};
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use testbed::{
-    ControlPlane, Guarded, Identity, SYSTEM_MASTERS, Signal, eventually, free_port, spawn_guarded,
+    ControlPlane, Guarded, Identity, Mark, SYSTEM_MASTERS, Signal, eventually, free_port,
+    spawn_guarded,
 };
 
 use tokio::net::TcpListener;
@@ -166,6 +167,39 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     maps.until_equal("north-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
     ponds.until_ready("north").await?;
+    all_is_applied_in_order(&desk, mark)?;
+
+    maps.until_equal("bed-clay", "/data/layers", json!("red 20"), LIMIT)
+        .await?;
+
+    // Of a repository, the newest version that the range permits.
+    maps.until_equal("loam", "/data/layers", json!("1.4.0 3"), LIMIT)
+        .await?;
+
+    // A changed file is taken up, and a chart's, too.
+    desk.scenario.file("clay-values.yaml", "colour: brown\n")?;
+    maps.until_equal("bed-clay", "/data/layers", json!("brown 20"), LIMIT)
+        .await?;
+    desk.edit("shade: light", "shade: dark")?;
+    maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT)
+        .await?;
+    a_mistake_keeps_the_last_good_file(&desk, &run).await?;
+
+    run.signal(Signal::Int)?;
+    let status = run.wait(LIMIT)?;
+    ensure!(status.success(), "after Ctrl-C it ended with {status}");
+    changes_and_finalizers_are_printed(&run.log())?;
+    assert_eq!(finalizers(&ponds.fetch("north").await?), [FINALIZER]);
+
+    release_removes_finalizers_and_labels(&desk).await?;
+    maps.fetch("north-pond").await?;
+    // Nothing of ours is in the way of a deletion.
+    ponds.delete("north").await?;
+    ponds.until_gone("north", Duration::from_secs(5)).await
+}
+
+/// Checks that the first objects were applied in the order in which they need each other.
+fn all_is_applied_in_order(desk: &Desk, mark: Mark) -> Result<()> {
     // In that order: what it needs, what a Pond is, a Pond.
     let mut events = ControlPlane::shared().audit_since(mark)?;
     events.retain(|event| event.user == desk.person.user() && event.is_write() && event.code < 300);
@@ -187,29 +221,19 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
         "the order is {order:?}:\n{}",
         waters::lines(&events)
     );
+    Ok(())
+}
 
-    maps.until_equal("bed-clay", "/data/layers", json!("red 20"), LIMIT)
-        .await?;
-
-    // Of a repository, the newest version that the range permits.
-    maps.until_equal("loam", "/data/layers", json!("1.4.0 3"), LIMIT)
-        .await?;
-
-    // A changed file is taken up, and a chart's, too.
-    desk.scenario.file("clay-values.yaml", "colour: brown\n")?;
-    maps.until_equal("bed-clay", "/data/layers", json!("brown 20"), LIMIT)
-        .await?;
-    desk.edit("shade: light", "shade: dark")?;
-    maps.until_equal("north-pond", "/data/shade", json!("dark"), LIMIT)
-        .await?;
-    // One with a mistake is told with its place, and the last good one stays.
+/// Checks that a mistake in the Katalog is reported with its place, and that the last good file is used until it is corrected.
+async fn a_mistake_keeps_the_last_good_file(desk: &Desk, run: &Guarded) -> Result<()> {
+    let maps = desk.scenario.objects("configmaps");
     let line = std::fs::read_to_string(&desk.katalog)?
         .lines()
         .position(|line| line.contains("onReconcile"))
         .context("the line")?
         + 1;
     desk.edit("onReconcile", "onReconsile")?;
-    desk.until_logged(&run, &format!("katalog.yaml:{line}:9"))
+    desk.until_logged(run, &format!("katalog.yaml:{line}:9"))
         .await?;
     ensure!(
         run.log().contains("`onReconcile`"),
@@ -223,11 +247,11 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     desk.edit("shade: dark", "shade: none")?;
     maps.until_equal("north-pond", "/data/shade", json!("none"), LIMIT)
         .await?;
+    Ok(())
+}
 
-    run.signal(Signal::Int)?;
-    let status = run.wait(LIMIT)?;
-    ensure!(status.success(), "after Ctrl-C it ended with {status}");
-    let said = run.log();
+/// Checks that the output names what was created and changed, and the finalizers that remain.
+fn changes_and_finalizers_are_printed(said: &str) -> Result<()> {
     for done in ["created", "changed"] {
         let object = |line: &&str| line.contains("ConfigMap") && line.contains("north-pond");
         let is_logged =
@@ -238,15 +262,18 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
         said.contains("Finalizers remain") && said.contains("ork release -k"),
         "it says nothing of finalizers:\n{said}"
     );
-    assert_eq!(finalizers(&ponds.fetch("north").await?), [FINALIZER]);
+    Ok(())
+}
 
+/// Runs `ork release`, and checks that the pond has no finalizer and no label of Orkestra any more.
+async fn release_removes_finalizers_and_labels(desk: &Desk) -> Result<()> {
     let output = desk.ork(&["release"]).output()?;
     ensure!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let released = ponds.fetch("north").await?;
+    let released = desk.scenario.objects("ponds").fetch("north").await?;
     assert_eq!(finalizers(&released), Vec::<&str>::new());
     ensure!(
         !released["metadata"]["labels"]
@@ -255,10 +282,7 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
         "labels of ours are left: {}",
         released["metadata"]
     );
-    maps.fetch("north-pond").await?;
-    // Nothing of ours is in the way of a deletion.
-    ponds.delete("north").await?;
-    ponds.until_gone("north", Duration::from_secs(5)).await
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -27,7 +27,18 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
     scenario.start().await?;
     scenario.apply(&katalog)?;
     let status = scenario.katalog_is("waters", "True", "Running").await?;
-    let rows = status["status"]["operators"].as_array();
+    the_entry_of_a_built_in_kind_is_stopped(&status)?;
+
+    the_children_of_a_pond_are_created(&scenario).await?;
+    what_others_create_is_read(&scenario).await?;
+    declared_metadata_comes_back_and_a_page_that_is_off_is_not_found(&scenario).await?;
+    a_wrong_choice_fails_its_pond_alone(&scenario).await?;
+    metadata_goes_with_the_katalog(&scenario).await
+}
+
+/// Checks that the Katalog's entry for `ConfigMaps` is stopped, and why.
+fn the_entry_of_a_built_in_kind_is_stopped(katalog: &Value) -> Result<()> {
+    let rows = katalog["status"]["operators"].as_array();
     let row = rows
         .into_iter()
         .flatten()
@@ -42,13 +53,16 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
             ),
         "{row}"
     );
+    Ok(())
+}
 
-    let own = scenario.namespace.clone();
+/// Creates a pond with a profile and a source, and checks its children.
+async fn the_children_of_a_pond_are_created(scenario: &Scenario) -> Result<()> {
+    let own = &scenario.namespace;
     let maps = scenario.objects("configmaps");
     maps.create(&json!({ "metadata": { "name": "settings" }, "data": { "depth": "9" } }))
         .await?;
-    let (ponds, quota) = (scenario.objects("ponds"), "small");
-    waters::pond(&scenario, "north", &json!({ "quota": quota, "from": own })).await?;
+    waters::pond(scenario, "north", &json!({ "quota": "small", "from": own })).await?;
     maps.until_equal("north-settings", "/data/depth", json!("9"), LIMIT)
         .await?;
     let (quotas, services) = (
@@ -64,8 +78,11 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
             && service["spec"]["ports"][0]["port"] == 8080,
         "{service}"
     );
+    Ok(())
+}
 
-    // What others create, and the operator only reads.
+/// Creates objects as others do, which the operator only reads, and waits until a child shows them.
+async fn what_others_create_is_read(scenario: &Scenario) -> Result<()> {
     let label = |key: &str| json!({ key: "north" });
     let account = json!({ "metadata": { "name": "keeper", "labels": label("example.org/pond") } });
     scenario.objects("serviceaccounts").create(&account).await?;
@@ -75,11 +92,19 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
     });
     scenario.objects("endpointslices").create(&slice).await?;
     for (key, value) in [("/data/account", "keeper"), ("/data/family", "IPv4")] {
-        maps.until_equal("north-seen", key, json!(value), LIMIT)
+        scenario
+            .objects("configmaps")
+            .until_equal("north-seen", key, json!(value), LIMIT)
             .await?;
     }
+    Ok(())
+}
 
-    // What the Katalog says of metadata is on the resource, and comes back; a page that is off is not found.
+/// Checks that what the Katalog says of metadata is on the resource and comes back, and that a page that is off is not found.
+async fn declared_metadata_comes_back_and_a_page_that_is_off_is_not_found(
+    scenario: &Scenario,
+) -> Result<()> {
+    let ponds = scenario.objects("ponds");
     let north = ponds.fetch("north").await?;
     ensure!(text(&north, NOTE) == "the pond north", "{north}");
     let other = json!({ "metadata": { "annotations": { "example.org/note": "mine" } } });
@@ -92,8 +117,18 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
     ensure!(health.starts_with("HTTP/1.1 404"), "{health}");
     let operator = scenario.page(&address).await?;
     ensure!(operator["name"] == "pond", "{operator}");
+    Ok(())
+}
 
-    waters::pond(&scenario, "south", &json!({ "quota": "vast", "from": own })).await?;
+/// Creates ponds that choose an unknown profile and a forbidden source, and checks that they fail for that reason.
+async fn a_wrong_choice_fails_its_pond_alone(scenario: &Scenario) -> Result<()> {
+    let ponds = scenario.objects("ponds");
+    waters::pond(
+        scenario,
+        "south",
+        &json!({ "quota": "vast", "from": scenario.namespace }),
+    )
+    .await?;
     ponds
         .until("south", "names no profile", LIMIT, |pond| {
             let ready = ready(pond);
@@ -101,22 +136,26 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
         })
         .await?;
     let far = json!({ "quota": "small", "from": "kube-system" });
-    waters::pond(&scenario, "east", &far).await?;
+    waters::pond(scenario, "east", &far).await?;
     ponds
         .until("east", "may not copy", LIMIT, |pond| {
             let ready = ready(pond);
             ready.starts_with("SourceRefused: ") && ready.contains("allowedSources")
         })
         .await?;
+    let maps = scenario.objects("configmaps");
     ensure!(maps.get("east-settings").await?.is_none());
+    Ok(())
+}
 
-    // A Katalog that goes takes with it what it put on resources.
+/// Deletes the Katalog, and checks that it takes with it what it has on resources.
+async fn metadata_goes_with_the_katalog(scenario: &Scenario) -> Result<()> {
     scenario.objects("katalogs").delete("waters").await?;
     scenario
         .objects("katalogs")
         .until_gone("waters", LIMIT)
         .await?;
-    let north = ponds.fetch("north").await?;
+    let north = scenario.objects("ponds").fetch("north").await?;
     ensure!(north.pointer(NOTE).is_none(), "{north}");
     ensure!(north["metadata"].get("labels").is_none(), "{north}");
     Ok(())

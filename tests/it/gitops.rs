@@ -11,14 +11,18 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use orkestra::runtime::queue::BREAKER_BURST;
 use serde_json::{Value, json};
 use testbed::eventually;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
 /// How long nothing must happen.
 const QUIET: Duration = Duration::from_secs(2);
 /// How many instances converge at once.
 const INSTANCES: usize = 300;
+/// How many ponds change seldom, beside one that changes all the time.
+const NEIGHBOURS: usize = 20;
 
 /// A `ConfigMap` for each pond.
 const PONDS: &str = r#"{
@@ -219,7 +223,6 @@ async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its_neighbours()
 -> Result<()> {
-    const NEIGHBOURS: usize = 20;
     let scenario = ponds("toggled").await?;
     waters::pond(&scenario, "hot", &json!({ "depth": "0" })).await?;
     for n in 0..NEIGHBOURS {
@@ -229,35 +232,9 @@ async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its
     scenario.operator_tells("waters", "pond", &rows).await?;
     let (objects, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     let (mark, started) = (Scenario::mark()?, Instant::now());
-    let stop = tokio_util::sync::CancellationToken::new();
-    let toggles = {
-        let (objects, stop) = (objects.clone(), stop.clone());
-        tokio::spawn(async move {
-            let mut toggles = 0_u64;
-            while !stop.is_cancelled() {
-                let change = json!({ "spec": { "depth": toggles.to_string() } });
-                objects.patch("hot", &change).await?;
-                toggles += 1;
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            anyhow::Ok(toggles)
-        })
-    };
-    for round in 1..=3 {
-        for n in 0..NEIGHBOURS {
-            let change = json!({ "spec": { "depth": round.to_string() } });
-            objects.patch(&format!("calm-{n}"), &change).await?;
-        }
-        for n in 0..NEIGHBOURS {
-            maps.until_equal(
-                &format!("calm-{n}"),
-                "/data/depth",
-                json!(round.to_string()),
-                LIMIT,
-            )
-            .await?;
-        }
-    }
+    let stop = CancellationToken::new();
+    let toggles = toggle(objects.clone(), stop.clone());
+    each_neighbour_follows_three_changes(&objects, &maps).await?;
     // Its passes are counted by what they write: far fewer than the changes, once its share is used up.
     tokio::time::sleep(Duration::from_secs(2)).await;
     stop.cancel();
@@ -287,5 +264,39 @@ async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its
     // And it comes to rest where it was left.
     let last = json!((toggles - 1).to_string());
     maps.until_equal("hot", "/data/depth", last, LIMIT).await?;
+    Ok(())
+}
+
+/// Starts to change the pond `hot` every few milliseconds, until `stop` is cancelled; the task returns how many changes it made.
+fn toggle(objects: Objects, stop: CancellationToken) -> JoinHandle<Result<u64>> {
+    tokio::spawn(async move {
+        let mut toggles = 0_u64;
+        while !stop.is_cancelled() {
+            let change = json!({ "spec": { "depth": toggles.to_string() } });
+            objects.patch("hot", &change).await?;
+            toggles += 1;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        anyhow::Ok(toggles)
+    })
+}
+
+/// Changes each neighbour three times, and waits each time until its child follows.
+async fn each_neighbour_follows_three_changes(objects: &Objects, maps: &Objects) -> Result<()> {
+    for round in 1..=3 {
+        for n in 0..NEIGHBOURS {
+            let change = json!({ "spec": { "depth": round.to_string() } });
+            objects.patch(&format!("calm-{n}"), &change).await?;
+        }
+        for n in 0..NEIGHBOURS {
+            maps.until_equal(
+                &format!("calm-{n}"),
+                "/data/depth",
+                json!(round.to_string()),
+                LIMIT,
+            )
+            .await?;
+        }
+    }
     Ok(())
 }

@@ -159,6 +159,36 @@ async fn by_waves_a_tool_waits_for_the_katalog_and_needs_no_second_try() -> Resu
 const PONDS: usize = 20;
 const CHANGES: usize = 25;
 
+/// The Katalog of the ponds that are recorded.
+const KATALOG: &str = r#"{
+    "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
+    "metadata": { "name": "waters", "namespace": "NAMESPACE" },
+    "spec": { "crds": { "pond": {
+        "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
+        "operatorBox": { "onReconcile": { "configMaps": [
+            { "name": "{{ .metadata.name }}", "data": { "depth": "{{ .spec.depth }}" } }
+        ] } }
+    } } }
+}"#;
+
+/// Creates a pond, changes it each time that it is ready, and deletes it if its number is even.
+async fn a_pond_changes(scenario: &Scenario, pond: usize) -> Result<()> {
+    let name = format!("p{pond:02}");
+    let objects = scenario.objects("ponds");
+    waters::pond(scenario, &name, &json!({ "depth": "d0" })).await?;
+    for depth in 1..=CHANGES {
+        objects.until_ready(&name).await?;
+        let spec = json!({ "spec": { "depth": format!("d{depth}") } });
+        objects.patch(&name, &spec).await?;
+    }
+    objects.until_ready(&name).await?;
+    if pond.is_multiple_of(2) {
+        objects.delete(&name).await?;
+        objects.until_gone(&name, LIMIT).await?;
+    }
+    Ok(())
+}
+
 /// The last recorded child of each name before that version.
 fn child_before<'a>(children: &'a [Value], name: &str, before: u64) -> Option<&'a Value> {
     let mut older = children
@@ -170,38 +200,12 @@ fn child_before<'a>(children: &'a [Value], name: &str, before: u64) -> Option<&'
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() -> Result<()> {
-    const KATALOG: &str = r#"{
-        "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
-        "metadata": { "name": "waters", "namespace": "NAMESPACE" },
-        "spec": { "crds": { "pond": {
-            "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
-            "operatorBox": { "onReconcile": { "configMaps": [
-                { "name": "{{ .metadata.name }}", "data": { "depth": "{{ .spec.depth }}" } }
-            ] } }
-        } } }
-    }"#;
     let mut scenario = Scenario::with_katalog("recorded", &["kinds/crds.yaml"], KATALOG).await?;
     let api_version = format!("{}/v1alpha1", scenario.group);
     let ponds = Film::start(&scenario, [&api_version, "Pond", "ponds"]).await?;
     let maps = Film::start(&scenario, ["v1", "ConfigMap", "configmaps"]).await?;
-    let change = async |pond: usize| -> Result<()> {
-        let name = format!("p{pond:02}");
-        let objects = scenario.objects("ponds");
-        waters::pond(&scenario, &name, &json!({ "depth": "d0" })).await?;
-        for depth in 1..=CHANGES {
-            objects.until_ready(&name).await?;
-            let spec = json!({ "spec": { "depth": format!("d{depth}") } });
-            objects.patch(&name, &spec).await?;
-        }
-        objects.until_ready(&name).await?;
-        if pond.is_multiple_of(2) {
-            objects.delete(&name).await?;
-            objects.until_gone(&name, LIMIT).await?;
-        }
-        Ok(())
-    };
     stream::iter(0..PONDS)
-        .map(change)
+        .map(|pond| a_pond_changes(&scenario, pond))
         .buffer_unordered(5)
         .try_collect::<Vec<()>>()
         .await?;

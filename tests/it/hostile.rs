@@ -111,6 +111,7 @@ impl Neighbour {
 }
 
 /// What the API server lets in: name, metadata, spec, and whether the operator can read it.
+// Over 60 lines: a table of objects.
 fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
     let green = r#""colour":"green""#;
     let unread = |levels| format!(r#"{green},"deep":{}"#, deep(levels));
@@ -181,20 +182,10 @@ fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     let mut scenario = Scenario::running("hostile", &["kinds/crds.yaml"], KATALOG).await?;
-    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     waters::pond(&scenario, "neighbour", &json!({ "colour": "white" })).await?;
-    ponds.until_ready("neighbour").await?;
-    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "owner" } });
-    let owner = maps.create(&owner).await?;
-    let (mut accepted, mut neighbour) = (Vec::new(), Neighbour::default());
-    for (name, metadata, spec, is_readable) in objects(&owner) {
-        let body = pond(&scenario, name, &metadata, &spec);
-        let is_accepted = send(&scenario, "POST", self::ponds(&scenario, ""), body).await?;
-        neighbour.follows(&scenario).await.context(name)?;
-        if is_accepted {
-            accepted.push((name, is_readable));
-        }
-    }
+    scenario.objects("ponds").until_ready("neighbour").await?;
+    let mut neighbour = Neighbour::default();
+    let accepted = hostile_objects_are_sent(&scenario, &mut neighbour).await?;
     let long = [
         "n".repeat(63),
         "a".repeat(63),
@@ -204,7 +195,7 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     .join(".");
     let body = pond(&scenario, &long, "", r#""colour":"green""#);
     ensure!(
-        send(&scenario, "POST", self::ponds(&scenario, ""), body).await?,
+        send(&scenario, "POST", ponds(&scenario, ""), body).await?,
         "a name of 253 characters"
     );
     neighbour.follows(&scenario).await?;
@@ -222,38 +213,7 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
         );
     }
 
-    for (name, is_readable) in &accepted {
-        if *is_readable {
-            maps.until_equal(
-                &format!("{name}-pond"),
-                "/data/colour",
-                json!("green"),
-                LIMIT,
-            )
-            .await?;
-        } else {
-            ensure_unreadable(&scenario, name).await?;
-        }
-    }
-    // A child cannot have so long a name, which its owner says.
-    eventually("the long one says why it has no child", LIMIT, async || {
-        let warnings = waters::warnings(&scenario, &long).await?;
-        Ok(warnings
-            .iter()
-            .any(|event| event["reason"] == "InvalidName")
-            .then_some(()))
-    })
-    .await?;
-    let unreadable = accepted
-        .iter()
-        .filter(|(_, is_readable)| !is_readable)
-        .count();
-    let unreadable = f64::from(u32::try_from(unreadable)?);
-    let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
-    ensure!(
-        (counted - unreadable).abs() < 0.5,
-        "{counted} of {unreadable}"
-    );
+    each_is_handled_or_says_why_not(&scenario, &accepted, &long).await?;
     let katalog = scenario.katalog_is("waters", "True", "Running").await?;
     ensure!(
         !katalog["status"].to_string().contains("HTTP 0"),
@@ -277,6 +237,67 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     })
     .await?;
     scenario.check_running()
+}
+
+/// Sends each hostile object, with a look at the neighbour after it; the accepted ones, and whether the operator can read them.
+async fn hostile_objects_are_sent(
+    scenario: &Scenario,
+    neighbour: &mut Neighbour,
+) -> Result<Vec<(&'static str, bool)>> {
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "owner" } });
+    let owner = scenario.objects("configmaps").create(&owner).await?;
+    let mut accepted = Vec::new();
+    for (name, metadata, spec, is_readable) in objects(&owner) {
+        let body = pond(scenario, name, &metadata, &spec);
+        let is_accepted = send(scenario, "POST", ponds(scenario, ""), body).await?;
+        neighbour.follows(scenario).await.context(name)?;
+        if is_accepted {
+            accepted.push((name, is_readable));
+        }
+    }
+    Ok(accepted)
+}
+
+/// Checks that what can be read has its child, and that the rest says why it has none and is counted.
+async fn each_is_handled_or_says_why_not(
+    scenario: &Scenario,
+    accepted: &[(&str, bool)],
+    long: &str,
+) -> Result<()> {
+    let maps = scenario.objects("configmaps");
+    for (name, is_readable) in accepted {
+        if *is_readable {
+            maps.until_equal(
+                &format!("{name}-pond"),
+                "/data/colour",
+                json!("green"),
+                LIMIT,
+            )
+            .await?;
+        } else {
+            ensure_unreadable(scenario, name).await?;
+        }
+    }
+    // A child cannot have so long a name, which its owner says.
+    eventually("the long one says why it has no child", LIMIT, async || {
+        let warnings = waters::warnings(scenario, long).await?;
+        Ok(warnings
+            .iter()
+            .any(|event| event["reason"] == "InvalidName")
+            .then_some(()))
+    })
+    .await?;
+    let unreadable = accepted
+        .iter()
+        .filter(|(_, is_readable)| !is_readable)
+        .count();
+    let unreadable = f64::from(u32::try_from(unreadable)?);
+    let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
+    ensure!(
+        (counted - unreadable).abs() < 0.5,
+        "{counted} of {unreadable}"
+    );
+    Ok(())
 }
 
 /// The object says why it is not handled: in the log, an Event and its own condition.

@@ -4,15 +4,17 @@
 //! The Katalogs of `tests/inputs/kinds`, one a kind, are put together: what lives in namespaces is made for a Pond, what
 //! does not for a Lake.
 
+mod katalog;
+
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use testbed::{Mark, eventually};
 
+use self::katalog::All;
 use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
@@ -28,70 +30,6 @@ struct Declared {
     name: String,
     /// Jobs, and Secrets with certificates: what they say beside is not followed at once.
     is_once: bool,
-}
-
-/// The Katalog that has all of them, and the custom resources.
-struct All {
-    katalog: Value,
-    resources: Vec<Value>,
-}
-
-impl All {
-    fn read() -> Result<Self> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/kinds");
-        let mut files: Vec<_> = std::fs::read_dir(folder)?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<_, _>>()?;
-        files.retain(|path| path.is_file() && !path.ends_with("crds.yaml"));
-        files.sort();
-        let (mut katalog, mut resources) = (Value::Null, Map::new());
-        for file in files {
-            let text = std::fs::read_to_string(&file)?;
-            for document in serde_saphyr::from_multiple::<Value>(&text)? {
-                let kind = document["kind"].as_str().unwrap_or_default().to_owned();
-                if kind == "Katalog" {
-                    merge(&mut katalog, document);
-                } else {
-                    merge(resources.entry(kind).or_insert(Value::Null), document);
-                }
-            }
-        }
-        let resources = resources.into_iter().map(|(_, resource)| resource);
-        Ok(Self {
-            katalog,
-            resources: resources.collect(),
-        })
-    }
-
-    fn katalog(&self) -> Result<String> {
-        Ok(serde_json::to_string(&self.katalog)?)
-    }
-
-    /// The same without that list.
-    fn without(&self, list: &str) -> Result<String> {
-        let mut katalog = self.katalog.clone();
-        let operators = katalog["spec"]["crds"].as_object_mut();
-        for operator in operators.into_iter().flat_map(|map| map.values_mut()) {
-            let blocks = operator["operatorBox"].as_object_mut();
-            for block in blocks.into_iter().flat_map(|map| map.values_mut()) {
-                block.as_object_mut().context("a block")?.remove(list);
-            }
-        }
-        Ok(serde_json::to_string(&katalog)?)
-    }
-}
-
-/// Puts a tree into another; what both have is the same, but for lists: of two entries both are there.
-fn merge(into: &mut Value, other: Value) {
-    match (into, other) {
-        (Value::Object(map), Value::Object(others)) => {
-            for (key, value) in others {
-                merge(map.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (Value::Array(items), Value::Array(others)) => items.extend(others),
-        (into, other) => *into = other,
-    }
 }
 
 /// The rules about the kinds of the children, of the roles that `ork generate rbac` prints.
@@ -301,47 +239,11 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     until_team(&scenario, &rights, "herons", count).await?;
     scenario.until_settled(QUIET, ALL).await?;
 
-    let (mark, before) = (Scenario::mark()?, passes(&scenario).await?);
-    for plural in ["ponds", "lakes"] {
-        let again =
-            json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "1" } } });
-        scenario.objects(plural).patch("all", &again).await?;
-    }
-    until_passed(&scenario, before).await?;
-    tokio::time::sleep(QUIET).await;
-    let writes = waters::without_repeats(scenario.writes_since(mark)?);
-    ensure!(
-        writes.is_empty(),
-        "a second pass costs:\n{}",
-        waters::lines(&writes)
-    );
-
-    let mark = Scenario::mark()?;
-    scenario.terminate()?;
-    scenario.start().await?;
-    until_passed(&scenario, [0.0, 0.0]).await?;
-    tokio::time::sleep(QUIET).await;
-    ensure_no_write(&scenario, mark, "a restart")?;
-
-    let pods = scenario.objects("pods");
-    let pod = pods.fetch("all-test").await?["metadata"]["uid"].clone();
-    set(&scenario, &json!({ "team": "bitterns" })).await?;
-    until_team(&scenario, &rights, "bitterns", count).await?;
-    ensure!(
-        pods.fetch("all-test").await?["metadata"]["uid"] != pod,
-        "a Pod whose variables change is made anew"
-    );
+    ensure_second_pass_writes_nothing(&scenario).await?;
+    ensure_restart_writes_nothing(&mut scenario).await?;
+    ensure_team_is_followed(&scenario, &rights, count).await?;
     ensure_immutable_is_told(&scenario).await?;
-
-    // Without its label an object leaves the watch: what is to be made is there, and is ours.
-    let mut made = children(&scenario, &rights).await?;
-    made.retain(|(declared, _)| !declared.is_once);
-    let gone = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null, "team": "thieves" } } });
-    for (declared, _) in &made {
-        let objects = collection(&scenario, &declared.group, &declared.plural);
-        objects.patch(&declared.name, &gone).await?;
-    }
-    until_team(&scenario, &rights, "bitterns", count).await?;
+    ensure_unlabelled_children_return(&scenario, &rights, count).await?;
 
     set(&scenario, &json!({ "enabled": "false" })).await?;
     until_count(&scenario, &rights, 1).await?;
@@ -350,21 +252,63 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     ensure_rights_are_used(&scenario, &rights, start)
 }
 
-impl All {
-    /// How many children are declared; an Ingress with a certificate is two.
-    fn count(&self) -> usize {
-        let operators = self.katalog["spec"]["crds"]
-            .as_object()
-            .into_iter()
-            .flatten();
-        let blocks = operators
-            .flat_map(|(_, operator)| operator["operatorBox"].as_object().into_iter().flatten());
-        let lists = blocks.flat_map(|(_, block)| block.as_object().into_iter().flatten());
-        let entries = lists.filter_map(|(_, list)| list.as_array()).flatten();
-        entries
-            .map(|entry| 1 + usize::from(entry["tls"]["create"] == true))
-            .sum()
+/// Asks both operators for another pass and checks that it writes nothing.
+async fn ensure_second_pass_writes_nothing(scenario: &Scenario) -> Result<()> {
+    let (mark, before) = (Scenario::mark()?, passes(scenario).await?);
+    for plural in ["ponds", "lakes"] {
+        let again =
+            json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "1" } } });
+        scenario.objects(plural).patch("all", &again).await?;
     }
+    until_passed(scenario, before).await?;
+    tokio::time::sleep(QUIET).await;
+    let writes = waters::without_repeats(scenario.writes_since(mark)?);
+    ensure!(
+        writes.is_empty(),
+        "a second pass costs:\n{}",
+        waters::lines(&writes)
+    );
+    Ok(())
+}
+
+/// Restarts the controller and checks that its first passes write nothing.
+async fn ensure_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
+    let mark = Scenario::mark()?;
+    scenario.terminate()?;
+    scenario.start().await?;
+    until_passed(scenario, [0.0, 0.0]).await?;
+    tokio::time::sleep(QUIET).await;
+    ensure_no_write(scenario, mark, "a restart")
+}
+
+/// Changes the team and checks that all children follow, the Pod as a new one.
+async fn ensure_team_is_followed(scenario: &Scenario, rights: &Rights, count: usize) -> Result<()> {
+    let pods = scenario.objects("pods");
+    let pod = pods.fetch("all-test").await?["metadata"]["uid"].clone();
+    set(scenario, &json!({ "team": "bitterns" })).await?;
+    until_team(scenario, rights, "bitterns", count).await?;
+    ensure!(
+        pods.fetch("all-test").await?["metadata"]["uid"] != pod,
+        "a Pod whose variables change is made anew"
+    );
+    Ok(())
+}
+
+/// Takes the label by which they are watched from all children, and checks that they are adopted and repaired.
+async fn ensure_unlabelled_children_return(
+    scenario: &Scenario,
+    rights: &Rights,
+    count: usize,
+) -> Result<()> {
+    // Without its label an object leaves the watch: what is to be made is there, and is ours.
+    let mut made = children(scenario, rights).await?;
+    made.retain(|(declared, _)| !declared.is_once);
+    let gone = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null, "team": "thieves" } } });
+    for (declared, _) in &made {
+        let objects = collection(scenario, &declared.group, &declared.plural);
+        objects.patch(&declared.name, &gone).await?;
+    }
+    until_team(scenario, rights, "bitterns", count).await
 }
 
 async fn until_count(scenario: &Scenario, rights: &Rights, count: usize) -> Result<()> {

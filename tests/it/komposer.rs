@@ -92,6 +92,39 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     let mut scenario = running("komposer").await?;
     let komposer = komposers(&scenario).fetch("waters").await?;
     ensure!(komposer["status"]["ready"] == "2/2", "{komposer}");
+    both_sources_are_listed_with_their_digests(&komposer)?;
+    // The source itself runs nothing, and claims nothing.
+    scenario.katalog_is("lakes", "False", "Suspended").await?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    waters::lake(&scenario, "south", &json!({})).await?;
+    child(&scenario, "north-pond", "colour", "green").await?;
+    child(&scenario, "south-lake", "depth", "7").await?;
+    scenario.objects("ponds").until_ready("north").await?;
+    scenario.objects("lakes").until_ready("south").await?;
+    scenario
+        .until_settled(std::time::Duration::from_secs(2), LIMIT)
+        .await?;
+
+    let ponds = input("komposer/ponds.yaml")?;
+    a_change_of_one_source_touches_its_operator_alone(&scenario, &ponds).await?;
+
+    // A broken version: the last good one runs on.
+    hold(&scenario, &ponds.replace("configMaps:", "configMapz:")).await?;
+    let parts = ["configmap/ponds/katalog.yaml:", "configMapz"];
+    is(&scenario, "waters", ("False", "InvalidRevision"), &parts).await?;
+    let maps = scenario.objects("configmaps");
+    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
+        .await?;
+    child(&scenario, "north-pond", "colour", "blue").await?;
+
+    what_ran_runs_on_without_its_source(&mut scenario, &ponds).await?;
+
+    its_deletion_lets_go_of(&scenario, &[("ponds", "north"), ("lakes", "south")]).await?;
+    scenario.check_running()
+}
+
+/// Checks the sources that the Komposer's status lists.
+fn both_sources_are_listed_with_their_digests(komposer: &Value) -> Result<()> {
     let rows = komposer["status"]["sources"]
         .as_array()
         .context("no sources")?;
@@ -105,44 +138,33 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
             .all(|row| waters::text(row, "/digest").starts_with("sha256:")),
         "{rows:?}"
     );
-    // The source itself runs nothing, and claims nothing.
-    scenario.katalog_is("lakes", "False", "Suspended").await?;
-    waters::pond(&scenario, "north", &json!({})).await?;
-    waters::lake(&scenario, "south", &json!({})).await?;
-    child(&scenario, "north-pond", "colour", "green").await?;
-    child(&scenario, "south-lake", "depth", "7").await?;
-    scenario.objects("ponds").until_ready("north").await?;
-    scenario.objects("lakes").until_ready("south").await?;
-    scenario
-        .until_settled(std::time::Duration::from_secs(2), LIMIT)
-        .await?;
+    Ok(())
+}
 
-    // One source changes: only its operator does.
-    let ponds = input("komposer/ponds.yaml")?;
+/// Changes one source, and checks that only its operator does something.
+async fn a_change_of_one_source_touches_its_operator_alone(
+    scenario: &Scenario,
+    ponds: &str,
+) -> Result<()> {
     let mark = scenario.cluster.mark()?;
-    hold(&scenario, &ponds.replace("colour: green", "colour: blue")).await?;
-    child(&scenario, "north-pond", "colour", "blue").await?;
-    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+    hold(scenario, &ponds.replace("colour: green", "colour: blue")).await?;
+    child(scenario, "north-pond", "colour", "blue").await?;
+    is(scenario, "waters", ("True", "Running"), &[]).await?;
     scenario.until_logged().await?;
     let requests = scenario.requests_since(mark)?;
     let others = requests
         .iter()
         .filter(|one| one.resource == "lakes" || one.name == "south-lake");
     ensure!(others.count() == 0, "{}", waters::lines(&requests));
+    Ok(())
+}
 
-    // A broken version: the last good one runs on.
-    hold(&scenario, &ponds.replace("configMaps:", "configMapz:")).await?;
-    let parts = ["configmap/ponds/katalog.yaml:", "configMapz"];
-    is(&scenario, "waters", ("False", "InvalidRevision"), &parts).await?;
+/// Deletes a source and restarts the controller: what ran runs on. The source returns, and is followed.
+async fn what_ran_runs_on_without_its_source(scenario: &mut Scenario, ponds: &str) -> Result<()> {
     let maps = scenario.objects("configmaps");
-    maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
-        .await?;
-    child(&scenario, "north-pond", "colour", "blue").await?;
-
-    // The source is gone, and the controller restarts: what ran runs.
     maps.delete("ponds").await?;
     is(
-        &scenario,
+        scenario,
         "waters",
         ("False", "SourceFailed"),
         &["configmap/ponds", "there is no ConfigMap"],
@@ -152,26 +174,29 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     scenario.start().await?;
     maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
         .await?;
-    child(&scenario, "north-pond", "colour", "blue").await?;
+    child(scenario, "north-pond", "colour", "blue").await?;
     is(
-        &scenario,
+        scenario,
         "waters",
         ("False", "SourceFailed"),
         &["configmap/ponds"],
     )
     .await?;
-    maps.create(&holder(&scenario, &ponds)).await?;
-    child(&scenario, "north-pond", "colour", "green").await?;
-    is(&scenario, "waters", ("True", "Running"), &[]).await?;
+    maps.create(&holder(scenario, ponds)).await?;
+    child(scenario, "north-pond", "colour", "green").await?;
+    is(scenario, "waters", ("True", "Running"), &[]).await?;
+    Ok(())
+}
 
-    // Its deletion lets everything go.
-    komposers(&scenario).delete("waters").await?;
-    komposers(&scenario).until_gone("waters", LIMIT).await?;
-    for (plural, name) in [("ponds", "north"), ("lakes", "south")] {
+/// Deletes the Komposer, and checks that it lets go of these custom resources, each with its plural.
+async fn its_deletion_lets_go_of(scenario: &Scenario, resources: &[(&str, &str)]) -> Result<()> {
+    komposers(scenario).delete("waters").await?;
+    komposers(scenario).until_gone("waters", LIMIT).await?;
+    for (plural, name) in resources {
         let object = scenario.objects(plural).fetch(name).await?;
         ensure!(object["metadata"].get("finalizers").is_none(), "{object}");
     }
-    scenario.check_running()
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Scenario, condition};
+use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
 fn foreign(name: &str) -> Value {
@@ -36,34 +36,7 @@ async fn l_an_object_that_somebody_else_made_is_neither_changed_nor_deleted() ->
         waters::version(&maps, "once-theirs").await?,
     ];
 
-    waters::pond(
-        &scenario,
-        "kept",
-        &json!({ "kept": "kept-theirs", "once": "kept-once", "colour": "green" }),
-    )
-    .await?;
-    waters::pond(
-        &scenario,
-        "once",
-        &json!({ "kept": "once-kept", "once": "once-theirs", "colour": "green" }),
-    )
-    .await?;
-    for (name, taken) in [("kept", "kept-theirs"), ("once", "once-theirs")] {
-        let names_it = |pond: &Value| {
-            let ready = condition(pond, "Ready").cloned().unwrap_or_default();
-            ready["status"] == "False"
-                && ready["reason"] == "NameTaken"
-                && waters::text(&ready, "/message").contains(taken)
-        };
-        ponds
-            .until(
-                name,
-                &format!("says that {taken} is taken"),
-                LIMIT,
-                names_it,
-            )
-            .await?;
-    }
+    both_say_which_name_is_taken(&scenario).await?;
     // The rest of each is made.
     for name in ["kept-own", "kept-once", "once-own", "once-kept"] {
         maps.until_equal(name, "/data/colour", json!("green"), LIMIT)
@@ -87,6 +60,40 @@ async fn l_an_object_that_somebody_else_made_is_neither_changed_nor_deleted() ->
     scenario.check_running()
 }
 
+/// Makes two ponds, each with a name that somebody else has, and waits until each says so.
+async fn both_say_which_name_is_taken(scenario: &Scenario) -> Result<()> {
+    waters::pond(
+        scenario,
+        "kept",
+        &json!({ "kept": "kept-theirs", "once": "kept-once", "colour": "green" }),
+    )
+    .await?;
+    waters::pond(
+        scenario,
+        "once",
+        &json!({ "kept": "once-kept", "once": "once-theirs", "colour": "green" }),
+    )
+    .await?;
+    for (name, taken) in [("kept", "kept-theirs"), ("once", "once-theirs")] {
+        let names_it = |pond: &Value| {
+            let ready = condition(pond, "Ready").cloned().unwrap_or_default();
+            ready["status"] == "False"
+                && ready["reason"] == "NameTaken"
+                && waters::text(&ready, "/message").contains(taken)
+        };
+        scenario
+            .objects("ponds")
+            .until(
+                name,
+                &format!("says that {taken} is taken"),
+                LIMIT,
+                names_it,
+            )
+            .await?;
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_adopt()
 -> Result<()> {
@@ -107,11 +114,7 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
         &json!({ "kept": "theirs", "once": "mine", "colour": "green" }),
     )
     .await?;
-    let is_refused =
-        |pond: &Value| condition(pond, "Ready").is_some_and(|ready| ready["reason"] == "NameTaken");
-    ponds
-        .until("north", "is refused the name", LIMIT, is_refused)
-        .await?;
+    until_refused(&ponds, "north").await?;
 
     scenario.apply(&adopting)?;
     let taken = maps
@@ -128,8 +131,28 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
         .await?;
     maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT)
         .await?;
-    // Nothing keeps anybody from pruning it; then it is made anew, as it is declared.
-    let before = waters::version(&maps, "theirs").await?;
+    one_that_is_pruned_is_made_anew(&ponds, &maps, &taken).await?;
+    what_another_object_controls_is_left_alone(&scenario).await?;
+    scenario.check_running()
+}
+
+/// Waits until the pond of that name is refused the name of its child.
+async fn until_refused(ponds: &Objects, name: &str) -> Result<()> {
+    let is_refused =
+        |pond: &Value| condition(pond, "Ready").is_some_and(|ready| ready["reason"] == "NameTaken");
+    ponds
+        .until(name, "is refused the name", LIMIT, is_refused)
+        .await
+        .map(drop)
+}
+
+/// Nothing keeps anybody from pruning an object that was taken over; then it is made anew, as it is declared.
+async fn one_that_is_pruned_is_made_anew(
+    ponds: &Objects,
+    maps: &Objects,
+    taken: &Value,
+) -> Result<()> {
+    let before = waters::version(maps, "theirs").await?;
     let force =
         json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "now" } } });
     ponds.patch("north", &force).await?;
@@ -138,7 +161,7 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
         .await?;
     maps.until("other", "is made", LIMIT, |_| true).await?;
     assert_eq!(
-        waters::version(&maps, "theirs").await?,
+        waters::version(maps, "theirs").await?,
         before,
         "it is written again"
     );
@@ -147,8 +170,12 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
         map["metadata"]["uid"] != taken["metadata"]["uid"]
     })
     .await?;
+    Ok(())
+}
 
-    // What another object controls is left alone all the same.
+/// What another object controls is left alone all the same.
+async fn what_another_object_controls_is_left_alone(scenario: &Scenario) -> Result<()> {
+    let maps = scenario.objects("configmaps");
     let owner = maps.create(&foreign("controller")).await?;
     let mut controlled = foreign("controlled");
     controlled["metadata"]["ownerReferences"] = json!([{
@@ -157,14 +184,12 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
     maps.create(&controlled).await?;
     let before = waters::version(&maps, "controlled").await?;
     waters::pond(
-        &scenario,
+        scenario,
         "south",
         &json!({ "kept": "controlled", "once": "south-once", "colour": "green" }),
     )
     .await?;
-    ponds
-        .until("south", "is refused the name", LIMIT, is_refused)
-        .await?;
+    until_refused(&scenario.objects("ponds"), "south").await?;
     assert_eq!(waters::version(&maps, "controlled").await?, before);
-    scenario.check_running()
+    Ok(())
 }

@@ -1,15 +1,13 @@
 //! `observe`: objects and Events that lead to passes.
 
+mod cut;
+mod events;
+
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    sync::watch,
-};
 
 use crate::scenario::{LIMIT, Objects, Scenario, input};
 
@@ -113,43 +111,19 @@ async fn patch(objects: &Objects, name: &str, change: &Value) -> Result<()> {
     objects.patch(name, change).await.map(drop)
 }
 
-fn events(scenario: &Scenario) -> Objects {
-    let namespace = &scenario.namespace;
-    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
-    Objects::at(&scenario.client, &path)
-}
-
-/// An Event about an object of the scenario's.
-fn event(
-    scenario: &Scenario,
-    name: &str,
-    (reason, note): (&str, &str),
-    regarding: &Value,
-) -> Value {
-    json!({
-        "apiVersion": "events.k8s.io/v1", "kind": "Event",
-        "metadata": { "name": name, "namespace": scenario.namespace },
-        "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Warning", "action": "Raining",
-        "reason": reason, "note": note, "regarding": regarding,
-        "reportingController": "example.org/weather", "reportingInstance": "weather-1",
-    })
-}
-
-/// A pond or a Service as Events name them.
-async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Value> {
-    let object = scenario.objects(plural).fetch(name).await?;
-    Ok(json!({
-        "apiVersion": object["apiVersion"], "kind": object["kind"], "name": name,
-        "namespace": scenario.namespace, "uid": object["metadata"]["uid"],
-    }))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_that_count()
 -> Result<()> {
     let scenario = running("observe").await?;
+    a_label_leads_to_one_pond(&scenario).await?;
+    a_template_leads_to_one_pond(&scenario).await?;
+    an_owner_leads_to_one_pond(&scenario).await
+}
+
+/// Checks that a `ConfigMap` leads to the pond of its label when it is created, changed, labelled or deleted.
+async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     let maps = scenario.objects("configmaps");
-    leads_to(&scenario, "north", SOON, async || {
+    leads_to(scenario, "north", SOON, async || {
         create(
             &maps,
             &config_map("depth", Some("north"), &json!({ "a": "1" })),
@@ -157,11 +131,11 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
         .await
     })
     .await?;
-    leads_to(&scenario, "north", SOON, async || {
+    leads_to(scenario, "north", SOON, async || {
         patch(&maps, "depth", &json!({ "data": { "a": "2" } })).await
     })
     .await?;
-    leads_nowhere(&scenario, async || {
+    leads_nowhere(scenario, async || {
         // The same by another manager: only who wrote what differs.
         let same = config_map("depth", Some("north"), &json!({ "a": "2" }));
         scenario
@@ -172,13 +146,13 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
             .map(drop)
     })
     .await?;
-    leads_nowhere(&scenario, async || {
+    leads_nowhere(scenario, async || {
         create(&maps, &config_map("loose", None, &json!({}))).await?;
         create(&maps, &config_map("lost", Some("nobody"), &json!({}))).await
     })
     .await?;
-    let before = at(&scenario, "north").await?;
-    leads_to(&scenario, "south", SOON, async || {
+    let before = at(scenario, "north").await?;
+    leads_to(scenario, "south", SOON, async || {
         patch(
             &maps,
             "loose",
@@ -187,15 +161,15 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
         .await
     })
     .await?;
-    assert_eq!(at(&scenario, "north").await?, before);
-    leads_to(&scenario, "north", SOON, async || {
-        maps.delete("depth").await
-    })
-    .await?;
+    assert_eq!(at(scenario, "north").await?, before);
+    leads_to(scenario, "north", SOON, async || maps.delete("depth").await).await
+}
 
+/// Checks that the Secret of one name leads to the pond of its annotation, only when it is deleted.
+async fn a_template_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     // Only the end of the one of that name counts. No other Secret may be read.
     let secrets = scenario.objects("secrets");
-    leads_nowhere(&scenario, async || {
+    leads_nowhere(scenario, async || {
         for name in ["weir", "dam"] {
             let secret = json!({
                 "apiVersion": "v1", "kind": "Secret",
@@ -212,18 +186,21 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
         secrets.delete("dam").await
     })
     .await?;
-    leads_to(&scenario, "south", SOON, async || {
+    leads_to(scenario, "south", SOON, async || {
         secrets.delete("weir").await
     })
-    .await?;
+    .await
+}
 
+/// Checks that an account leads to the pond that controls it.
+async fn an_owner_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     let accounts = scenario.objects("serviceaccounts");
     let owner = scenario.objects("ponds").fetch("south").await?;
     let controller = json!([{
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": "south",
         "uid": owner["metadata"]["uid"], "controller": true,
     }]);
-    leads_to(&scenario, "south", SOON, async || {
+    leads_to(scenario, "south", SOON, async || {
         let account = json!({
             "apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": { "name": "owned", "ownerReferences": controller },
@@ -231,101 +208,12 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
         create(&accounts, &account).await
     })
     .await?;
-    leads_nowhere(&scenario, async || {
+    leads_nowhere(scenario, async || {
         let account =
             json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "free" } });
         create(&accounts, &account).await
     })
     .await
-}
-
-/// Waits until the status of the northern pond tells of no flood.
-async fn until_dry(ponds: &Objects) -> Result<()> {
-    ponds
-        .until("north", "tells of no flood", SOON, |pond| {
-            pond["status"]["flood"]
-                .as_str()
-                .unwrap_or_default()
-                .is_empty()
-        })
-        .await
-        .map(drop)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_latest_event_about_a_resource_or_its_child_is_in_its_status_until_it_is_gone()
--> Result<()> {
-    let scenario = running("observeevents").await?;
-    let (ponds, all) = (scenario.objects("ponds"), events(&scenario));
-    let (north, child) = (
-        reference(&scenario, "ponds", "north").await?,
-        reference(&scenario, "configmaps", "north").await?,
-    );
-    until_dry(&ponds).await?;
-    leads_to(&scenario, "north", SOON, async || {
-        create(
-            &all,
-            &event(&scenario, "one", ("Flood", "at the pond"), &north),
-        )
-        .await
-    })
-    .await?;
-    ponds
-        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
-        .await?;
-    create(
-        &all,
-        &event(&scenario, "two", ("Flood", "at its child"), &child),
-    )
-    .await?;
-    let told = ponds
-        .until_equal("north", "/status/flood", json!("at its child"), SOON)
-        .await?;
-    assert_eq!(told["status"]["wet"], "yes");
-    // It happens again: the older one is the latest now.
-    patch(
-        &all,
-        "one",
-        &json!({ "series": { "count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z" } }),
-    )
-    .await?;
-    ponds
-        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
-        .await?;
-    all.delete("one").await?;
-    ponds
-        .until_equal("north", "/status/flood", json!("at its child"), SOON)
-        .await?;
-    all.delete("two").await?;
-    until_dry(&ponds).await?;
-    rest(&scenario).await?;
-
-    // Another reason, and another object of that name.
-    leads_nowhere(&scenario, async || {
-        create(&all, &event(&scenario, "dry", ("Sun", "-"), &north)).await
-    })
-    .await?;
-    let mut former = north.clone();
-    former["uid"] = json!("a-former-one");
-    create(
-        &all,
-        &event(&scenario, "former", ("Flood", "long ago"), &former),
-    )
-    .await?;
-    rest(&scenario).await?;
-    until_dry(&ponds).await?;
-
-    // Found by what is related; only the first counts.
-    let mut drought = event(&scenario, "drought", ("Drought", "-"), &child);
-    drought["related"] = reference(&scenario, "ponds", "south").await?;
-    leads_to(&scenario, "south", SOON, async || {
-        create(&all, &drought).await
-    })
-    .await?;
-    ponds
-        .until_equal("south", "/status/drought", json!("Drought south"), SOON)
-        .await?;
-    leads_nowhere(&scenario, async || all.delete("drought").await).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -422,48 +310,6 @@ async fn without_a_right_it_is_named_and_the_rest_goes_on_and_its_return_leads_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does_not() -> Result<()>
-{
-    let katalog = input("observe/katalog.yaml")?;
-    let mut scenario = Scenario::new("observecut").await?;
-    scenario.grant(&katalog).await?;
-    let wire = Cable::new(&mut scenario).await?;
-    scenario.start().await?;
-    scenario.install(&input("observe/storms.yaml")?).await?;
-    scenario.install(&input("observe/crd.yaml")?).await?;
-    scenario.apply(&katalog)?;
-    scenario.katalog_is("observers", "True", "Running").await?;
-    let maps = scenario.objects("configmaps");
-    for name in ["changed", "removed"] {
-        create(
-            &maps,
-            &config_map(name, Some("north"), &json!({ "a": "1" })),
-        )
-        .await?;
-    }
-    create(&maps, &config_map("kept", Some("south"), &json!({}))).await?;
-    ponds(&scenario).await?;
-
-    for (what, change) in [("made", 0), ("changed", 1), ("removed", 2)] {
-        println!("{what} while nothing is heard");
-        leads_to(&scenario, "north", NOTICED, async || {
-            wire.cut(true);
-            match change {
-                0 => create(&maps, &config_map("made", Some("north"), &json!({}))).await?,
-                1 => patch(&maps, "changed", &json!({ "data": { "a": "2" } })).await?,
-                _ => maps.delete("removed").await?,
-            }
-            tokio::time::sleep(QUIET).await;
-            wire.cut(false);
-            Ok(())
-        })
-        .await?;
-        rest(&scenario).await?;
-    }
-    scenario.check_running()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_declaration_is_followed_without_another_watch_of_the_resources() -> Result<()> {
     let scenario = running("observechange").await?;
     let mark = Scenario::mark()?;
@@ -512,52 +358,4 @@ async fn no_problem(scenario: &Scenario) -> Result<()> {
 async fn row(scenario: &Scenario) -> Result<Value> {
     let katalog = scenario.objects("katalogs").fetch("observers").await?;
     Ok(katalog["status"]["operators"][0].clone())
-}
-
-/// The way from the controller to the API server, which can be cut.
-struct Cable(watch::Sender<bool>);
-
-impl Cable {
-    /// Leads what the scenario's controllers say through it.
-    async fn new(scenario: &mut Scenario) -> Result<Self> {
-        let text = scenario.identity.kubeconfig().to_owned();
-        let server = text
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("server: "));
-        let address = server
-            .and_then(|server| server.strip_prefix("https://"))
-            .context("the kubeconfig names no server")?
-            .to_owned();
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let port = listener.local_addr()?.port();
-        let led = text.replace(&address, &format!("127.0.0.1:{port}"));
-        let file = scenario.file("kubeconfig-led", &led)?;
-        let file = file.to_str().context("a path is not text")?.to_owned();
-        scenario.environment.push(("KUBECONFIG", file));
-        let (cut, is_cut) = watch::channel(false);
-        tokio::spawn(async move {
-            while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(lead(near, address.clone(), is_cut.clone()));
-            }
-        });
-        Ok(Self(cut))
-    }
-
-    fn cut(&self, cut: bool) {
-        self.0.send_replace(cut);
-    }
-}
-
-/// Leads one connection until it ends or is cut.
-async fn lead(mut near: TcpStream, address: String, mut is_cut: watch::Receiver<bool>) {
-    if *is_cut.borrow() {
-        return;
-    }
-    let Ok(mut far) = TcpStream::connect(address).await else {
-        return;
-    };
-    tokio::select! {
-        _ = copy_bidirectional(&mut near, &mut far) => {}
-        _ = is_cut.wait_for(|cut| *cut) => {}
-    }
 }

@@ -172,7 +172,16 @@ async fn d_a_gate_on_spec_that_closes_removes_and_one_on_status_keeps() -> Resul
         cider["metadata"]["resourceVersion"]
     );
 
-    // Open again: made anew the one, brought up to date the other.
+    gates_that_open_again_create_one_and_update_the_other(&scenario, &fence, &cider).await
+}
+
+/// Opens both gates again: one child is created anew, the other is brought up to date.
+async fn gates_that_open_again_create_one_and_update_the_other(
+    scenario: &Scenario,
+    fence: &Value,
+    cider: &Value,
+) -> Result<()> {
+    let (orchards, maps) = (scenario.objects("orchards"), scenario.objects("configmaps"));
     orchards
         .patch("north/status", &json!({ "status": { "season": "autumn" } }))
         .await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use testbed::{Options, Signal, eventually, free_port, spawn_guarded};
+use testbed::{Guarded, Options, Signal, eventually, free_port, spawn_guarded};
 
 use crate::private::Private;
 use crate::scenario::{LIMIT, Objects, input, is_ready};
@@ -22,14 +22,7 @@ pub(crate) async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repair
     let private = Private::start(Options::default(), GROUP)?;
     let katalog = input("panic/katalog.yaml")?.replace("GROUP", GROUP);
     private.prepare(&katalog)?;
-    let log = private.cluster.folder().join("controller.log");
-    let listen = format!("127.0.0.1:{}", free_port()?);
-    let kubeconfig = private.identity.kubeconfig_path();
-    let command = Private::ork(
-        kubeconfig,
-        &["controller", "--leader-elect=false", "--listen", &listen],
-    );
-    let mut controller = spawn_guarded(&command, &log)?;
+    let mut controller = controller_of(&private)?;
     eventually("the Katalog is applied", LIMIT, async || {
         private.apply(&katalog).map(Some)
     })
@@ -52,6 +45,38 @@ pub(crate) async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repair
     // It stands still while the API server comes back, so that what changes is missed for certain.
     controller.signal(Signal::Stop)?;
     private.cluster.start_api_server()?;
+    ponds_and_children_change(&ponds, &maps).await?;
+    controller.signal(Signal::Cont)?;
+
+    what_changed_is_repaired(&ponds, &maps).await?;
+    // The watches live: what happens now is seen, too.
+    maps.delete("two-pond").await?;
+    maps.until_equal("two-pond", "/data/colour", json!("green"), LIMIT)
+        .await?;
+    let katalogs = of("katalogs");
+    let is_true = |katalog: &Value| {
+        crate::scenario::condition(katalog, "Ready").is_some_and(|ready| ready["status"] == "True")
+    };
+    katalogs
+        .until("waters", "is Ready=True again", LIMIT, is_true)
+        .await?;
+    it_ends_in_order(&mut controller)
+}
+
+/// Starts a controller of that control plane.
+fn controller_of(private: &Private) -> Result<Guarded> {
+    let log = private.cluster.folder().join("controller.log");
+    let listen = format!("127.0.0.1:{}", free_port()?);
+    let kubeconfig = private.identity.kubeconfig_path();
+    let command = Private::ork(
+        kubeconfig,
+        &["controller", "--leader-elect=false", "--listen", &listen],
+    );
+    spawn_guarded(&command, &log)
+}
+
+/// Has children and resources deleted, changed and made.
+async fn ponds_and_children_change(ponds: &Objects, maps: &Objects) -> Result<()> {
     maps.delete("one-pond").await?;
     maps.patch("two-pond", &json!({ "data": { "colour": "red" } }))
         .await?;
@@ -59,9 +84,11 @@ pub(crate) async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repair
         .patch("three", &json!({ "spec": { "colour": "brown" } }))
         .await?;
     ponds.delete("four").await?;
-    pond(&ponds, "five").await?;
-    controller.signal(Signal::Cont)?;
+    pond(ponds, "five").await
+}
 
+/// Waits until everything is as the resources now declare it.
+async fn what_changed_is_repaired(ponds: &Objects, maps: &Objects) -> Result<()> {
     maps.until_equal("one-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
     maps.until_equal("two-pond", "/data/colour", json!("green"), LIMIT)
@@ -75,17 +102,11 @@ pub(crate) async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repair
     for name in ["one", "two", "three", "five"] {
         ponds.until(name, "is ready again", LIMIT, is_ready).await?;
     }
-    // The watches live: what happens now is seen, too.
-    maps.delete("two-pond").await?;
-    maps.until_equal("two-pond", "/data/colour", json!("green"), LIMIT)
-        .await?;
-    let katalogs = of("katalogs");
-    let is_true = |katalog: &Value| {
-        crate::scenario::condition(katalog, "Ready").is_some_and(|ready| ready["status"] == "True")
-    };
-    katalogs
-        .until("waters", "is Ready=True again", LIMIT, is_true)
-        .await?;
+    Ok(())
+}
+
+/// Checks that the controller runs, and ends as it should after SIGTERM.
+fn it_ends_in_order(controller: &mut Guarded) -> Result<()> {
     ensure!(controller.status()?.is_none(), "it ended");
     ensure!(
         !controller.log().contains("panicked"),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use testbed::{Cut, Faults, Proxy, eventually};
 
-use crate::scenario::{CLAIMS, LIMIT, Scenario, input};
+use crate::scenario::{CLAIMS, LIMIT, Objects, Scenario, input};
 use crate::waters;
 
 /// Writes that the restored etcd has not seen: more than happen by themselves afterwards.
@@ -26,41 +26,10 @@ async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() ->
     }
     let backup = scenario.cluster.back_up_etcd("backup")?;
 
-    // All of this is lost.
-    let noise = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "noise" } });
-    maps.create(&noise).await?;
-    for number in 0..LOST_WRITES {
-        let change = json!({ "data": { "number": number.to_string() } });
-        maps.patch("noise", &change).await?;
-    }
-    ponds
-        .patch("edited", &json!({ "spec": { "colour": "blue" } }))
-        .await?;
-    maps.until_equal("edited-pond", "/data/colour", json!("blue"), LIMIT)
-        .await?;
-    waters::pond(&scenario, "lost", &json!({ "colour": "blue" })).await?;
-    ponds.until_ready("lost").await?;
-    ponds.delete("replaced").await?;
-    ponds.until_gone("replaced", LIMIT).await?;
-    waters::pond(&scenario, "replaced", &json!({ "colour": "blue" })).await?;
-    ponds.until_ready("replaced").await?;
+    changes_are_made_that_will_be_lost(&scenario).await?;
 
     scenario.cluster.restore_etcd(&backup)?;
-    // Its children are as they were, and watched: one that is deleted now comes back.
-    for name in ["kept", "edited", "replaced"] {
-        let child = format!("{name}-pond");
-        maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
-            .await?;
-        maps.delete(&child).await?;
-        maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
-            .await?;
-        ponds
-            .patch(name, &json!({ "spec": { "colour": "red" } }))
-            .await?;
-        maps.until_equal(&child, "/data/colour", json!("red"), LIMIT)
-            .await?;
-        ponds.until_ready(name).await?;
-    }
+    children_are_as_in_the_backup_and_watched(&scenario).await?;
     // So are the claims: one that is deleted now comes back.
     let (leases, claim) = (
         scenario.objects_in(CLAIMS, "leases"),
@@ -82,6 +51,55 @@ async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() ->
     // Whatever finds it first says so.
     assert!(scenario.log().contains("restored from a backup?"));
     scenario.check_running()
+}
+
+/// Changes, creates and replaces ponds after the backup.
+async fn changes_are_made_that_will_be_lost(scenario: &Scenario) -> Result<()> {
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    write_noise(&maps).await?;
+    ponds
+        .patch("edited", &json!({ "spec": { "colour": "blue" } }))
+        .await?;
+    maps.until_equal("edited-pond", "/data/colour", json!("blue"), LIMIT)
+        .await?;
+    waters::pond(scenario, "lost", &json!({ "colour": "blue" })).await?;
+    ponds.until_ready("lost").await?;
+    ponds.delete("replaced").await?;
+    ponds.until_gone("replaced", LIMIT).await?;
+    waters::pond(scenario, "replaced", &json!({ "colour": "blue" })).await?;
+    ponds.until_ready("replaced").await?;
+    Ok(())
+}
+
+/// Creates a `ConfigMap` and changes it more often than the controller writes by itself.
+async fn write_noise(maps: &Objects) -> Result<()> {
+    let noise = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "noise" } });
+    maps.create(&noise).await?;
+    for number in 0..LOST_WRITES {
+        let change = json!({ "data": { "number": number.to_string() } });
+        maps.patch("noise", &change).await?;
+    }
+    Ok(())
+}
+
+/// Checks that children are as they were, and watched: one that is deleted now comes back.
+async fn children_are_as_in_the_backup_and_watched(scenario: &Scenario) -> Result<()> {
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    for name in ["kept", "edited", "replaced"] {
+        let child = format!("{name}-pond");
+        maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
+            .await?;
+        maps.delete(&child).await?;
+        maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
+            .await?;
+        ponds
+            .patch(name, &json!({ "spec": { "colour": "red" } }))
+            .await?;
+        maps.until_equal(&child, "/data/colour", json!("red"), LIMIT)
+            .await?;
+        ponds.until_ready(name).await?;
+    }
+    Ok(())
 }
 
 /// A controller that takes part in no election has no Lease that it writes all the time. What it wrote last shows the restored
@@ -117,12 +135,7 @@ async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_wri
     cut_off(&scenario, &proxy, 2).await?;
     scenario.cluster.restore_etcd(&backup)?;
     assert!(maps.get("north-pond").await?.is_none());
-    let noise = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "noise" } });
-    maps.create(&noise).await?;
-    for number in 0..LOST_WRITES {
-        let change = json!({ "data": { "number": number.to_string() } });
-        maps.patch("noise", &change).await?;
-    }
+    write_noise(&maps).await?;
     let [passed, known] = [
         waters::version(&maps, "noise").await?,
         waters::text(&child, "/metadata/resourceVersion").to_owned(),

@@ -215,7 +215,11 @@ impl Case {
             }
         }
         self.scenario.check_running()?;
+        self.give_back(resource).await
+    }
 
+    /// Gives the right back, and waits until both operators go on.
+    async fn give_back(&mut self, resource: &str) -> Result<()> {
         for role in &self.roles {
             self.scenario.put_role(role).await?;
         }

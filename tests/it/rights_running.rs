@@ -30,34 +30,16 @@ async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_not
         .wait_for_right("list", "autoscaling", "horizontalpodautoscalers", false)
         .await?;
 
-    // The watches of before still run; what is refused is the repair.
-    secrets.delete("north-pond").await?;
-    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()])
-        .await?;
-    deployments
-        .patch("north-pond", &json!({ "spec": { "replicas": 3 } }))
-        .await?;
-    case.until_told("horizontalpodautoscalers", &["list".to_owned()])
-        .await?;
+    refused_repairs_are_named(&case).await?;
     let colour = case.paint();
     case.scenario
         .objects("lakes")
         .patch("north", &json!({ "spec": { "colour": colour } }))
         .await?;
     case.until_followed("lake", LIMIT).await?;
-    let refused = Scenario::mark()?;
-    tokio::time::sleep(Duration::from_secs(8)).await;
-    let requests = case
-        .scenario
-        .requests_since(refused)?
-        .into_iter()
-        .filter(|request| request.code == 403)
-        .count();
-    ensure!(requests <= 4, "{requests} refused requests in 8 s");
+    few_requests_are_refused(&case.scenario).await?;
 
-    for role in &case.roles {
-        case.scenario.put_role(role).await?;
-    }
+    grant_all_again(&case).await?;
     let returned = Instant::now();
     secrets
         .until("north-pond", "is back", RECOVERED, |_| true)
@@ -98,17 +80,8 @@ async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_
         Ok((case.scenario.log().contains("katalogs/status")).then_some(()))
     })
     .await?;
-    let colour = json!({ "spec": { "colour": case.paint() } });
-    for operator in ["pond", "lake"] {
-        case.scenario
-            .objects(&format!("{operator}s"))
-            .patch("north", &colour)
-            .await?;
-        case.until_followed(operator, LIMIT).await?;
-    }
-    for role in &case.roles {
-        case.scenario.put_role(role).await?;
-    }
+    both_operators_follow(&mut case, LIMIT).await?;
+    grant_all_again(&case).await?;
     case.scenario
         .katalog_is("waters", "True", "Running")
         .await?;
@@ -137,21 +110,63 @@ async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_
             .starts_with("HTTP/1.1 200"),
         "it says that it is ready, and has seen no Katalog"
     );
+    grant_all_again(&case).await?;
+    both_operators_follow(&mut case, RECOVERED).await?;
+    case.scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
+    case.scenario.check_running()
+}
+
+/// Gives the scenario's user all rights again.
+async fn grant_all_again(case: &Case) -> Result<()> {
     for role in &case.roles {
         case.scenario.put_role(role).await?;
     }
+    Ok(())
+}
+
+/// Checks that the operators name the rights without which they cannot repair children.
+async fn refused_repairs_are_named(case: &Case) -> Result<()> {
+    // The watches of before still run; what is refused is the repair.
+    case.scenario
+        .objects("secrets")
+        .delete("north-pond")
+        .await?;
+    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()])
+        .await?;
+    case.scenario
+        .objects("deployments")
+        .patch("north-pond", &json!({ "spec": { "replicas": 3 } }))
+        .await?;
+    case.until_told("horizontalpodautoscalers", &["list".to_owned()])
+        .await
+}
+
+/// Checks that the controller does not repeat refused requests all the time.
+async fn few_requests_are_refused(scenario: &Scenario) -> Result<()> {
+    let refused = Scenario::mark()?;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let requests = scenario
+        .requests_since(refused)?
+        .into_iter()
+        .filter(|request| request.code == 403)
+        .count();
+    ensure!(requests <= 4, "{requests} refused requests in 8 s");
+    Ok(())
+}
+
+/// Changes the resource of each operator, and waits until the operator has followed.
+async fn both_operators_follow(case: &mut Case, limit: Duration) -> Result<()> {
     let colour = json!({ "spec": { "colour": case.paint() } });
     for operator in ["pond", "lake"] {
         case.scenario
             .objects(&format!("{operator}s"))
             .patch("north", &colour)
             .await?;
-        case.until_followed(operator, RECOVERED).await?;
+        case.until_followed(operator, limit).await?;
     }
-    case.scenario
-        .katalog_is("waters", "True", "Running")
-        .await?;
-    case.scenario.check_running()
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

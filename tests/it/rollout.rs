@@ -169,22 +169,7 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
         message.is_some_and(|message| message.contains("list resource \"secrets\"")),
         "{told}"
     );
-    let (pond, lake) = (
-        waters::row(&told, "pond").context("no row of the pond")?,
-        waters::row(&told, "lake").context("no row of the lake")?,
-    );
-    let wanted = told["status"]["wantedRevision"].clone();
-    assert_eq!(told["status"]["revision"], first);
-    assert_ne!(wanted, first);
-    assert_eq!(
-        (&pond["state"], &pond["revision"], &pond["wantedRevision"]),
-        (&json!("Updating"), &first, &wanted)
-    );
-    assert_eq!(
-        (&lake["state"], &lake["revision"], &lake["wantedRevision"]),
-        (&json!("Running"), &wanted, &Value::Null)
-    );
-    assert_eq!(told["status"]["ready"], "1/2");
+    let wanted = the_pond_waits_and_the_lake_runs(&told, &first)?.clone();
     scenario
         .objects("configmaps")
         .until_equal("deep-lake", "/data/revision", json!("two"), LIMIT)
@@ -223,6 +208,27 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
         .await?;
     judge(&recorder.states().await?, &json!(generation + 1))?;
     scenario.check_running()
+}
+
+/// Checks that the status names the revision of each operator, `first` for the pond; the revision that is wanted.
+fn the_pond_waits_and_the_lake_runs<'a>(told: &'a Value, first: &Value) -> Result<&'a Value> {
+    let (pond, lake) = (
+        waters::row(told, "pond").context("no row of the pond")?,
+        waters::row(told, "lake").context("no row of the lake")?,
+    );
+    let wanted = &told["status"]["wantedRevision"];
+    assert_eq!(told["status"]["revision"], *first);
+    assert_ne!(wanted, first);
+    assert_eq!(
+        (&pond["state"], &pond["revision"], &pond["wantedRevision"]),
+        (&json!("Updating"), first, wanted)
+    );
+    assert_eq!(
+        (&lake["state"], &lake["revision"], &lake["wantedRevision"]),
+        (&json!("Running"), wanted, &Value::Null)
+    );
+    assert_eq!(told["status"]["ready"], "1/2");
+    Ok(wanted)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -128,14 +128,7 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
         made.pointer("/spec/template/spec/containers/0/ports/0/containerPort"),
         Some(&json!(8080))
     );
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, WINDOW).await?;
-    scenario.terminate()?;
-    let mark = Scenario::mark()?;
-    scenario.start().await?;
-    scenario.katalog_is("sites", "True", "Running").await?;
-    waters::until_counted(&scenario).await?;
-    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+    a_restart_writes_nothing(&mut scenario).await?;
     // What the user says counts, a zero too.
     let change = json!({ "spec": { "replicas": 0, "port": 80 } });
     scenario.objects("sites").patch("shop", &change).await?;
@@ -144,6 +137,19 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
         .until_equal("shop", "/spec/replicas", json!(0), LIMIT)
         .await?;
     until_told(&scenario, "shop", "Mutated", "").await.map(drop)
+}
+
+/// Checks that the running controller has nothing left to write, and neither has the next one.
+async fn a_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
+    waters::until_counted(scenario).await?;
+    waters::ensure_no_writes(scenario, WINDOW).await?;
+    scenario.terminate()?;
+    let mark = Scenario::mark()?;
+    scenario.start().await?;
+    scenario.katalog_is("sites", "True", "Running").await?;
+    waters::until_counted(scenario).await?;
+    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+    Ok(())
 }
 
 /// Writes but for those of the Katalog's own status.
@@ -201,14 +207,7 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
         waters::lines(&writes)
     );
 
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, WINDOW).await?;
-    scenario.terminate()?;
-    let mark = Scenario::mark()?;
-    scenario.start().await?;
-    scenario.katalog_is("sites", "True", "Running").await?;
-    waters::until_counted(&scenario).await?;
-    assert_eq!(waters::lines(&of_sites(scenario.writes_since(mark)?)), "");
+    a_restart_writes_nothing(&mut scenario).await?;
 
     // Another spelling, and another shape.
     sites

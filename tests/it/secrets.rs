@@ -202,51 +202,17 @@ async fn a_password_that_somebody_deletes_rolls_its_pods_once() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -> Result<()> {
     let mut scenario = running("certified", "secrets/rotating.yaml").await?;
-    let maps = scenario.objects("configmaps");
-    let depths =
-        |depth: &str| json!({ "metadata": { "name": "depths" }, "data": { "depth": depth } });
-    maps.create(&depths("3")).await?;
+    scenario.objects("configmaps").create(&depths("3")).await?;
     waters::lake(&scenario, "north", &json!({ "host": "north.example.org" })).await?;
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
-    let first = secrets
-        .until("north-tls", "has a certificate", LIMIT, |one| {
-            one["data"].get("tls.crt").is_some()
-        })
-        .await?;
-    ensure!(first["type"] == "kubernetes.io/tls");
-    ensure!(value(&first, "tls.crt")?.starts_with("-----BEGIN CERTIFICATE-----"));
-    ensure!(value(&first, "tls.key")?.starts_with("-----BEGIN PRIVATE KEY-----"));
-    ensure!(value(&first, "ca.crt")? != value(&first, "tls.crt")?);
+    let first = a_certificate_is_issued(&secrets).await?;
     let rolled = deployments
         .until("north", "is there", LIMIT, |one| {
             one.pointer(CONFIG_HASH).is_some()
         })
         .await?;
 
-    // What somebody else has changes: the pods roll, within a second on a machine that has nothing else to do.
-    let mut mark = waters::text(&rolled, CONFIG_HASH).to_owned();
-    maps.patch("depths", &depths("4")).await?;
-    let others = [json!("b25l"), json!("dHdv")];
-    for (index, password) in others.iter().enumerate() {
-        let now = deployments
-            .until("north", "rolls", LIMIT, |one| {
-                waters::text(one, CONFIG_HASH) != mark
-            })
-            .await?;
-        waters::text(&now, CONFIG_HASH).clone_into(&mut mark);
-        let secret =
-            json!({ "metadata": { "name": "registry" }, "data": { "password": password } });
-        if index == 0 {
-            secrets.create(&secret).await?;
-        } else {
-            secrets.patch("registry", &secret).await?;
-        }
-    }
-    deployments
-        .until("north", "rolls", LIMIT, |one| {
-            waters::text(one, CONFIG_HASH) != mark
-        })
-        .await?;
+    pods_roll_with_what_others_have(&scenario, &rolled).await?;
 
     // Nothing for nothing, and none for a restart.
     let version = waters::version(&deployments, "north").await?;
@@ -267,6 +233,57 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
     secrets
         .until("north-tls", "is issued anew", LIMIT, |one| {
             one["metadata"]["uid"] == first["metadata"]["uid"] && one["data"] != first["data"]
+        })
+        .await?;
+    Ok(())
+}
+
+/// Returns a `ConfigMap` of others, with that depth.
+fn depths(depth: &str) -> Value {
+    json!({ "metadata": { "name": "depths" }, "data": { "depth": depth } })
+}
+
+/// Waits until the Secret has a certificate, checks and returns it.
+async fn a_certificate_is_issued(secrets: &Objects) -> Result<Value> {
+    let first = secrets
+        .until("north-tls", "has a certificate", LIMIT, |one| {
+            one["data"].get("tls.crt").is_some()
+        })
+        .await?;
+    ensure!(first["type"] == "kubernetes.io/tls");
+    ensure!(value(&first, "tls.crt")?.starts_with("-----BEGIN CERTIFICATE-----"));
+    ensure!(value(&first, "tls.key")?.starts_with("-----BEGIN PRIVATE KEY-----"));
+    ensure!(value(&first, "ca.crt")? != value(&first, "tls.crt")?);
+    Ok(first)
+}
+
+/// Changes what others have: the pods roll each time, within a second on a machine that has nothing else to do.
+async fn pods_roll_with_what_others_have(scenario: &Scenario, deployment: &Value) -> Result<()> {
+    let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
+    let mut mark = waters::text(deployment, CONFIG_HASH).to_owned();
+    scenario
+        .objects("configmaps")
+        .patch("depths", &depths("4"))
+        .await?;
+    let others = [json!("b25l"), json!("dHdv")];
+    for (index, password) in others.iter().enumerate() {
+        let now = deployments
+            .until("north", "rolls", LIMIT, |one| {
+                waters::text(one, CONFIG_HASH) != mark
+            })
+            .await?;
+        waters::text(&now, CONFIG_HASH).clone_into(&mut mark);
+        let secret =
+            json!({ "metadata": { "name": "registry" }, "data": { "password": password } });
+        if index == 0 {
+            secrets.create(&secret).await?;
+        } else {
+            secrets.patch("registry", &secret).await?;
+        }
+    }
+    deployments
+        .until("north", "rolls", LIMIT, |one| {
+            waters::text(one, CONFIG_HASH) != mark
         })
         .await?;
     Ok(())

@@ -118,23 +118,30 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         assert_eq!(left.get("status"), None, "{name}");
     }
 
-    // One that leaves the selection is let go, and its child stays.
+    one_that_leaves_is_let_go_and_looked_after_when_it_is_back(&groves.scenario, &first).await
+}
+
+/// Checks that one that leaves the selection is let go, and its child stays.
+async fn one_that_leaves_is_let_go_and_looked_after_when_it_is_back(
+    scenario: &Scenario,
+    groves: &Objects,
+) -> Result<()> {
     let mark = Scenario::mark()?;
-    first
+    groves
         .patch(
             "first",
             &json!({ "metadata": { "labels": { "tended": null } } }),
         )
         .await?;
     let free = |grove: &Value| finalizers(grove).is_empty();
-    let left = first.until("first", "is let go", LIMIT, free).await?;
+    let left = groves.until("first", "is let go", LIMIT, free).await?;
     assert_eq!(left["metadata"]["labels"], Value::Null);
-    let maps = groves.scenario.objects("configmaps");
+    let maps = scenario.objects("configmaps");
     maps.fetch("first-map").await?;
     // And one that comes back is looked after as before.
     maps.patch("first-map", &json!({ "data": { "wood": "oak" } }))
         .await?;
-    first
+    groves
         .patch(
             "first",
             &json!({ "metadata": { "labels": { "tended": "yes" } } }),
@@ -142,7 +149,7 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         .await?;
     maps.until_equal("first-map", "/data/wood", json!("elm"), LIMIT)
         .await?;
-    let writes = groves.scenario.writes_since(mark)?;
+    let writes = scenario.writes_since(mark)?;
     ensure!(
         !writes.iter().any(|write| write.verb == "delete"),
         "{writes:?}"

@@ -91,22 +91,40 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
     scenario.katalog_is("waters", "True", "Running").await?;
     let kinds = [("Pond", "pond"), ("Lake", "lake"), ("Well", "well")];
     for (kind, one) in kinds {
-        let resource = waters::resource(&scenario, kind, "north", &json!({ "colour": "green" }));
-        scenario
-            .objects(&format!("{one}s"))
-            .create(&resource)
-            .await?;
-        scenario
-            .objects("configmaps")
-            .until_equal(
-                &format!("north-{one}"),
-                "/data/colour",
-                json!("green"),
-                LIMIT,
-            )
-            .await?;
+        a_resource_gets_its_child(&scenario, kind, one).await?;
     }
-    // What can be held is there.
+    what_a_status_can_hold_is_there(&scenario).await?;
+    what_a_status_cannot_hold_is_named(&scenario).await?;
+    waters::until_counted(&scenario).await?;
+    waters::ensure_no_writes(&scenario, WINDOW).await?;
+
+    for (_, one) in kinds {
+        a_change_costs_its_child_and_its_status(&scenario, one).await?;
+    }
+    scenario.check_running()
+}
+
+/// Creates a resource of a kind, and waits until it has its child.
+async fn a_resource_gets_its_child(scenario: &Scenario, kind: &str, one: &str) -> Result<()> {
+    let resource = waters::resource(scenario, kind, "north", &json!({ "colour": "green" }));
+    scenario
+        .objects(&format!("{one}s"))
+        .create(&resource)
+        .await?;
+    scenario
+        .objects("configmaps")
+        .until_equal(
+            &format!("north-{one}"),
+            "/data/colour",
+            json!("green"),
+            LIMIT,
+        )
+        .await?;
+    Ok(())
+}
+
+/// Checks that the Pond and the Lake show what their status can hold.
+async fn what_a_status_can_hold_is_there(scenario: &Scenario) -> Result<()> {
     let pond = scenario
         .objects("ponds")
         .until_equal("north", "/status/colour", json!("green"), LIMIT)
@@ -123,7 +141,11 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
         .until_equal("north", "/status/colour", json!("green"), LIMIT)
         .await?;
     assert_eq!(lake["status"], json!({ "colour": "green" }));
-    // What cannot is told.
+    Ok(())
+}
+
+/// Waits until the Katalog names for each operator what its status cannot hold.
+async fn what_a_status_cannot_hold_is_named(scenario: &Scenario) -> Result<()> {
     for (operator, words) in [
         ("lake", "status.conditions"),
         ("pond", "status.observedGeneration"),
@@ -144,36 +166,36 @@ async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_sa
         )
         .await?;
     }
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, WINDOW).await?;
+    Ok(())
+}
 
-    for (_, one) in kinds {
-        let mark = Scenario::mark()?;
-        scenario
-            .objects(&format!("{one}s"))
-            .patch("north", &json!({ "spec": { "colour": "brown" } }))
-            .await?;
-        scenario
-            .objects("configmaps")
-            .until_equal(
-                &format!("north-{one}"),
-                "/data/colour",
-                json!("brown"),
-                LIMIT,
-            )
-            .await?;
-        waters::until_counted(&scenario).await?;
-        let mut writes = scenario.writes_since(mark)?;
-        writes.retain(|write| write.resource != "katalogs");
-        let wanted = if one == "well" { 1 } else { 2 };
-        assert_eq!(
-            writes.len(),
-            wanted,
-            "a changed {one} costs its child and its status:\n{}",
-            waters::lines(&writes)
-        );
-    }
-    scenario.check_running()
+/// Changes a resource, and checks that only its child and its status are written, each once.
+async fn a_change_costs_its_child_and_its_status(scenario: &Scenario, one: &str) -> Result<()> {
+    let mark = Scenario::mark()?;
+    scenario
+        .objects(&format!("{one}s"))
+        .patch("north", &json!({ "spec": { "colour": "brown" } }))
+        .await?;
+    scenario
+        .objects("configmaps")
+        .until_equal(
+            &format!("north-{one}"),
+            "/data/colour",
+            json!("brown"),
+            LIMIT,
+        )
+        .await?;
+    waters::until_counted(scenario).await?;
+    let mut writes = scenario.writes_since(mark)?;
+    writes.retain(|write| write.resource != "katalogs");
+    let wanted = if one == "well" { 1 } else { 2 };
+    assert_eq!(
+        writes.len(),
+        wanted,
+        "a changed {one} costs its child and its status:\n{}",
+        waters::lines(&writes)
+    );
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

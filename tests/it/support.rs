@@ -75,52 +75,15 @@ async fn a_bundle_describes_the_installation_without_a_secret_and_names_missing_
     printed(&scenario.command_as(&admin).args(args).output()?, "ork")?;
 
     let files = unpacked(&archive)?;
-    for (path, text) in &files {
-        ensure!(!text.contains(MARKER), "{path} has the secret");
-        ensure!(
-            !text.contains("aHVudGVyMi1tYXJrZXI"),
-            "{path} has the secret in base64"
-        );
-        ensure!(!text.contains("managedFields"), "{path} has managed fields");
-    }
+    no_file_has_the_secret(&files)?;
     let versions = json_of(&files, "versions.json")?;
     ensure!(
         versions["ork"] == env!("CARGO_PKG_VERSION")
             && versions["kubernetes"]["gitVersion"].is_string(),
         "{versions}"
     );
-    let katalog = json_of(&files, &format!("katalogs/{space}_waters.json"))?;
-    ensure!(
-        katalog["status"]["operators"][0]["state"] == "Running",
-        "{katalog}"
-    );
-    ensure!(
-        katalog.to_string().contains("{{ .spec.depth }}"),
-        "{katalog}"
-    );
-    let ponds = json_of(&files, &format!("instances/ponds.{}.json", scenario.group))?;
-    ensure!(
-        ponds[0]["status"]["conditions"][0]["type"] == "Ready",
-        "{ponds}"
-    );
-    ensure!(ponds[0].get("spec").is_none(), "{ponds}");
-    let crd = json_of(&files, &format!("crds/ponds.{}.json", scenario.group))?;
-    ensure!(crd["spec"]["versions"][0]["name"] == "v1alpha1", "{crd}");
-    ensure!(crd["spec"]["versions"][0].get("schema").is_none(), "{crd}");
-    let events = json_of(&files, "events.json")?;
-    let about = events.as_array().into_iter().flatten();
-    ensure!(
-        about
-            .clone()
-            .any(|event| event["regarding"]["name"] == "deep"),
-        "{events}"
-    );
-    ensure!(
-        about
-            .clone()
-            .all(|event| event["reportingController"] == "orkestra"),
-        "{events}"
-    );
+    the_katalog_and_its_kind_are_described(&files, &scenario)?;
+    events_are_those_of_the_controller(&files)?;
     ensure!(files["runtime/metrics.txt"].contains("orkestra_reconcile_total"));
     ensure!(files.contains_key("runtime/katalog.json"));
     ensure!(
@@ -135,6 +98,65 @@ async fn a_bundle_describes_the_installation_without_a_secret_and_names_missing_
     // It overwrites nothing.
     let again = scenario.command_as(&admin).args(args).output()?;
     assert_eq!(again.status.code(), Some(1));
+    Ok(())
+}
+
+/// Checks that no file has the secret, as text or encoded, or managed fields.
+fn no_file_has_the_secret(files: &BTreeMap<String, String>) -> Result<()> {
+    for (path, text) in files {
+        ensure!(!text.contains(MARKER), "{path} has the secret");
+        ensure!(
+            !text.contains("aHVudGVyMi1tYXJrZXI"),
+            "{path} has the secret in base64"
+        );
+        ensure!(!text.contains("managedFields"), "{path} has managed fields");
+    }
+    Ok(())
+}
+
+/// Checks that the Katalog is there as a whole, its resources without their specs, and its definition without its schemas.
+fn the_katalog_and_its_kind_are_described(
+    files: &BTreeMap<String, String>,
+    scenario: &Scenario,
+) -> Result<()> {
+    let space = scenario.namespace.as_str();
+    let katalog = json_of(files, &format!("katalogs/{space}_waters.json"))?;
+    ensure!(
+        katalog["status"]["operators"][0]["state"] == "Running",
+        "{katalog}"
+    );
+    ensure!(
+        katalog.to_string().contains("{{ .spec.depth }}"),
+        "{katalog}"
+    );
+    let ponds = json_of(files, &format!("instances/ponds.{}.json", scenario.group))?;
+    ensure!(
+        ponds[0]["status"]["conditions"][0]["type"] == "Ready",
+        "{ponds}"
+    );
+    ensure!(ponds[0].get("spec").is_none(), "{ponds}");
+    let crd = json_of(files, &format!("crds/ponds.{}.json", scenario.group))?;
+    ensure!(crd["spec"]["versions"][0]["name"] == "v1alpha1", "{crd}");
+    ensure!(crd["spec"]["versions"][0].get("schema").is_none(), "{crd}");
+    Ok(())
+}
+
+/// Checks that the Events are those of the controller, about the pond among others.
+fn events_are_those_of_the_controller(files: &BTreeMap<String, String>) -> Result<()> {
+    let events = json_of(files, "events.json")?;
+    let about = events.as_array().into_iter().flatten();
+    ensure!(
+        about
+            .clone()
+            .any(|event| event["regarding"]["name"] == "deep"),
+        "{events}"
+    );
+    ensure!(
+        about
+            .clone()
+            .all(|event| event["reportingController"] == "orkestra"),
+        "{events}"
+    );
     Ok(())
 }
 

@@ -68,9 +68,19 @@ async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_
     colour(&maps, "east", "green").await?;
     ensure!(scenario.pid() == pid, "it was restarted");
 
+    an_annotation_suspends_across_a_restart(&mut scenario).await?;
+
+    a_suspended_katalog_keeps_its_kinds_until_it_is_deleted(&scenario, &katalog).await?;
+    scenario.check_running()
+}
+
+/// Suspends the Katalog by its annotation, and checks that a restart changes nothing; then resumes it.
+async fn an_annotation_suspends_across_a_restart(scenario: &mut Scenario) -> Result<()> {
+    let (katalogs, maps) = (scenario.objects("katalogs"), scenario.objects("configmaps"));
+    let ponds = scenario.objects("ponds");
     let annotated = |value: Value| json!({ "metadata": { "annotations": { SUSPEND: value } } });
     katalogs.patch("ponds", &annotated(json!("true"))).await?;
-    is_suspended(&scenario).await?;
+    is_suspended(scenario).await?;
     maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
         .await?;
     // A restart changes nothing.
@@ -79,16 +89,23 @@ async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_
     ponds.delete("east").await?;
     ponds.until_gone("east", LIMIT).await?;
     ensure!(maps.fetch("north-pond").await?["data"]["colour"] == "red");
-    is_suspended(&scenario).await?;
+    is_suspended(scenario).await?;
     katalogs.patch("ponds", &annotated(Value::Null)).await?;
     scenario.katalog_is("ponds", "True", "Running").await?;
     colour(&maps, "north", "green").await?;
+    Ok(())
+}
 
-    // Its kinds stay claimed, and a suspended Katalog lets everything go when it is deleted.
+/// Checks that the kinds of a suspended Katalog stay claimed, and that it lets everything go when it is deleted.
+async fn a_suspended_katalog_keeps_its_kinds_until_it_is_deleted(
+    scenario: &Scenario,
+    katalog: &str,
+) -> Result<()> {
+    let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
     katalogs
         .patch("ponds", &json!({ "spec": { "suspend": true } }))
         .await?;
-    is_suspended(&scenario).await?;
+    is_suspended(scenario).await?;
     let other = katalog.replace("name: ponds", "name: others");
     scenario.apply(&other)?;
     scenario.katalog_is("others", "False", "Conflict").await?;
@@ -98,5 +115,5 @@ async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_
     katalogs.until_gone("ponds", LIMIT).await?;
     let north = ponds.fetch("north").await?;
     ensure!(north["metadata"].get("finalizers").is_none(), "{north}");
-    scenario.check_running()
+    Ok(())
 }

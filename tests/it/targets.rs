@@ -77,31 +77,7 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
     let own = waters.maps(&waters.scenario.namespace);
     own.fetch("north-here").await?;
 
-    // A label that is given later is seen, and one that is taken away too.
-    waters.choose(&waters.labelled).await?;
-    ponds
-        .until("north", "is refused there too", LIMIT, |pond| {
-            let text = condition(pond, "Ready").map_or("", |it| waters::text(it, "/message"));
-            is_refused(pond) && text.contains(&waters.labelled)
-        })
-        .await?;
-    let namespaces = Objects::of_cluster(&waters.scenario.client, "namespaces");
-    let label = format!("{}/ponds", waters.scenario.group);
-    let labelled = |value: Value| json!({ "metadata": { "labels": { &label: value } } });
-    namespaces
-        .patch(&waters.labelled, &labelled(json!("yes")))
-        .await?;
-    let there = waters.maps(&waters.labelled);
-    there
-        .until("north-there", "is created", LIMIT, |_| true)
-        .await?;
-    ponds.until_ready("north").await?;
-    namespaces
-        .patch(&waters.labelled, &labelled(json!(null)))
-        .await?;
-    ponds
-        .until("north", "is refused again", LIMIT, is_refused)
-        .await?;
+    a_label_is_followed_when_it_comes_and_when_it_goes(&waters).await?;
 
     waters.choose(&waters.named).await?;
     let there = waters.maps(&waters.named);
@@ -127,6 +103,36 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
     ponds.until_gone("north", LIMIT).await?;
     there.until_gone("north-there", LIMIT).await?;
     waters.ensure_nothing_in(&waters.foreign).await
+}
+
+/// Checks that a label that is given to a namespace later is seen, and one that is taken away too.
+async fn a_label_is_followed_when_it_comes_and_when_it_goes(waters: &Waters) -> Result<()> {
+    let ponds = waters.scenario.objects("ponds");
+    waters.choose(&waters.labelled).await?;
+    ponds
+        .until("north", "is refused there too", LIMIT, |pond| {
+            let text = condition(pond, "Ready").map_or("", |it| waters::text(it, "/message"));
+            is_refused(pond) && text.contains(&waters.labelled)
+        })
+        .await?;
+    let namespaces = Objects::of_cluster(&waters.scenario.client, "namespaces");
+    let label = format!("{}/ponds", waters.scenario.group);
+    let labelled = |value: Value| json!({ "metadata": { "labels": { &label: value } } });
+    namespaces
+        .patch(&waters.labelled, &labelled(json!("yes")))
+        .await?;
+    let there = waters.maps(&waters.labelled);
+    there
+        .until("north-there", "is created", LIMIT, |_| true)
+        .await?;
+    ponds.until_ready("north").await?;
+    namespaces
+        .patch(&waters.labelled, &labelled(json!(null)))
+        .await?;
+    ponds
+        .until("north", "is refused again", LIMIT, is_refused)
+        .await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

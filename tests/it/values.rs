@@ -47,34 +47,7 @@ const TEXTS: [&str; 31] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result<()> {
     let mut scenario = Scenario::new("values").await?;
-    let key = |index: usize| format!("t{index:02}");
-    let mut data = Map::new();
-    let mut annotations = Map::new();
-    for index in 0..TEXTS.len() {
-        data.insert(
-            key(index),
-            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
-        );
-        data.insert(
-            format!("in-{}", key(index)),
-            json!(format!("[{{{{ .spec.texts.{} }}}}]", key(index))),
-        );
-        annotations.insert(
-            format!("example.org/{}", key(index)),
-            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
-        );
-    }
-    let katalog = json!({
-        "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "waters" },
-        "spec": { "crds": { "pond": {
-            "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
-            "operatorBox": { "onReconcile": {
-                "configMaps": [{ "name": "{{ .metadata.name }}-texts", "data": data, "annotations": annotations }],
-                "secrets": [{ "name": "{{ .metadata.name }}-texts", "data": data }],
-            } },
-        } } },
-    });
-    let katalog = katalog.to_string();
+    let katalog = katalog_of_texts();
     scenario.grant(&katalog).await?;
     scenario.install(&waters::crds()?).await?;
     scenario.start().await?;
@@ -120,6 +93,42 @@ async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result
     waters::ensure_no_writes(&scenario, Duration::from_secs(8)).await
 }
 
+/// Returns the key of the text at that index of [`TEXTS`].
+fn key(index: usize) -> String {
+    format!("t{index:02}")
+}
+
+/// Returns a Katalog whose children have every text of [`TEXTS`] in data, within other text and in annotations.
+fn katalog_of_texts() -> String {
+    let mut data = Map::new();
+    let mut annotations = Map::new();
+    for index in 0..TEXTS.len() {
+        data.insert(
+            key(index),
+            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
+        );
+        data.insert(
+            format!("in-{}", key(index)),
+            json!(format!("[{{{{ .spec.texts.{} }}}}]", key(index))),
+        );
+        annotations.insert(
+            format!("example.org/{}", key(index)),
+            json!(format!("{{{{ .spec.texts.{} }}}}", key(index))),
+        );
+    }
+    json!({
+        "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog", "metadata": { "name": "waters" },
+        "spec": { "crds": { "pond": {
+            "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": "Pond", "plural": "ponds" },
+            "operatorBox": { "onReconcile": {
+                "configMaps": [{ "name": "{{ .metadata.name }}-texts", "data": data, "annotations": annotations }],
+                "secrets": [{ "name": "{{ .metadata.name }}-texts", "data": data }],
+            } },
+        } } },
+    })
+    .to_string()
+}
+
 /// Base64 to text.
 fn decoded(encoded: &str) -> Result<String> {
     let bytes: k8s_openapi::ByteString = serde_json::from_value(json!(encoded))?;
@@ -151,46 +160,14 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
         ("upper", "Service"),
         ("odd", "Nonsense"),
     ] {
-        let says = |pond: &Value| {
-            let ready = condition(pond, "Ready").cloned().unwrap_or_default();
-            ready["status"] == "False"
-                && waters::text(&ready, "/message").contains(word)
-                && condition(pond, "Stalled").is_some()
-        };
-        ponds
-            .until(
-                name,
-                &format!("is Ready=False and Stalled because of {word}"),
-                LIMIT,
-                says,
-            )
-            .await?;
-        eventually("an Event says so", LIMIT, async || {
-            Ok((!waters::warnings(&scenario, name).await?.is_empty()).then_some(()))
-        })
-        .await?;
+        the_resource_says_so(&scenario, name, word).await?;
     }
     // Its neighbours within the resource are made, and other resources go on.
     scenario
         .objects("configmaps")
         .until_equal("long-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
-    let (mark, passes) = (Scenario::mark()?, scenario.passes("pond").await?);
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    let requests: Vec<_> = scenario
-        .requests_since(mark)?
-        .into_iter()
-        .filter(|request| request.verb != "watch" && request.resource != "katalogs")
-        .collect();
-    assert!(
-        requests.is_empty(),
-        "it is retried:\n{}",
-        waters::lines(&requests)
-    );
-    assert!(
-        (scenario.passes("pond").await? - passes).abs() < 0.5,
-        "it is retried without a request"
-    );
+    nothing_is_retried(&scenario).await?;
     for name in ["long", "upper", "odd"] {
         let warnings = waters::warnings(&scenario, name).await?;
         ensure!(
@@ -209,4 +186,48 @@ async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not
     ponds.until_ready("long").await?;
     scenario.objects("services").fetch("short").await?;
     scenario.check_running()
+}
+
+/// Waits until the Pond's conditions and an Event report that it fails because of `word`.
+async fn the_resource_says_so(scenario: &Scenario, name: &str, word: &str) -> Result<()> {
+    let says = |pond: &Value| {
+        let ready = condition(pond, "Ready").cloned().unwrap_or_default();
+        ready["status"] == "False"
+            && waters::text(&ready, "/message").contains(word)
+            && condition(pond, "Stalled").is_some()
+    };
+    scenario
+        .objects("ponds")
+        .until(
+            name,
+            &format!("is Ready=False and Stalled because of {word}"),
+            LIMIT,
+            says,
+        )
+        .await?;
+    eventually("an Event says so", LIMIT, async || {
+        Ok((!waters::warnings(scenario, name).await?.is_empty()).then_some(()))
+    })
+    .await
+}
+
+/// Checks that for a while the controller makes no request and no pass.
+async fn nothing_is_retried(scenario: &Scenario) -> Result<()> {
+    let (mark, passes) = (Scenario::mark()?, scenario.passes("pond").await?);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let requests: Vec<_> = scenario
+        .requests_since(mark)?
+        .into_iter()
+        .filter(|request| request.verb != "watch" && request.resource != "katalogs")
+        .collect();
+    assert!(
+        requests.is_empty(),
+        "it is retried:\n{}",
+        waters::lines(&requests)
+    );
+    assert!(
+        (scenario.passes("pond").await? - passes).abs() < 0.5,
+        "it is retried without a request"
+    );
+    Ok(())
 }

@@ -8,6 +8,11 @@
     reason = "a case that cannot be read is a fault of the test"
 )]
 
+#[path = "plan/any.rs"]
+mod any;
+#[path = "plan/changes.rs"]
+mod changes;
+
 use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use orkestra_core::{
@@ -16,11 +21,10 @@ use orkestra_core::{
     definitions::{self, Schemas},
     diagnostics::Diagnostics,
     document::{Tree, parse_stream, read_what_can_be},
-    plan::{self, Change, KatalogRef, Plan, describe},
+    plan::{self, KatalogRef, Plan, describe},
     scope::Library,
     value::Node,
 };
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// The cases in a folder, sorted.
@@ -61,74 +65,6 @@ fn entry(name: &str, kind: &str, text: &str) -> String {
 
 fn with_entries(entries: &[String]) -> Plan {
     plan_of(&format!("crds: {{ {} }}", entries.join(", ")))
-}
-
-/// Changes as words.
-fn changes(old: &Plan, new: &Plan) -> Vec<String> {
-    let word = |change| match change {
-        Change::Stop(name) => format!("stop {name}"),
-        Change::Start(plan) => format!("start {}", plan.name),
-        Change::Reconfigure { name, plan } => {
-            assert_eq!(name, plan.name);
-            format!("reconfigure {name}")
-        }
-    };
-    plan::diff(old, new).into_iter().map(word).collect()
-}
-
-#[test]
-fn an_equal_plan_changes_nothing() {
-    let plan = || with_entries(&[entry("pond", "Pond", "cold")]);
-    assert!(changes(&plan(), &plan()).is_empty());
-}
-
-#[test]
-fn only_the_operators_that_differ_are_disturbed_and_stops_come_first() {
-    let old = with_entries(&[
-        entry("a", "A", "x"),
-        entry("b", "B", "x"),
-        entry("c", "C", "x"),
-        entry("d", "D", "x"),
-    ]);
-    let new = with_entries(&[
-        entry("a", "A", "x"),
-        entry("b", "B", "y"),
-        entry("d", "Other", "x"),
-        entry("e", "C", "x"),
-    ]);
-    assert_eq!(
-        changes(&old, &new),
-        ["stop c", "stop d", "reconfigure b", "start d", "start e"]
-    );
-}
-
-#[test]
-fn workers_and_resync_reconfigure_without_another_hash() {
-    let old = with_entries(&[entry("a", "A", "x")]);
-    for field in ["workers: 9", "resync: 1h"] {
-        let reconciler = format!("operatorBox: {{ reconciler: {{ {field} }}, ");
-        let new = with_entries(&[entry("a", "A", "x").replace("operatorBox: { ", &reconciler)]);
-        assert_eq!(changes(&old, &new), ["reconfigure a"]);
-        assert_eq!(old.operators[0].hash, new.operators[0].hash);
-    }
-}
-
-#[test]
-fn pages_and_cross_access_reconfigure_without_another_hash() {
-    let old = with_entries(&[entry("a", "A", "x")]);
-    for field in ["endpoints: { info: false }", "crossAccess: false"] {
-        let field = format!("{{ {field}, ");
-        let new = with_entries(&[entry("a", "A", "x").replacen("{ ", &field, 1)]);
-        assert_eq!(changes(&old, &new), ["reconfigure a"]);
-        assert_eq!(old.operators[0].hash, new.operators[0].hash);
-    }
-}
-
-#[test]
-fn a_description_changes_nothing() {
-    let old = with_entries(&[entry("a", "A", "x")]);
-    let new = with_entries(&[entry("a", "A", "x").replacen("{ ", "{ description: deep, ", 1)]);
-    assert!(changes(&old, &new).is_empty());
 }
 
 #[test]
@@ -355,59 +291,6 @@ fn no_right_is_a_wildcard_or_grants_rights() {
                 );
             }
         }
-    }
-}
-
-proptest! {
-    /// Any text in any field gives a plan or diagnostics.
-    #[test]
-    fn no_text_makes_compiling_panic(texts in prop::collection::vec("\\PC{0,12}|[-a-z0-9./{}|(). ]{0,20}|\\{\\{ \\.[a-z.]{0,12} \\}\\}", 12)) {
-        let t = |at: usize| texts[at].as_str();
-        let spec = json!({ "crds": { t(0): {
-            "apiTypes": { "group": t(1), "version": "v1", "kind": "Pond", "plural": t(2) },
-            "operatorBox": { "onReconcile": {
-                "deployments": [{
-                    "name": t(3), "image": t(4), "port": t(5), "replicas": t(6), "env": { t(7): t(8) },
-                    "labels": { t(9): t(10) }, "when": [{ "field": t(11), "equals": t(1) }],
-                }],
-                "services": [{ "name": t(3), "type": t(4) }],
-                "custom": [{ "apiVersion": t(1), "kind": t(5), "metadata": { "name": t(3) }, t(6): { t(7): [t(8)] } }],
-            } },
-        } } });
-        if let Ok(spec) = serde_json::from_value(spec) {
-            let _ = compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default());
-        }
-    }
-}
-
-proptest! {
-    /// Without a definition nothing is known of `spec` and `status`, and nothing is said of what is done with them.
-    #[test]
-    fn without_a_definition_no_schema_refuses_anything(
-        root in "spec|status", path in "[a-z]{1,5}(\\.[a-z]{1,5}){0,3}", word in "[a-z]{1,5}", number in 0..9,
-    ) {
-        let read = format!("{root}.{path}");
-        let spec = json!({ "crds": { "pond": {
-            "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
-            "operatorBox": {
-                "onReconcile": {
-                    "deployments": [{
-                        "image": format!("{{{{ .{read} }}}}"), "replicas": format!("{{{{ .{read} }}}}"),
-                        "port": format!("{{{{ .{read} | default {number} }}}}"),
-                        "when": [{ "field": read, "equals": word }, { "field": format!("{{{{ len .{read} }}}}"), "notEquals": number }],
-                    }],
-                    "configMaps": [{ "data": {
-                        "a": format!("{{{{ if eq .{read} \"{word}\" }}}}{{{{ toUpper .{read}.x }}}}{{{{ end }}}}"),
-                        "b": format!("{{{{ range .{read} }}}}{{{{ .{word} }}}}{{{{ else }}}}{{{{ eq .{read} {number} }}}}{{{{ end }}}}"),
-                    } }],
-                },
-                "status": { "fields": [{ "path": word, "value": format!("{{{{ .{read} }}}}") }] },
-            },
-        } } });
-        let spec = serde_json::from_value(spec).unwrap();
-        let compiled = compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default());
-        let warnings = compiled.map(|(_, warnings)| Diagnostics(warnings).to_string());
-        prop_assert_eq!(warnings.map_err(|problems| problems.to_string()), Ok(String::new()));
     }
 }
 

@@ -2,12 +2,14 @@
 
 #[path = "../../../crates/core/tests/kstatus/mod.rs"]
 mod kstatus;
+mod problems;
+mod revisions;
 
 use orkestra_core::plan::{Plans, Revised};
 
 use self::kstatus::{Kstatus, faults};
 use super::{super::testing::operator, *};
-use crate::runtime::{OperatorStatus, Problem, health::Degraded};
+use crate::runtime::{OperatorStatus, Problem};
 
 fn now() -> jiff::Timestamp {
     jiff::Timestamp::from_second(1_700_000_000).unwrap()
@@ -78,52 +80,11 @@ fn status_over(
     releasing: &[(&str, Option<&str>)],
 ) -> KatalogStatus {
     let wanted = revised("k-1234567890");
-    let conflict = |status: &OperatorStatus| {
-        status
-            .problems
-            .iter()
-            .any(|problem| problem.reason == KatalogReason::Conflict)
-    };
     let operators: Vec<_> = operators
         .iter()
-        .map(|status| {
-            let mut plans = Plans::new(wanted.clone());
-            if status.phase == Phase::Running {
-                plans.run(wanted.clone());
-            }
-            if let Some(running) = status.plans.as_ref().and_then(Plans::running) {
-                plans.run(running.clone());
-            }
-            Operating {
-                wanted: &wanted,
-                status: OperatorStatus {
-                    plans: Some(plans),
-                    ..status.clone()
-                },
-                conflict: conflict(status),
-            }
-        })
+        .map(|status| operating(&wanted, status))
         .collect();
-    let kind = |plural: &str| OperatedKind {
-        group: "water.example".into(),
-        kind: "Pond".into(),
-        plural: plural.into(),
-        version: "v1".into(),
-        ..OperatedKind::default()
-    };
-    let releasing = releasing
-        .iter()
-        .map(|(plural, problem)| {
-            let problem = problem.map(str::to_owned);
-            (
-                kind(plural),
-                Releasing {
-                    problem,
-                    left: None,
-                },
-            )
-        })
-        .collect();
+    let releasing = releases(releasing);
     let facts = Facts {
         generation: Some(3),
         verdict,
@@ -140,6 +101,54 @@ fn status_over(
         trouble: None,
     };
     compute(&facts, written, now())
+}
+
+/// Returns the operator with this status: if it runs, it runs the plan that the status names, or else the wanted one.
+fn operating<'a>(wanted: &'a Revised, status: &OperatorStatus) -> Operating<'a> {
+    let mut plans = Plans::new(wanted.clone());
+    if status.phase == Phase::Running {
+        plans.run(wanted.clone());
+    }
+    if let Some(running) = status.plans.as_ref().and_then(Plans::running) {
+        plans.run(running.clone());
+    }
+    Operating {
+        wanted,
+        status: OperatorStatus {
+            plans: Some(plans),
+            ..status.clone()
+        },
+        conflict: status
+            .problems
+            .iter()
+            .any(|problem| problem.reason == KatalogReason::Conflict),
+    }
+}
+
+/// Returns the kind of that plural as a Katalog's status lists it.
+fn kind(plural: &str) -> OperatedKind {
+    OperatedKind {
+        group: "water.example".into(),
+        kind: "Pond".into(),
+        plural: plural.into(),
+        version: "v1".into(),
+        ..OperatedKind::default()
+    }
+}
+
+/// Returns the progress of these releases: the plural of each kind, and what prevents its release.
+fn releases(releasing: &[(&str, Option<&str>)]) -> BTreeMap<OperatedKind, Releasing> {
+    let release = |(plural, problem): &(&str, Option<&str>)| {
+        let problem = problem.map(str::to_owned);
+        (
+            kind(plural),
+            Releasing {
+                problem,
+                left: None,
+            },
+        )
+    };
+    releasing.iter().map(release).collect()
 }
 
 /// Formats `Ready=False/Waiting, Reconciling=True/Waiting`.
@@ -174,125 +183,6 @@ fn a_katalog_is_ready_when_every_operator_runs() {
     assert_eq!(
         rows,
         [("it", "Running"), ("it", "Running"), ("off", "Disabled")]
-    );
-}
-
-#[test]
-fn a_degraded_operator_is_told_of_and_its_katalog_still_runs() {
-    let degraded = |message: &str| OperatorStatus {
-        degraded: Some(Degraded {
-            since: now(),
-            message: message.to_owned(),
-        }),
-        ..running(4)
-    };
-    let before = status(&Verdict::Accepted, &[running(2), running(4)], &[]);
-    let told = status_over(
-        &before,
-        &Verdict::Accepted,
-        &[running(2), degraded("5 passes in a row failed")],
-        &[],
-    );
-    assert_eq!(
-        conditions(&told),
-        "Ready=True/Running, Degraded=True/PassesFail"
-    );
-    assert_eq!(told.conditions[1].message, "it: 5 passes in a row failed");
-    let row = &told.operators[1];
-    assert_eq!(
-        (
-            row.state.as_str(),
-            row.reason.as_str(),
-            row.message.as_str()
-        ),
-        ("Degraded", "PassesFail", "5 passes in a row failed")
-    );
-    assert_eq!(urgency(&before, &told), Urgency::Prompt);
-    // It disappears with its cause.
-    let well = status_over(&told, &Verdict::Accepted, &[running(2), running(4)], &[]);
-    assert_eq!(conditions(&well), "Ready=True/Running");
-    // An operator that does not run at all has another problem.
-    let gone = OperatorStatus {
-        degraded: degraded("5 passes in a row failed").degraded,
-        ..waiting(KatalogReason::CrdMissing)
-    };
-    let told = status(&Verdict::Accepted, &[gone], &[]);
-    assert_eq!(
-        conditions(&told),
-        "Ready=False/Waiting, Reconciling=True/Waiting"
-    );
-}
-
-#[test]
-fn a_missing_crd_is_waited_for() {
-    let status = status(
-        &Verdict::Accepted,
-        &[running(1), waiting(KatalogReason::CrdMissing)],
-        &[],
-    );
-    assert_eq!(
-        conditions(&status),
-        "Ready=False/Waiting, Reconciling=True/Waiting"
-    );
-    assert_eq!(status.ready, "1/2");
-    assert_eq!(
-        status.conditions[0].message,
-        "it: CrdMissing: it is not there"
-    );
-    assert_eq!(
-        (
-            status.operators[1].state.as_str(),
-            status.operators[1].reason.as_str()
-        ),
-        ("Waiting", "CrdMissing")
-    );
-}
-
-#[test]
-fn a_missing_right_names_the_whole_even_beside_others() {
-    let status = status(
-        &Verdict::Accepted,
-        &[
-            waiting(KatalogReason::CrdMissing),
-            waiting(KatalogReason::Conflict),
-            waiting(KatalogReason::Forbidden),
-        ],
-        &[],
-    );
-    assert_eq!(
-        conditions(&status),
-        "Ready=False/Forbidden, Reconciling=True/Forbidden"
-    );
-}
-
-#[test]
-fn a_right_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_written_is_not() {
-    let with = |reason| {
-        let problems = vec![Problem {
-            reason,
-            message: "no".to_owned(),
-        }];
-        status(
-            &Verdict::Accepted,
-            &[OperatorStatus {
-                problems,
-                ..running(1)
-            }],
-            &[],
-        )
-    };
-    assert_eq!(
-        conditions(&with(KatalogReason::Forbidden)),
-        "Ready=False/Forbidden, Reconciling=True/Forbidden"
-    );
-    let minor = with(KatalogReason::StatusNotWritable);
-    assert_eq!(conditions(&minor), "Ready=True/Running");
-    assert_eq!(
-        (
-            minor.operators[0].reason.as_str(),
-            minor.operators[0].message.as_str()
-        ),
-        ("StatusNotWritable", "no")
     );
 }
 
@@ -419,102 +309,6 @@ fn the_conditions_keep_to_kstatus_over_every_transition() {
             assert_eq!(kstatus::kstatus(&next), Kstatus::InProgress);
         }
     }
-}
-
-#[test]
-fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_shown() {
-    let message = "secrets is forbidden: cannot list resource \"secrets\"";
-    let before = status(&Verdict::Accepted, &[running(1)], &[]);
-    let lag = lagging(&[(KatalogReason::Forbidden, message)]);
-    let told = status_over(&before, &Verdict::Accepted, &[running(1), lag], &[]);
-    assert_eq!(
-        conditions(&told),
-        "Ready=False/Forbidden, Reconciling=True/Forbidden"
-    );
-    assert!(told.conditions[0].message.contains(message));
-    assert_eq!(told.ready, "1/2");
-    assert_eq!(told.revision.as_deref(), Some("k-0000000000"));
-    assert_eq!(told.wanted_revision.as_deref(), Some("k-1234567890"));
-    let [current, lagging] = [&told.operators[0], &told.operators[1]];
-    assert_eq!(
-        (current.state.as_str(), current.revision.as_deref()),
-        ("Running", Some("k-1234567890"))
-    );
-    assert_eq!(current.wanted_revision, None);
-    assert_eq!(
-        (
-            lagging.state.as_str(),
-            lagging.reason.as_str(),
-            lagging.revision.as_deref(),
-            lagging.wanted_revision.as_deref()
-        ),
-        (
-            "Updating",
-            "Forbidden",
-            Some("k-0000000000"),
-            Some("k-1234567890")
-        )
-    );
-    assert_eq!(
-        lagging.message,
-        format!("revision k-1234567890 waits: {message}; until then revision k-0000000000 runs")
-    );
-    // Once it runs, no trace of the earlier one is left.
-    let done = status_over(&told, &Verdict::Accepted, &[running(1), running(1)], &[]);
-    assert_eq!(conditions(&done), "Ready=True/Running");
-    assert_eq!(done.revision.as_deref(), Some("k-1234567890"));
-    assert_eq!(done.wanted_revision, None);
-    assert_eq!(patch(&done, None)["status"]["wantedRevision"], Value::Null);
-}
-
-#[test]
-fn a_revision_that_only_fills_its_caches_is_progressing_and_a_missing_kind_is_waited_for() {
-    let of = |pending: &[(KatalogReason, &str)]| {
-        let told = status(&Verdict::Accepted, &[lagging(pending)], &[]);
-        (conditions(&told), told.operators[0].reason.clone())
-    };
-    let progressing = "Ready=False/Progressing, Reconciling=True/Progressing";
-    assert_eq!(of(&[]), (progressing.to_owned(), "Progressing".to_owned()));
-    let waiting = "Ready=False/Waiting, Reconciling=True/Waiting";
-    assert_eq!(
-        of(&[(KatalogReason::KindNotServed, "no Well")]),
-        (waiting.to_owned(), "KindNotServed".to_owned())
-    );
-}
-
-#[test]
-fn the_revision_in_force_is_the_one_that_was_reported_while_an_operator_runs_it() {
-    let in_force = |written: &str, revisions: &[&str]| {
-        let written = KatalogStatus {
-            revision: Some(written.to_owned()),
-            ..KatalogStatus::default()
-        };
-        let operators: Vec<_> = (revisions.iter())
-            .map(|revision| lagging_with(&[], revision))
-            .collect();
-        status_over(&written, &Verdict::Accepted, &operators, &[]).revision
-    };
-    assert_eq!(in_force("k-1", &["k-2", "k-1"]).as_deref(), Some("k-1"));
-    assert_eq!(in_force("k-1", &["k-2", "k-2"]).as_deref(), Some("k-2"));
-    assert_eq!(
-        in_force("k-1", &["k-1234567890"]).as_deref(),
-        Some("k-1234567890")
-    );
-}
-
-#[test]
-fn an_operator_that_has_not_yet_heard_of_the_wanted_plan_does_not_run_it() {
-    // Its last report is about the previous plan, which was healthy.
-    let told = status(&Verdict::Accepted, &[lagging(&[])], &[]);
-    assert_eq!(told.ready, "0/1");
-    let written = KatalogStatus {
-        observed_generation: Some(2),
-        ..status(&Verdict::Accepted, &[running(2)], &[])
-    };
-    assert!(is_rollout(&written, &told));
-    let forbidden = [(KatalogReason::Forbidden, "no")];
-    let told = status(&Verdict::Accepted, &[lagging(&forbidden)], &[]);
-    assert!(!is_rollout(&written, &told));
 }
 
 #[test]

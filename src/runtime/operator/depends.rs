@@ -144,15 +144,31 @@ mod tests {
         }
     }
 
-    #[test]
-    fn started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded() {
-        let degraded = OperatorStatus {
+    /// Returns the status of an operator whose last passes failed.
+    fn degraded() -> OperatorStatus {
+        OperatorStatus {
             degraded: Some(Degraded {
                 since: jiff::Timestamp::UNIX_EPOCH,
                 message: "5 passes in a row failed".to_owned(),
             }),
             ..running()
-        };
+        }
+    }
+
+    /// Returns the status of an operator that itself waits for another.
+    fn waiting() -> OperatorStatus {
+        OperatorStatus {
+            phase: Phase::Waiting,
+            problems: vec![Problem {
+                reason: orkestra_core::reasons::KatalogReason::DependencyNotReady,
+                message: "waits for `lake`".to_owned(),
+            }],
+            ..running()
+        }
+    }
+
+    #[test]
+    fn started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded() {
         // An occasional failure does not block dependents.
         let failing = OperatorStatus {
             consecutive_failures: 4,
@@ -172,20 +188,12 @@ mod tests {
             instances: 0,
             ..fresh.clone()
         };
-        let waiting = OperatorStatus {
-            phase: Phase::Waiting,
-            problems: vec![Problem {
-                reason: orkestra_core::reasons::KatalogReason::DependencyNotReady,
-                message: "waits for `lake`".to_owned(),
-            }],
-            ..running()
-        };
         for (status, condition, expected) in [
             (running(), Started, None),
             (running(), Healthy, None),
-            (degraded.clone(), Started, None),
+            (degraded(), Started, None),
             (
-                degraded,
+                degraded(),
                 Healthy,
                 Some("it is degraded: 5 passes in a row failed"),
             ),
@@ -200,12 +208,12 @@ mod tests {
             ),
             (idle, Healthy, None),
             (
-                waiting.clone(),
+                waiting(),
                 Started,
                 Some("it does not run: DependencyNotReady"),
             ),
             (
-                waiting,
+                waiting(),
                 Healthy,
                 Some("it does not run: DependencyNotReady"),
             ),

@@ -1,5 +1,9 @@
 //! The queue under paused time, and once with real threads.
 
+mod ends;
+mod held;
+mod workers;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -47,94 +51,6 @@ async fn changed_keys_pass_those_in_resync_and_a_changed_one_moves_up() {
     queue.add("r3", Lane::Changed);
     queue.add("c1", Lane::Resync);
     assert_eq!(drain(&queue), ["c1", "r3", "r1", "r2"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_paused_queue_gives_nothing_at_all_and_charges_nobody() {
-    let queue = queue();
-    queue.add("failed", Lane::Changed);
-    drop(ready(&queue));
-    queue.retry("failed");
-    queue.let_through(&"ends", true);
-    queue.hold(true);
-    queue.pause(true);
-    queue.add("ends", Lane::Changed);
-    queue.add("other", Lane::Changed);
-    let waiting = tokio::spawn({
-        let queue = queue.clone();
-        async move { queue.take().await.map(|taken| taken.key) }
-    });
-    sleep(Duration::from_hours(1)).await;
-    assert!(!waiting.is_finished());
-    assert_eq!(queue.failures(&"failed"), 1);
-    queue.pause(false);
-    assert_eq!(
-        waiting.await.unwrap(),
-        Some("ends"),
-        "what is held stays held"
-    );
-    assert_eq!(drain(&queue), [""; 0]);
-    queue.hold(false);
-    assert_eq!(drain(&queue), ["other", "failed"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_held_queue_gives_nothing_and_loses_nothing() {
-    let queue = queue();
-    queue.add("running", Lane::Changed);
-    let running = ready(&queue).unwrap();
-    queue.hold(true);
-    for key in ["a", "b", "a", "running"] {
-        queue.add(key, Lane::Changed);
-    }
-    queue.add_after("late", Duration::from_secs(3));
-    let workers: Vec<_> = (0..3)
-        .map(|_| {
-            let queue = queue.clone();
-            tokio::spawn(async move { queue.take().await.unwrap().key })
-        })
-        .collect();
-    sleep(Duration::from_secs(5)).await;
-    running.done();
-    assert_eq!((queue.depth(), queue.busy()), (4, 0));
-    queue.hold(false);
-    let mut taken = Vec::new();
-    for worker in workers {
-        taken.push(
-            timeout(Duration::from_millis(1), worker)
-                .await
-                .unwrap()
-                .unwrap(),
-        );
-    }
-    taken.extend(drain(&queue));
-    taken.sort_unstable();
-    assert_eq!(taken, ["a", "b", "late", "running"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_held_queue_lets_some_keys_through_until_they_are_removed() {
-    let queue = queue();
-    queue.hold(true);
-    queue.let_through(&"ending", true);
-    for key in ["a", "ending", "b"] {
-        queue.add(key, Lane::Changed);
-    }
-    let ending = queue.take().await.unwrap();
-    assert_eq!(ending.key, "ending");
-    queue.retry("ending");
-    ending.done();
-    let again = timeout(Duration::from_secs(1), queue.take()).await.unwrap();
-    assert_eq!(again.unwrap().key, "ending");
-    assert!(ready(&queue).is_none());
-    queue.remove(&"ending");
-    queue.add("ending", Lane::Changed);
-    assert!(
-        ready(&queue).is_none(),
-        "a new one of that name waits like all"
-    );
-    queue.hold(false);
-    assert_eq!(drain(&queue), ["a", "b", "ending"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -363,66 +279,6 @@ async fn a_key_that_changes_a_hundred_times_a_second_is_not_felt_by_the_others()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_key_costs_nothing() {
-    let queue = Queue::new(Entropy::seeded(7));
-    for key in 0..1000 {
-        queue.add(key, Lane::Changed);
-    }
-    while let Some(taken) = ready(&queue) {
-        taken.done();
-    }
-    assert!(
-        timeout(Duration::from_secs(70), queue.take())
-            .await
-            .is_err()
-    );
-    assert_eq!((queue.known(), queue.depth(), queue.delayed()), (0, 0, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_removed_key_leaves_no_trace_but_may_come_back() {
-    let queue = queue();
-    queue.add("a", Lane::Changed);
-    queue.retry("b");
-    queue.remove(&"a");
-    queue.remove(&"b");
-    assert_eq!((queue.known(), queue.depth(), queue.delayed()), (0, 0, 0));
-    queue.add("a", Lane::Changed);
-    let taken = ready(&queue).unwrap();
-    queue.remove(&"a");
-    queue.retry("a");
-    queue.add_after("a", Duration::from_secs(1));
-    taken.done();
-    assert_eq!((queue.known(), queue.busy()), (0, 0));
-    queue.add("a", Lane::Changed);
-    let taken = ready(&queue).unwrap();
-    queue.remove(&"a");
-    queue.add("a", Lane::Changed);
-    taken.done();
-    assert_eq!(drain(&queue), ["a"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_every_take() {
-    let queue = queue();
-    let waiting: Vec<_> = (0..3)
-        .map(|_| {
-            let queue = queue.clone();
-            tokio::spawn(async move { queue.take().await.is_none() })
-        })
-        .collect();
-    queue.add_after("late", Duration::from_secs(1));
-    tokio::task::yield_now().await;
-    queue.shutdown();
-    for task in waiting {
-        assert!(task.await.unwrap());
-    }
-    queue.add("a", Lane::Changed);
-    assert!(queue.take().await.is_none());
-    assert_eq!(queue.known(), 0);
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_oldest_key_is_known() {
     let queue = queue();
     assert_eq!(queue.oldest(), None);
@@ -431,141 +287,6 @@ async fn the_oldest_key_is_known() {
     queue.add("c", Lane::Changed);
     advance(Duration::from_secs(1)).await;
     assert_eq!(queue.oldest(), Some(Duration::from_secs(3)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pass_that_panics_frees_its_key_and_is_retried() {
-    let queue = queue();
-    let runs = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start("pond", queue.clone(), 1, |_| {}, {
-        let runs = runs.clone();
-        move |taken| {
-            let run = runs.fetch_add(1, Ordering::SeqCst);
-            async move {
-                let taken = taken;
-                tokio::task::yield_now().await;
-                assert!(run > 0, "the first pass fails over {}", taken.key);
-            }
-            .boxed()
-        }
-    });
-    queue.add("a", Lane::Changed);
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(
-        (runs.load(Ordering::SeqCst), workers.count(), queue.busy()),
-        (2, 1, 0)
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
-    let queue = Queue::new(Entropy::seeded(7));
-    let finished = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start("pond", queue.clone(), 4, |_| {}, {
-        let finished = finished.clone();
-        move |taken| {
-            let finished = finished.clone();
-            async move {
-                sleep(Duration::from_secs(10)).await;
-                finished.fetch_add(1, Ordering::SeqCst);
-                taken.done();
-            }
-            .boxed()
-        }
-    });
-    for key in 0..20 {
-        queue.add(key, Lane::Changed);
-    }
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(queue.busy(), 4);
-    workers.resize(1);
-    sleep(Duration::from_secs(10)).await;
-    assert_eq!(
-        (
-            finished.load(Ordering::SeqCst),
-            queue.busy(),
-            workers.count()
-        ),
-        (4, 1, 1)
-    );
-    workers.resize(3);
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(queue.busy(), 3);
-    workers.stop().await;
-    assert_eq!((queue.busy(), finished.load(Ordering::SeqCst)), (0, 7));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_key_is_taken_at_once_while_fewer_passes_run_than_there_are_workers() {
-    let queue = Queue::new(Entropy::seeded(7));
-    let workers = Workers::start(
-        "pond",
-        queue.clone(),
-        3,
-        |_| {},
-        |taken| {
-            async move {
-                sleep(Duration::from_secs(10)).await;
-                taken.done();
-            }
-            .boxed()
-        },
-    );
-    for (key, busy) in [(0, 1), (1, 2), (2, 3), (3, 3)] {
-        queue.add(key, Lane::Changed);
-        sleep(Duration::from_millis(1)).await;
-        assert_eq!((workers.count(), queue.busy()), (3, busy), "{key}");
-    }
-    // The others are as quick once passes have ended, and after another number of workers.
-    sleep(Duration::from_secs(30)).await;
-    assert_eq!(queue.busy(), 0);
-    workers.resize(4);
-    for busy in 1..=4 {
-        queue.add(10 + busy, Lane::Changed);
-        sleep(Duration::from_millis(1)).await;
-        assert_eq!(queue.busy(), busy);
-    }
-    workers.stop().await;
-    assert_eq!(queue.busy(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
-    let queue = Queue::new(Entropy::seeded(7));
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let workers = WorkerCount { least: 2, most: 6 };
-    let counted = {
-        let told = told.clone();
-        move |count| told.lock().unwrap().push(count)
-    };
-    let workers = Workers::start("pond", queue.clone(), workers, counted, |taken| {
-        async move {
-            sleep(Duration::from_secs(1)).await;
-            taken.done();
-        }
-        .boxed()
-    });
-    assert_eq!(workers.count(), 2);
-    for key in 0..60 {
-        queue.add(key, Lane::Changed);
-    }
-    sleep(Duration::from_millis(500)).await;
-    assert_eq!((workers.count(), queue.busy()), (6, 6));
-    // Ten rounds of one second, the first started by two workers.
-    sleep(Duration::from_secs(11)).await;
-    assert_eq!((queue.depth(), queue.busy()), (0, 0));
-    assert_eq!(workers.count(), 6);
-    sleep(SURPLUS_IDLE).await;
-    assert_eq!(workers.count(), 2);
-    assert_eq!(*told.lock().unwrap(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
-    // The remaining workers take new keys.
-    queue.add(60, Lane::Changed);
-    sleep(Duration::from_millis(1)).await;
-    assert_eq!((workers.count(), queue.busy()), (2, 1));
-    workers.resize(1);
-    assert_eq!(workers.count(), 1);
-    workers.stop().await;
-    assert_eq!(queue.busy(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -596,36 +317,6 @@ async fn a_key_that_fails_a_hundred_times_converges_when_it_heals() {
             .await
             .is_err()
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cancelled_take_loses_no_key() {
-    let queue = Queue::new(Entropy::seeded(7));
-    let entropy = Entropy::seeded(11);
-    let mut seen = 0;
-    for key in 0..500 {
-        let patient = tokio::spawn({
-            let queue = queue.clone();
-            async move { timeout(Duration::from_secs(5), queue.take()).await.is_ok() }
-        });
-        let hasty = tokio::spawn({
-            let queue = queue.clone();
-            async move { queue.take().await.is_some() }
-        });
-        for _ in 0..entropy.bits() % 4 {
-            tokio::task::yield_now().await;
-        }
-        queue.add(key, Lane::Changed);
-        for _ in 0..entropy.bits() % 3 {
-            tokio::task::yield_now().await;
-        }
-        hasty.abort();
-        let by_hasty = hasty.await.is_ok_and(|took| took);
-        let by_patient = patient.await.unwrap();
-        assert!(by_hasty != by_patient, "{key}");
-        seen += 1;
-    }
-    assert_eq!(seen, 500);
 }
 
 /// Invariants with real threads: every add is followed by a pass that starts after it, no two passes over one key run at a

@@ -7,6 +7,21 @@ use crate::meta::SourceView;
 
 #[tokio::test]
 async fn a_komposer_is_shown_with_its_sources_beside_a_katalog_of_the_same_name() {
+    let both = vec![
+        katalog("marsh", "reeds", vec![("pond", status())]),
+        komposer(),
+    ];
+    let pages = pages(both, cluster(BTreeMap::new()));
+
+    let (_, page) = get_json(&pages, "/katalog").await;
+    schema::judge("Summary", &page);
+    the_summary_lists_both_with_sources_and_operators(&page);
+
+    operators_are_found_by_what_declares_them(&pages).await;
+}
+
+/// Returns a Komposer with one source that is read and one that is missing.
+fn komposer() -> KatalogView {
     let mut komposer = katalog(
         "marsh",
         "reeds",
@@ -33,14 +48,11 @@ async fn a_komposer_is_shown_with_its_sources_beside_a_katalog_of_the_same_name(
         ..SourceRecord::default()
     }];
     komposer.sources = SourceView::of(&[row, waits], &records);
-    let both = vec![
-        katalog("marsh", "reeds", vec![("pond", status())]),
-        komposer,
-    ];
-    let pages = pages(both, cluster(BTreeMap::new()));
+    komposer
+}
 
-    let (_, page) = get_json(&pages, "/katalog").await;
-    schema::judge("Summary", &page);
+/// Checks what the summary says about the Katalog, and about the Komposer of the same name.
+fn the_summary_lists_both_with_sources_and_operators(page: &Value) {
     let kinds = [
         page["katalogs"][0]["kind"].clone(),
         page["katalogs"][1]["kind"].clone(),
@@ -69,27 +81,30 @@ async fn a_komposer_is_shown_with_its_sources_beside_a_katalog_of_the_same_name(
         json!(["/katalog/marsh/komposer:reeds/creek", "Komposer", creek]),
     ];
     assert_eq!(rows, expected);
+}
 
+/// Checks the paths of operators: those that are unique, one that is ambiguous and one that does not exist.
+async fn operators_are_found_by_what_declares_them(pages: &Pages) {
     for (path, declared_by) in [
         ("/katalog/marsh/reeds/pond", "Katalog"),
         ("/katalog/marsh/komposer:reeds/pond", "Komposer"),
         ("/katalog/marsh/reeds/creek", "Komposer"),
         ("/katalog/creek", "Komposer"),
     ] {
-        let (code, operator) = get_json(&pages, path).await;
+        let (code, operator) = get_json(pages, path).await;
         assert_eq!(
             (code, &operator["declaredBy"]),
             (200, &json!(declared_by)),
             "{path}"
         );
     }
-    let (code, ambiguous) = get_json(&pages, "/katalog/pond").await;
+    let (code, ambiguous) = get_json(pages, "/katalog/pond").await;
     assert_eq!(code, 409);
     let candidates = json!([
         "/katalog/marsh/reeds/pond",
         "/katalog/marsh/komposer:reeds/pond"
     ]);
     assert_eq!(ambiguous["candidates"], candidates);
-    let (code, _) = get_json(&pages, "/katalog/delta/komposer:mud/pond").await;
+    let (code, _) = get_json(pages, "/katalog/delta/komposer:mud/pond").await;
     assert_eq!(code, 404);
 }

@@ -162,18 +162,7 @@ pub(super) async fn break_cluster(
         let time = deck.between(1000, 6000);
         let proxy = &proxies[deck.dice.random_range(0..proxies.len())];
         match outage {
-            Outage::RestartApiServer => {
-                diary.note("API server killed", &format!(" for {time:?}"));
-                blocking(&private, |private| private.cluster.stop_api_server()).await?;
-                sleep(time).await;
-                // The garbage collector took the kinds that were not served yet for gone.
-                blocking(&private, |private| {
-                    private.cluster.start_api_server()?;
-                    private.cluster.relearn_kinds()
-                })
-                .await?;
-                diary.say("API server is back");
-            }
+            Outage::RestartApiServer => restart_api_server(&private, time, &diary).await?,
             Outage::PauseEtcd => {
                 diary.note("etcd stands still", &format!(" for {time:?}"));
                 private.cluster.pause_etcd(true)?;
@@ -204,23 +193,46 @@ pub(super) async fn break_cluster(
                 sleep(time * 2).await;
                 proxy.set(WEATHER);
             }
-            Outage::TakeRights => {
-                let granted = rights::granted(&private).await?;
-                let (role, rules) = &granted[deck.dice.random_range(0..granted.len())];
-                let taken = deck.dice.random_range(0..rules.len());
-                let detail = format!(" by {role} for {time:?}: {}", rules[taken]);
-                diary.note("permissions taken", &detail);
-                let mut fewer = rules.clone();
-                fewer.remove(taken);
-                rights::grant(&private, role, &fewer).await?;
-                sleep(time).await;
-                rights::grant(&private, role, rules).await?;
-            }
+            Outage::TakeRights => take_rights(&private, time, &mut deck.dice, &diary).await?,
         }
         private.cluster.check()?;
         sleep(deck.between(500, 3000)).await;
     }
     Ok(())
+}
+
+/// Kills the API server and starts it again after that time.
+async fn restart_api_server(private: &Arc<Private>, time: Duration, diary: &Diary) -> Result<()> {
+    diary.note("API server killed", &format!(" for {time:?}"));
+    blocking(private, |private| private.cluster.stop_api_server()).await?;
+    sleep(time).await;
+    // The garbage collector took the kinds that were not served yet for gone.
+    blocking(private, |private| {
+        private.cluster.start_api_server()?;
+        private.cluster.relearn_kinds()
+    })
+    .await?;
+    diary.say("API server is back");
+    Ok(())
+}
+
+/// Takes one rule from one of the roles of `ork`, and restores it after that time.
+async fn take_rights(
+    private: &Private,
+    time: Duration,
+    dice: &mut StdRng,
+    diary: &Diary,
+) -> Result<()> {
+    let granted = rights::granted(private).await?;
+    let (role, rules) = &granted[dice.random_range(0..granted.len())];
+    let taken = dice.random_range(0..rules.len());
+    let detail = format!(" by {role} for {time:?}: {}", rules[taken]);
+    diary.note("permissions taken", &detail);
+    let mut fewer = rules.clone();
+    fewer.remove(taken);
+    rights::grant(private, role, &fewer).await?;
+    sleep(time).await;
+    rights::grant(private, role, rules).await
 }
 
 /// Runs what blocks on a thread where it may.

@@ -210,12 +210,25 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
         gate.accepted(katalog)?;
     }
 
-    // It mutates, judges what policies cannot say, and finds duplicates without records.
+    the_webhook_judges_and_mutates(&gate).await?;
+    let cron = both_versions_are_served(&gate).await?;
+    one_replica_is_enough(&gate, &mut first, &cron).await?;
+    second.kill()?;
+    policies_hold_without_a_replica(&gate).await
+}
+
+/// Applies a Site that must be refused; returns the error.
+fn refused(gate: &Gate, name: &str, spec: &Value) -> Result<String> {
+    gate.refused(&site(gate, name, spec).to_string())
+}
+
+/// Checks that the gateway mutates, judges what policies cannot say, and finds duplicates without records. Creates the Site
+/// `shop`.
+async fn the_webhook_judges_and_mutates(gate: &Gate) -> Result<()> {
     let sites = gate.scenario.objects("sites");
-    let refused = |name: &str, spec: Value| gate.refused(&site(&gate, name, &spec).to_string());
     eventually("the webhook judges", LIMIT, async || {
         let lead = site(
-            &gate,
+            gate,
             "lead",
             &json!({ "image": "myorg/a:1", "tier": "lead" }),
         );
@@ -230,7 +243,7 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
     })
     .await?;
     let made = eventually("the mutation is stored", LIMIT, async || {
-        let text = site(&gate, "shop", &json!({ "image": "myorg/a:1", "seen": "x" }));
+        let text = site(gate, "shop", &json!({ "image": "myorg/a:1", "seen": "x" }));
         let made = sites.create(&text).await?;
         if made["spec"]["replicas"] != 2 {
             sites.delete("shop").await?;
@@ -243,15 +256,15 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
         made["metadata"]["finalizers"].is_null(),
         "no controller runs: {made}"
     );
-    let error = refused("twin", json!({ "image": "myorg/a:1", "seen": "x" }))?;
+    let error = refused(gate, "twin", &json!({ "image": "myorg/a:1", "seen": "x" }))?;
     ensure!(error.contains("it was seen"), "{error}");
+    Ok(())
+}
 
-    // It converts.
-    conversion::until_converted(&gate).await?;
-    let (old, new) = (
-        conversion::crons(&gate, "v1"),
-        conversion::crons(&gate, "v2"),
-    );
+/// Writes the Cron `daily` in v1, and checks that it is read in v2; returns what was written.
+async fn both_versions_are_served(gate: &Gate) -> Result<Value> {
+    conversion::until_converted(gate).await?;
+    let (old, new) = (conversion::crons(gate, "v1"), conversion::crons(gate, "v2"));
     let cron = json!({
         "apiVersion": format!("{}/v1", gate.scenario.group), "kind": "Cron",
         "metadata": { "name": "daily" }, "spec": { "schedule": "5 4 * * 1" },
@@ -261,16 +274,25 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
     })
     .await?;
     ensure!(new.fetch("daily").await?["spec"]["schedule"]["minute"] == "5");
+    Ok(cron)
+}
 
-    // One replica is enough, for watches, namespaces that are deleted, and children whose owner goes, too.
-    let doomed = doomed(&gate, &cron).await?;
-    let watches = [watch(&gate, "v1").await?, watch(&gate, "v2").await?];
+/// Kills the first replica, and checks that the other one is enough, for watches, namespaces that are deleted, and children
+/// whose owner goes, too.
+async fn one_replica_is_enough(gate: &Gate, first: &mut Guarded, cron: &Value) -> Result<()> {
+    let (old, new) = (conversion::crons(gate, "v1"), conversion::crons(gate, "v2"));
+    let doomed = doomed(gate, cron).await?;
+    let watches = [watch(gate, "v1").await?, watch(gate, "v2").await?];
     first.kill()?;
     eventually("the other replica converts", LIMIT, async || {
         Ok(old.fetch("daily").await.ok())
     })
     .await?;
-    let error = refused("lead", json!({ "image": "myorg/a:1", "tier": "lead" }))?;
+    let error = refused(
+        gate,
+        "lead",
+        &json!({ "image": "myorg/a:1", "tier": "lead" }),
+    )?;
     ensure!(error.contains("no lead"), "{error}");
     let namespaces = Objects::at(&gate.scenario.client, "/api/v1/namespaces");
     namespaces.delete(&doomed).await?;
@@ -286,24 +308,27 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
     old.delete("hourly").await?;
     owned.until_gone("owned", LIMIT).await?;
     namespaces.until_gone(&doomed, LIMIT).await?;
+    Ok(())
+}
 
-    // None is left: rules of policies hold, the webhook's refuse as declared, and nothing else is touched.
-    second.kill()?;
-    let error = refused("wrong", json!({ "image": "nginx:1.29" }))?;
+/// Checks that rules of policies hold without a replica, the webhook's refuse as declared, and nothing else is touched.
+async fn policies_hold_without_a_replica(gate: &Gate) -> Result<()> {
+    let sites = gate.scenario.objects("sites");
+    let error = refused(gate, "wrong", &json!({ "image": "nginx:1.29" }))?;
     ensure!(
         error.contains("images must come from the internal registry"),
         "{error}"
     );
-    let error = refused("right", json!({ "image": "myorg/b:1" }))?;
+    let error = refused(gate, "right", &json!({ "image": "myorg/b:1" }))?;
     ensure!(error.contains("failed calling webhook"), "{error}");
-    ensure_others_are_written(&gate).await?;
+    ensure_others_are_written(gate).await?;
     sites.delete("shop").await?;
     ensure!(
         sites.get("shop").await?.is_none(),
         "deletions are not judged"
     );
     ensure!(
-        new.fetch("daily").await?["spec"]["schedule"]["minute"] == "5",
+        conversion::crons(gate, "v2").fetch("daily").await?["spec"]["schedule"]["minute"] == "5",
         "the stored version needs no webhook"
     );
     Ok(())

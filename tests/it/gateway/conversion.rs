@@ -227,25 +227,7 @@ async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated()
     let said = gate.accepted(&without_conversion()?)?;
     let remedy = format!("run `ork migrate storage {name}`");
     ensure!(said.contains(&remedy), "{said}");
-    let events = Objects::at(
-        &gate.scenario.client,
-        "/apis/events.k8s.io/v1/namespaces/default/events",
-    );
-    eventually("an Event says so", LIMIT, async || {
-        let found = events.list().await?;
-        let is_it = |event: &&Value| {
-            event["reason"] == "ConversionKept" && event["regarding"]["name"] == *name
-        };
-        Ok(found
-            .iter()
-            .find(is_it)
-            .map(|event| event["note"].to_string()))
-    })
-    .await
-    .and_then(|note| {
-        ensure!(note.contains(&remedy), "{note}");
-        Ok(())
-    })?;
+    an_event_names_the_remedy(&gate, &name, &remedy).await?;
     let kept = crds.fetch(&name).await?;
     ensure!(
         kept["spec"]["conversion"]["strategy"] == "Webhook",
@@ -277,4 +259,27 @@ async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated()
         .ork(&["migrate", "storage", &name, &from, "--kubeconfig", &admin])?;
     ensure!(said.contains("0 objects"), "{said}");
     Ok(())
+}
+
+/// Waits until an Event reports that the conversion of a definition is kept, and checks that it names the remedy.
+async fn an_event_names_the_remedy(gate: &Gate, definition: &str, remedy: &str) -> Result<()> {
+    let events = Objects::at(
+        &gate.scenario.client,
+        "/apis/events.k8s.io/v1/namespaces/default/events",
+    );
+    eventually("an Event says so", LIMIT, async || {
+        let found = events.list().await?;
+        let is_it = |event: &&Value| {
+            event["reason"] == "ConversionKept" && event["regarding"]["name"] == *definition
+        };
+        Ok(found
+            .iter()
+            .find(is_it)
+            .map(|event| event["note"].to_string()))
+    })
+    .await
+    .and_then(|note| {
+        ensure!(note.contains(remedy), "{note}");
+        Ok(())
+    })
 }

@@ -104,19 +104,7 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
     let folder = tempfile::tempdir()?;
     let (first, second) = (issue(1)?, issue(2)?);
     mount(folder.path(), 1, &first)?;
-    let file = |flag: &str, name: &str| {
-        format!(
-            "--webhooks-{flag}-file={}",
-            folder.path().join(name).display()
-        )
-    };
-    let arguments = [
-        file("cert", "tls.crt"),
-        file("key", "tls.key"),
-        file("ca", "ca.crt"),
-    ];
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let gate = Gate::start_with("gatefile", &["rules/crds.yaml"], KATALOG, &arguments).await?;
+    let gate = started_with_files(folder.path()).await?;
     gate.run(KATALOG).await?;
     ensure!(trusted(&gate).await? == first.authority);
     let secrets = gate.scenario.objects_in(&gate.home(), "secrets");
@@ -126,25 +114,69 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
         gate.scenario.group, gate.scenario.namespace
     );
     let dry = Objects::at(&gate.scenario.client, &path);
-    let site = |name: &str, tier: &str| {
-        let spec = json!({ "image": "a", "tier": tier });
-        waters::resource(&gate.scenario, "Site", name, &spec)
-    };
     eventually("the webhook judges", LIMIT, async || {
-        let answer = dry.create(&site("lead", "lead")).await;
+        let answer = dry.create(&site(&gate, "lead", "lead")).await;
         let denied = answer.is_err_and(|error| format!("{error:#}").contains("no lead"));
         Ok(denied.then_some(()))
     })
     .await?;
 
-    // Requests go on while the Secret is replaced and the new certificate comes to serve.
+    no_request_fails_while_the_certificate_changes(&gate, &dry, folder.path(), &second).await?;
+    // Another replica may still serve the first one.
+    let bundle = trusted(&gate).await?;
+    ensure!(
+        bundle.contains(&first.authority) && bundle.contains(&second.authority),
+        "{bundle}"
+    );
+    ensure!(dry.create(&site(&gate, "lead", "lead")).await.is_err());
+
+    // Files that cannot be used change nothing.
+    std::fs::write(folder.path().join("..data").join("tls.key"), "no key")?;
+    eventually("that is logged", LIMIT, async || {
+        Ok(gate
+            .scenario
+            .log()
+            .contains("cannot reload the certificate of the webhooks")
+            .then_some(()))
+    })
+    .await?;
+    ensure!(dry.create(&site(&gate, "fine", "x")).await.is_ok());
+    Ok(())
+}
+
+/// Starts the controller with the certificate of the mounted Secret.
+async fn started_with_files(folder: &Path) -> Result<Gate> {
+    let file =
+        |flag: &str, name: &str| format!("--webhooks-{flag}-file={}", folder.join(name).display());
+    let arguments = [
+        file("cert", "tls.crt"),
+        file("key", "tls.key"),
+        file("ca", "ca.crt"),
+    ];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Gate::start_with("gatefile", &["rules/crds.yaml"], KATALOG, &arguments).await
+}
+
+/// Returns a Site of that tier.
+fn site(gate: &Gate, name: &str, tier: &str) -> Value {
+    let spec = json!({ "image": "a", "tier": tier });
+    waters::resource(&gate.scenario, "Site", name, &spec)
+}
+
+/// Replaces the Secret, and checks that requests go on meanwhile and while the new certificate comes to serve.
+async fn no_request_fails_while_the_certificate_changes(
+    gate: &Gate,
+    dry: &Objects,
+    folder: &Path,
+    second: &Issued,
+) -> Result<()> {
     let served = || {
         gate.scenario
             .log()
             .matches("the webhooks use another certificate")
             .count()
     };
-    mount(folder.path(), 2, &second)?;
+    mount(folder, 2, second)?;
     let (start, before) = (Instant::now(), served());
     let load = async |worker: usize| {
         let (mut count, mut failures) = (0, Vec::new());
@@ -154,7 +186,10 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
             if ends.is_none() && served() > before {
                 ends = Some(Instant::now() + Duration::from_secs(2));
             }
-            if let Err(error) = dry.create(&site(&format!("s{worker}-{count}"), "x")).await {
+            if let Err(error) = dry
+                .create(&site(gate, &format!("s{worker}-{count}"), "x"))
+                .await
+            {
                 failures.push(format!("{error:#}"));
             }
             count += 1;
@@ -171,24 +206,5 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
         );
         ensure!(*has_changed, "the certificate was not replaced");
     }
-    // Another replica may still serve the first one.
-    let bundle = trusted(&gate).await?;
-    ensure!(
-        bundle.contains(&first.authority) && bundle.contains(&second.authority),
-        "{bundle}"
-    );
-    ensure!(dry.create(&site("lead", "lead")).await.is_err());
-
-    // Files that cannot be used change nothing.
-    std::fs::write(folder.path().join("..data").join("tls.key"), "no key")?;
-    eventually("that is logged", LIMIT, async || {
-        Ok(gate
-            .scenario
-            .log()
-            .contains("cannot reload the certificate of the webhooks")
-            .then_some(()))
-    })
-    .await?;
-    ensure!(dry.create(&site("fine", "x")).await.is_ok());
     Ok(())
 }

@@ -160,11 +160,21 @@ pub(crate) async fn protected_resources_are_deleted_with_an_annotation_only_and_
         "{error}"
     );
     // The restricted namespace.
-    let text = site(&gate, "there", &json!({ "image": "myorg/shop:1" }));
+    the_namespace_is_closed(&gate, &closed).await?;
+    // Break glass.
+    sites.patch("shop", &json!({ "metadata": { "annotations": { "orkestra.orkspace.io/break-glass": "incident 7" } } })).await?;
+    sites.delete("shop").await?;
+    sites.until_gone("shop", LIMIT).await?;
+    the_deletion_is_recorded(&gate).await
+}
+
+/// Waits until a Site in the restricted namespace is refused.
+async fn the_namespace_is_closed(gate: &Gate, closed: &str) -> Result<()> {
+    let text = site(gate, "there", &json!({ "image": "myorg/shop:1" }));
     let elsewhere = crate::scenario::Objects::namespaced(
         &gate.scenario.client,
         &gate.scenario.group,
-        &closed,
+        closed,
         "sites",
     );
     let refused = eventually("the namespace is closed", LIMIT, async || {
@@ -179,10 +189,11 @@ pub(crate) async fn protected_resources_are_deleted_with_an_annotation_only_and_
     })
     .await?;
     ensure!(matches!(code(&refused), Some(403 | 422)), "{refused:#}");
-    // Break glass.
-    sites.patch("shop", &json!({ "metadata": { "annotations": { "orkestra.orkspace.io/break-glass": "incident 7" } } })).await?;
-    sites.delete("shop").await?;
-    sites.until_gone("shop", LIMIT).await?;
+    Ok(())
+}
+
+/// Waits until an Event records that the protection was overridden.
+async fn the_deletion_is_recorded(gate: &Gate) -> Result<()> {
     let events = crate::scenario::Objects::at(
         &gate.scenario.client,
         &format!(

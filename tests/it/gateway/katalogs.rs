@@ -251,8 +251,13 @@ async fn a_wrong_komposer_is_refused_and_so_are_sources_that_its_author_may_not_
     })
     .await?;
 
-    // An approval by annotation is one; other metadata is anybody's who may write it.
-    let other = author_without_approval(&gate)?;
+    an_approval_by_annotation_is_refused_too(&gate, missing).await
+}
+
+/// Checks that an author without the permission to approve cannot approve by annotation; other metadata is anybody's who may
+/// write it.
+async fn an_approval_by_annotation_is_refused_too(gate: &Gate, missing: &str) -> Result<()> {
+    let other = author_without_approval(gate)?;
     let annotate = |key: &str| {
         let annotation = format!("{key}=sha256:0");
         let arguments = ["annotate", "komposer", "all", &annotation];

@@ -61,22 +61,7 @@ async fn rules_of_mutation_apply_while_every_replica_is_down() -> Result<()> {
     gate.run(KATALOG).await?;
 
     // Kept as everything else that a gateway writes.
-    let policies = Objects::at(
-        &gate.scenario.client,
-        "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies",
-    );
-    let policy = eventually("the policy is written", LIMIT, async || {
-        Ok(policies.list().await?.pop())
-    })
-    .await?;
-    let mutations = policy["spec"]["mutations"].as_array().map(Vec::len);
-    ensure!(mutations == Some(3), "{policy}");
-    let name = policy["metadata"]["name"].as_str().unwrap_or_default();
-    policies.delete(name).await?;
-    eventually("the policy is back", LIMIT, async || {
-        Ok(policies.list().await?.pop())
-    })
-    .await?;
+    a_policy_that_is_deleted_is_written_again(&gate).await?;
 
     // With the webhook, all rules apply.
     let whole = eventually("the webhook answers", LIMIT, async || {
@@ -109,5 +94,26 @@ async fn rules_of_mutation_apply_while_every_replica_is_down() -> Result<()> {
     );
     let empty = shown(&gate, &Value::Null)?;
     ensure!(empty["spec"] == json!({ "replicas": 2 }), "{empty}");
+    Ok(())
+}
+
+/// Checks that the policy of the three rules is written, and once more when it is deleted.
+async fn a_policy_that_is_deleted_is_written_again(gate: &Gate) -> Result<()> {
+    let policies = Objects::at(
+        &gate.scenario.client,
+        "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies",
+    );
+    let policy = eventually("the policy is written", LIMIT, async || {
+        Ok(policies.list().await?.pop())
+    })
+    .await?;
+    let mutations = policy["spec"]["mutations"].as_array().map(Vec::len);
+    ensure!(mutations == Some(3), "{policy}");
+    let name = policy["metadata"]["name"].as_str().unwrap_or_default();
+    policies.delete(name).await?;
+    eventually("the policy is back", LIMIT, async || {
+        Ok(policies.list().await?.pop())
+    })
+    .await?;
     Ok(())
 }

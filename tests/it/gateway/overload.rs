@@ -118,6 +118,35 @@ async fn flood(gate: &Gate, text: &str, ended: &AtomicBool) -> Result<BTreeMap<S
     Ok(sum)
 }
 
+/// Returns a review for the other operator.
+fn cron(gate: &Gate, keep: &str) -> String {
+    review(gate, ("v2", "Cron", "crons"), &json!({ "keep": keep }))
+}
+
+/// Waits until calls of the flood hang, checks the verdicts of the other operator, and returns how long each took.
+async fn judged_meanwhile(
+    gate: &Gate,
+    sink: &Sink,
+    stream: &mut TlsStream<TcpStream>,
+) -> Result<Vec<Duration>> {
+    eventually("calls hang", LIMIT, async || {
+        Ok((!sink.requests("/hang").is_empty()).then_some(()))
+    })
+    .await?;
+    let mut took = Vec::new();
+    for serial in 0..REVIEWS {
+        let text = cron(gate, if serial % 2 == 0 { "here" } else { "away" });
+        let start = Instant::now();
+        let (head, body) = post(stream, &text).await?;
+        took.push(start.elapsed());
+        ensure!(status(&head) == Some("200"), "{head}{body}");
+        let review: Value = serde_json::from_str(&body)?;
+        ensure!(review["response"]["allowed"] == (serial % 2 == 0), "{body}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(took)
+}
+
 /// The most memory that the process has had, in MiB.
 fn peak(gate: &Gate) -> Result<u64> {
     let pid = gate.scenario.pid().context("no controller runs")?;
@@ -136,42 +165,24 @@ async fn a_flood_for_one_operator_gets_429_and_the_other_one_its_verdicts() -> R
     let gate = Gate::start_with("gateover", crds, &katalog, arguments).await?;
     gate.run(&katalog).await?;
     let slow = review(&gate, ("v1alpha1", "Site", "sites"), &json!({}));
-    let cron = |keep: &str| review(&gate, ("v2", "Cron", "crons"), &json!({ "keep": keep }));
     let mut stream = connect(gate.port).await?;
     eventually("the webhook judges", LIMIT, async || {
         let mut stream = connect(gate.port).await?;
-        let (_, body) = post(&mut stream, &cron("away")).await?;
+        let (_, body) = post(&mut stream, &cron(&gate, "away")).await?;
         Ok(body.contains("keep it").then_some(()))
     })
     .await?;
     let before = peak(&gate)?;
     let ended = AtomicBool::new(false);
-    let (start, mut took) = (Instant::now(), Vec::new());
+    let start = Instant::now();
     let others = async {
-        let others = async {
-            eventually("calls hang", LIMIT, async || {
-                Ok((!sink.requests("/hang").is_empty()).then_some(()))
-            })
-            .await?;
-            for serial in 0..REVIEWS {
-                let text = cron(if serial % 2 == 0 { "here" } else { "away" });
-                let start = Instant::now();
-                let (head, body) = post(&mut stream, &text).await?;
-                took.push(start.elapsed());
-                ensure!(status(&head) == Some("200"), "{head}{body}");
-                let review: Value = serde_json::from_str(&body)?;
-                ensure!(review["response"]["allowed"] == (serial % 2 == 0), "{body}");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            Ok(())
-        };
-        let others = others.await;
+        let others = judged_meanwhile(&gate, &sink, &mut stream).await;
         ended.store(true, Ordering::Relaxed);
         others
     };
     let (flooded, others) = tokio::join!(flood(&gate, &slow, &ended), others);
     let seconds = start.elapsed().as_secs_f64();
-    others?;
+    let mut took = others?;
     let flooded = flooded?;
     took.sort_unstable();
     let (p50, p99) = (took[REVIEWS / 2], took[REVIEWS * 99 / 100]);

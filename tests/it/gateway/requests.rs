@@ -118,31 +118,48 @@ pub(super) fn review(group: &str, object: &str) -> String {
 async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Result<()> {
     let gate = Gate::start("gatehost", &["rules/crds.yaml"], KATALOG).await?;
     gate.run(KATALOG).await?;
-    let (port, group) = (gate.port, gate.scenario.group.clone());
-    let good = |tier: &str| {
-        let object = json!({
-            "apiVersion": format!("{group}/v1alpha1"), "kind": "Site",
-            "metadata": { "name": "n", "namespace": gate.scenario.namespace }, "spec": { "tier": tier },
-        });
-        review(&group, &object.to_string()).replace(
-            "\"namespace\":\"x\"",
-            &format!("\"namespace\":\"{}\"", gate.scenario.namespace),
-        )
-    };
-    let verdict = async |text: &str| -> Result<Value> {
-        let (status, body) = post(port, "/validate", text.as_bytes()).await?;
-        ensure!(status == 200, "{status} {body}");
-        Ok(serde_json::from_str::<Value>(&body)?["response"].clone())
-    };
+    let port = gate.port;
     // As the API server asks.
-    ensure!(verdict(&good("x")).await?["allowed"] == true);
-    let denied = verdict(&good("lead")).await?;
+    ensure!(verdict(port, &good(&gate, "x")).await?["allowed"] == true);
+    let denied = verdict(port, &good(&gate, "lead")).await?;
     ensure!(
         denied["allowed"] == false && denied["uid"] == "u",
         "{denied}"
     );
 
-    // Too large, no review, another document, a path that does not exist, another method.
+    requests_that_are_no_reviews_are_refused(port).await?;
+    a_review_that_is_nested_too_deeply_is_refused(&gate).await?;
+    reviews_of_no_declared_kind_are_answered(&gate).await?;
+    let _half = idle_connections_delay_no_request(&gate).await?;
+
+    flood(port, &good(&gate, "x")).await?;
+    ensure!(verdict(port, &good(&gate, "lead")).await?["allowed"] == false);
+    Ok(())
+}
+
+/// Returns the review of a Site of that tier, as the API server sends it.
+fn good(gate: &Gate, tier: &str) -> String {
+    let group = &gate.scenario.group;
+    let object = json!({
+        "apiVersion": format!("{group}/v1alpha1"), "kind": "Site",
+        "metadata": { "name": "n", "namespace": gate.scenario.namespace }, "spec": { "tier": tier },
+    });
+    review(group, &object.to_string()).replace(
+        "\"namespace\":\"x\"",
+        &format!("\"namespace\":\"{}\"", gate.scenario.namespace),
+    )
+}
+
+/// Sends a review, which must be answered; returns the response in the answer.
+async fn verdict(port: u16, text: &str) -> Result<Value> {
+    let (status, body) = post(port, "/validate", text.as_bytes()).await?;
+    ensure!(status == 200, "{status} {body}");
+    Ok(serde_json::from_str::<Value>(&body)?["response"].clone())
+}
+
+/// Checks that what is too large, no review or another document is refused, and so is a path that does not exist
+/// for that method.
+async fn requests_that_are_no_reviews_are_refused(port: u16) -> Result<()> {
     let large = vec![b' '; 4 * 1024 * 1024];
     ensure!(post(port, "/validate", &large).await?.0 == 413);
     for junk in ["", "[]", "{", "{\"kind\":\"Pod\"}", "\u{1}"] {
@@ -160,9 +177,17 @@ async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Resul
         }
     }
     ensure!(post(port, "/metrics", b"{}").await?.0 == 404);
-    // Nested as deeply as the API server lets it be: refused, with the reason.
+    Ok(())
+}
+
+/// Checks that an object nested as deeply as the API server permits is refused, with the reason.
+async fn a_review_that_is_nested_too_deeply_is_refused(gate: &Gate) -> Result<()> {
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    let refused = verdict(&review(&group, &format!("{{\"spec\":{deep}}}"))).await?;
+    let refused = verdict(
+        gate.port,
+        &review(&gate.scenario.group, &format!("{{\"spec\":{deep}}}")),
+    )
+    .await?;
     ensure!(refused["allowed"] == false, "{refused}");
     ensure!(
         refused["status"]["message"]
@@ -171,8 +196,13 @@ async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Resul
             .contains("cannot be decoded"),
         "{refused}"
     );
-    // A kind without rules.
-    ensure!(verdict(&review("other.example.org", "{}")).await?["allowed"] == true);
+    Ok(())
+}
+
+/// Checks the answers for kinds that no Katalog declares: a review is allowed, and a conversion is refused with the reason.
+async fn reviews_of_no_declared_kind_are_answered(gate: &Gate) -> Result<()> {
+    let port = gate.port;
+    ensure!(verdict(port, &review("other.example.org", "{}")).await?["allowed"] == true);
     // A conversion of a kind that nobody declares.
     let conversion = json!({ "kind": "ConversionReview", "request": {
         "uid": "c", "desiredAPIVersion": "x/v2", "objects": [{ "apiVersion": "x/v1", "kind": "Y" }],
@@ -182,8 +212,15 @@ async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Resul
         status == 200 && body.contains("no Katalog declares a conversion"),
         "{status} {body}"
     );
+    Ok(())
+}
 
-    // Connections that send nothing, or half a request, keep nobody out.
+/// Checks that connections that send nothing, or half a request, delay no other request. Returns one with half a request, which
+/// stays open.
+async fn idle_connections_delay_no_request(
+    gate: &Gate,
+) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
+    let port = gate.port;
     let mut open = Vec::new();
     for serial in 0..200 {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
@@ -192,26 +229,18 @@ async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Resul
         }
         open.push(stream);
     }
-    let half = async {
-        let mut stream = connect(port).await?;
-        stream
-            .write_all(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-            .await?;
-        Ok::<_, anyhow::Error>(stream)
-    };
-    let _half = half.await?;
+    let mut half = connect(port).await?;
+    half.write_all(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        .await?;
     let start = std::time::Instant::now();
-    ensure!(verdict(&good("x")).await?["allowed"] == true);
+    ensure!(verdict(port, &good(gate, "x")).await?["allowed"] == true);
     ensure!(
         start.elapsed() < Duration::from_secs(3),
         "{:?}",
         start.elapsed()
     );
     drop(open);
-
-    flood(port, &good("x")).await?;
-    ensure!(verdict(&good("lead")).await?["allowed"] == false);
-    Ok(())
+    Ok(half)
 }
 
 /// Sends many reviews at once: each is answered, or refused with a status. The server may still count connections that have

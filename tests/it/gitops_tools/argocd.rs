@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use testbed::Guarded;
 
 use super::{health, tools};
 use crate::gitops_folder::{Folder, example, shows};
-use crate::scenario::{LIMIT, Scenario, printed};
+use crate::scenario::{LIMIT, Objects, Scenario, printed};
 use crate::waters;
 
 /// How long the engine is watched for doing nothing.
@@ -101,37 +102,64 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     // Its cache reads the whole cluster: one of its own.
     let mut scenario = Scenario::on_its_own("argo").await?;
     let folder = Folder::read()?;
-    // A child without an owner reference, in another namespace: nothing but labels could connect it with the application.
     let far = waters::second_namespace(&scenario.client).await?;
-    let more = format!(
-        "{}            - name: \"{{{{ .metadata.name }}}}-far\"\n              namespace: {far}\n              data: {{a: b}}\n",
-        folder.katalog
-    );
-    let folder = Folder {
-        katalog: more,
-        ..folder
-    };
+    let folder = with_far_child(folder, &far);
     scenario.grant(&folder.katalog).await?;
     let argo = Argo::new(&scenario, &folder)?;
 
     // Without a controller, wave 1 waits for the Katalog.
-    let controller_comes = async {
-        scenario
-            .objects("katalogs")
-            .until("websites", "is applied", LIMIT, |_| true)
-            .await?;
-        tokio::time::sleep(WAITING).await;
-        let early = scenario.objects("websites").get("hello").await;
-        ensure!(matches!(early, Ok(None)), "wave 1 did not wait: {early:?}");
-        anyhow::Ok(())
-    };
     let syncing = argo.sync(&scenario);
     tokio::pin!(syncing);
     tokio::select! {
         ended = &mut syncing => anyhow::bail!("it ended without the Katalog being healthy: {ended:?}"),
-        waited = controller_comes => waited?,
+        waited = wave_1_waits(&scenario) => waited?,
     }
     // The future borrows the scenario: the controller is started by hand, and ends with the guard.
+    let mut controller = controller(&scenario)?;
+    let did = syncing.await?;
+    ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
+    shows(&scenario, "Hello").await?;
+
+    let there = scenario.objects_in(&far, "configmaps");
+    syncs_prune_no_child(&scenario, &argo, &there).await?;
+    ensure_in_sync(&scenario, &folder, &argo).await?;
+
+    // A resource that leaves Git goes, with its children.
+    std::fs::remove_file(argo.folder.join("website.yaml"))?;
+    let did = argo.sync(&scenario).await?;
+    ensure!(did.contains("Pruned"), "{did}");
+    scenario
+        .objects("websites")
+        .until_gone("hello", LIMIT)
+        .await?;
+    there.until_gone("hello-far", LIMIT).await?;
+    ensure!(controller.status()?.is_none(), "the controller has ended");
+    Ok(())
+}
+
+/// Adds a child without an owner reference, in another namespace: nothing but labels could connect it with the application.
+fn with_far_child(folder: Folder, far: &str) -> Folder {
+    let katalog = format!(
+        "{}            - name: \"{{{{ .metadata.name }}}}-far\"\n              namespace: {far}\n              data: {{a: b}}\n",
+        folder.katalog
+    );
+    Folder { katalog, ..folder }
+}
+
+/// Checks that the Website is not applied while the Katalog is not healthy.
+async fn wave_1_waits(scenario: &Scenario) -> Result<()> {
+    scenario
+        .objects("katalogs")
+        .until("websites", "is applied", LIMIT, |_| true)
+        .await?;
+    tokio::time::sleep(WAITING).await;
+    let early = scenario.objects("websites").get("hello").await;
+    ensure!(matches!(early, Ok(None)), "wave 1 did not wait: {early:?}");
+    Ok(())
+}
+
+/// Starts a controller that ends with the returned guard.
+fn controller(scenario: &Scenario) -> Result<Guarded> {
     let flags = [
         "controller",
         "--leader-elect=false",
@@ -142,21 +170,18 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     ];
     let mut command = scenario.command_as(&scenario.identity);
     command.args(flags);
-    let mut controller = testbed::spawn_guarded(&command, &scenario.path("argo.log"))?;
-    let did = syncing.await?;
-    ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
-    shows(&scenario, "Hello").await?;
+    testbed::spawn_guarded(&command, &scenario.path("argo.log"))
+}
 
-    let (maps, there) = (
-        scenario.objects("configmaps"),
-        scenario.objects_in(&far, "configmaps"),
-    );
+/// Syncs several times, and checks that both children stay and get no label of the application.
+async fn syncs_prune_no_child(scenario: &Scenario, argo: &Argo, there: &Objects) -> Result<()> {
+    let maps = scenario.objects("configmaps");
     let before = [
         maps.fetch("hello-page").await?,
         there.fetch("hello-far").await?,
     ];
     for _ in 0..3 {
-        let did = argo.sync(&scenario).await?;
+        let did = argo.sync(scenario).await?;
         ensure!(!did.contains("Pruned"), "{did}");
     }
     let after = [
@@ -171,19 +196,6 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
             "{after}"
         );
     }
-
-    ensure_in_sync(&scenario, &folder, &argo).await?;
-
-    // A resource that leaves Git goes, with its children.
-    std::fs::remove_file(argo.folder.join("website.yaml"))?;
-    let did = argo.sync(&scenario).await?;
-    ensure!(did.contains("Pruned"), "{did}");
-    scenario
-        .objects("websites")
-        .until_gone("hello", LIMIT)
-        .await?;
-    there.until_gone("hello-far", LIMIT).await?;
-    ensure!(controller.status()?.is_none(), "the controller has ended");
     Ok(())
 }
 

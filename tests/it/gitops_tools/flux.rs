@@ -167,7 +167,17 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
         example("flux/kustomizations.yaml")?.replace("gitops.example.org", &scenario.group);
     kubectl(&scenario, &["apply", "-f", "-"], Some(&printed))?;
 
-    // Without a controller the Katalog is in progress, and nothing that depends on it is applied.
+    resources_wait_for_the_katalog(&mut scenario).await?;
+    let uid = scenario.objects("configmaps").fetch("hello-page").await?["metadata"]["uid"].clone();
+    let second = folder.resource.replace("name: hello", "name: second");
+    a_new_resource_waits_for_an_operator(&mut scenario, &served, &second).await?;
+    what_leaves_git_is_pruned_and_no_other_child(&scenario, &served, &uid).await?;
+    ensure!(flux.status()?.is_none(), "Flux has ended");
+    scenario.check_running()
+}
+
+/// Without a controller the Katalog is in progress, and nothing that depends on it is applied.
+async fn resources_wait_for_the_katalog(scenario: &mut Scenario) -> Result<()> {
     let katalogs = scenario.objects("katalogs");
     katalogs
         .until("websites", "is applied", LIMIT, |_| true)
@@ -182,25 +192,30 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
         .await?;
     let katalog = katalogs.fetch("websites").await?;
     ensure!(kstatus(&katalog) == Kstatus::Current, "{katalog}");
-    let all = kustomizations(&scenario);
+    let all = kustomizations(scenario);
     all.until("resources", "is ready", LIMIT, |one| {
         is_ready_at(one, "one")
     })
     .await?;
-    shows(&scenario, "Hello").await?;
+    shows(scenario, "Hello").await
+}
 
-    // Without an operator a new Website has no status, and is waited for.
-    let uid = scenario.objects("configmaps").fetch("hello-page").await?["metadata"]["uid"].clone();
+/// Without an operator a new Website has no status, and is waited for.
+async fn a_new_resource_waits_for_an_operator(
+    scenario: &mut Scenario,
+    served: &Source,
+    second: &str,
+) -> Result<()> {
     scenario.terminate()?;
-    let second = folder.resource.replace("name: hello", "name: second");
-    scenario.file("git/resources/second.yaml", &second)?;
-    served.publish(&scenario, &git, "two")?;
-    nudge(&scenario, "two").await?;
+    scenario.file("git/resources/second.yaml", second)?;
+    served.publish(scenario, &scenario.path("git"), "two")?;
+    nudge(scenario, "two").await?;
     scenario
         .objects("websites")
         .until("second", "is applied", LIMIT, |_| true)
         .await?;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let all = kustomizations(scenario);
     let waits = all.fetch("resources").await?;
     ensure!(
         !is_ready_at(&waits, "two"),
@@ -212,23 +227,31 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     })
     .await?;
     scenario.objects("configmaps").fetch("second-page").await?;
+    Ok(())
+}
 
-    // What leaves Git is pruned with its children, and no other child.
+/// What leaves Git is pruned with its children, and no other child: the page of the first resource still has that uid.
+async fn what_leaves_git_is_pruned_and_no_other_child(
+    scenario: &Scenario,
+    served: &Source,
+    uid: &Value,
+) -> Result<()> {
+    let git = scenario.path("git");
     std::fs::remove_file(git.join("resources/second.yaml"))?;
-    served.publish(&scenario, &git, "three")?;
-    nudge(&scenario, "three").await?;
+    served.publish(scenario, &git, "three")?;
+    nudge(scenario, "three").await?;
     scenario
         .objects("websites")
         .until_gone("second", LIMIT)
         .await?;
+    let all = kustomizations(scenario);
     all.until("resources", "is ready at last", LIMIT, |one| {
         is_ready_at(one, "three")
     })
     .await?;
     let page = scenario.objects("configmaps").fetch("hello-page").await?;
-    assert_eq!(page["metadata"]["uid"], uid);
+    assert_eq!(page["metadata"]["uid"], *uid);
     let labels = page["metadata"]["labels"].as_object().context("labels")?;
     ensure!(!labels.keys().any(|key| key.contains("fluxcd")), "{page}");
-    ensure!(flux.status()?.is_none(), "Flux has ended");
-    scenario.check_running()
+    Ok(())
 }

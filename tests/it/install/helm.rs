@@ -192,46 +192,14 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
     let uid =
         websites.until("hello", "is ready", LIMIT, is_ready).await?["metadata"]["uid"].clone();
 
-    let upgrade = [
-        "upgrade",
-        "orkestra",
-        CHART,
-        "--namespace",
-        NAMESPACE,
-        "--set",
-        "replicas=3",
-        "--wait",
-        "--timeout",
-        "120s",
-    ];
-    done(Some(&site), &upgrade)?;
-    let deployments = site.objects("deployments");
-    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 3);
-    done(
-        Some(&site),
-        &[
-            "rollback",
-            "orkestra",
-            "1",
-            "--namespace",
-            NAMESPACE,
-            "--wait",
-            "--timeout",
-            "120s",
-        ],
-    )?;
-    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 2);
+    the_release_is_upgraded_and_rolled_back(&site).await?;
     assert_eq!(websites.fetch("hello").await?["metadata"]["uid"], uid);
 
     // With custom resources alive: CRDs, Katalogs and children stay, and a new release takes up where the last one ended.
     site.stop()?;
     let children = site.objects_at("/apis/apps/v1/namespaces/default/deployments");
     let before = children.versions().await?;
-    done(
-        Some(&site),
-        &["uninstall", "orkestra", "--namespace", NAMESPACE, "--wait"],
-    )?;
-    deployments.until_gone("orkestra", LIMIT).await?;
+    uninstall(&site).await?;
     for name in definitions() {
         site.cluster_objects("customresourcedefinitions")
             .fetch(&name)
@@ -253,12 +221,52 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
         site.kubectl(&["delete", object, "--timeout=120s"], None)?;
     }
     site.stop()?;
+    uninstall(&site).await?;
+    nothing_is_left(&site)
+}
+
+/// Upgrades the release to three replicas, and rolls it back to the two that it had.
+async fn the_release_is_upgraded_and_rolled_back(site: &Site) -> Result<()> {
+    let upgrade = [
+        "upgrade",
+        "orkestra",
+        CHART,
+        "--namespace",
+        NAMESPACE,
+        "--set",
+        "replicas=3",
+        "--wait",
+        "--timeout",
+        "120s",
+    ];
+    done(Some(site), &upgrade)?;
+    let deployments = site.objects("deployments");
+    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 3);
     done(
-        Some(&site),
+        Some(site),
+        &[
+            "rollback",
+            "orkestra",
+            "1",
+            "--namespace",
+            NAMESPACE,
+            "--wait",
+            "--timeout",
+            "120s",
+        ],
+    )?;
+    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 2);
+    Ok(())
+}
+
+/// Uninstalls the release, and waits until its Deployment is gone.
+async fn uninstall(site: &Site) -> Result<()> {
+    done(
+        Some(site),
         &["uninstall", "orkestra", "--namespace", NAMESPACE, "--wait"],
     )?;
-    deployments.until_gone("orkestra", LIMIT).await?;
-    nothing_is_left(&site)
+    let deployments = site.objects("deployments");
+    deployments.until_gone("orkestra", LIMIT).await
 }
 
 /// No object of the chart is left but the CRDs and what a cluster keeps with them: namespaces.

@@ -108,23 +108,7 @@ async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it
         site.kubectl(&["apply", "-k", &overlay], None)?;
         let is_single = overlay.ends_with("single-namespace");
         let katalog = format!("{EXAMPLE}/katalog.yaml");
-        // The permissions of the Katalog alone: those of the controller are the overlay's.
-        let rules = site.ork(&["generate", "rbac", "--output", "values", "-k", &katalog])?;
-        let rules: Value = serde_saphyr::from_str(&rules)?;
-        let role = serde_json::json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-            "metadata": { "name": "katalog" }, "rules": rules["katalogs"][0]["rules"],
-        });
-        site.kubectl(&["apply", "-f", "-"], Some(&role.to_string()))?;
-        let account = format!("--serviceaccount={NAMESPACE}:orkestra");
-        let bind = [
-            "create",
-            "clusterrolebinding",
-            "katalog",
-            "--clusterrole=katalog",
-            &account,
-        ];
-        site.kubectl(&bind, None)?;
+        grant_katalog_alone(&site, &katalog)?;
         site.launch_as_installed().await?;
         if is_single {
             site.kubectl(&["apply", "--namespace", "default", "-f", &katalog], None)?;
@@ -157,4 +141,24 @@ async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it
         site.kubectl(&["delete", "-k", &overlay, "--timeout=120s"], None)?;
     }
     Ok(())
+}
+
+/// Grants the installed account the permissions of the Katalog alone: those of the controller are the overlay's.
+fn grant_katalog_alone(site: &Site, katalog: &str) -> Result<()> {
+    let rules = site.ork(&["generate", "rbac", "--output", "values", "-k", katalog])?;
+    let rules: Value = serde_saphyr::from_str(&rules)?;
+    let role = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": { "name": "katalog" }, "rules": rules["katalogs"][0]["rules"],
+    });
+    site.kubectl(&["apply", "-f", "-"], Some(&role.to_string()))?;
+    let account = format!("--serviceaccount={NAMESPACE}:orkestra");
+    let bind = [
+        "create",
+        "clusterrolebinding",
+        "katalog",
+        "--clusterrole=katalog",
+        &account,
+    ];
+    site.kubectl(&bind, None).map(drop)
 }

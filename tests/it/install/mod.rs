@@ -55,6 +55,36 @@ async fn run_the_example(site: &mut Site) -> Result<()> {
 async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_removes_all()
 -> Result<()> {
     let mut site = Site::start()?;
+    a_dry_run_writes_nothing(&site).await?;
+
+    // Available: the Pods were admitted to a namespace that enforces Pod Security `restricted`.
+    site.ork(&["install", "--wait", "--timeout", "2m"])?;
+    let namespace = site.cluster_objects("namespaces").fetch(NAMESPACE).await?;
+    assert_eq!(
+        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
+        "restricted"
+    );
+    let pods = site.objects("pods").list().await?;
+    assert_eq!(pods.len(), 2, "{pods:?}");
+
+    let manifests = a_second_install_changes_nothing(&site).await?;
+    site.ork(&["version", "--cluster"])?;
+
+    run_the_example(&mut site).await?;
+    let refused = site.refused(&["uninstall"])?;
+    ensure!(refused.contains("Katalogs exist (1)"), "{refused}");
+    for object in ["website/hello", "katalog/hello-website"] {
+        site.kubectl(&["delete", object, "--timeout=120s"], None)?;
+    }
+    site.stop()?;
+    uninstall_keeps_namespaces_and_definitions(&site, manifests).await?;
+
+    site.ork(&["install"])?;
+    uninstall_removes_all(&site).await
+}
+
+/// Checks that a dry run prints what it would create, and writes nothing.
+async fn a_dry_run_writes_nothing(site: &Site) -> Result<()> {
     let checked = site.ork(&["install", "--dry-run=server"])?;
     ensure!(
         checked.contains("Deployment orkestra-system/orkestra not checked"),
@@ -68,17 +98,12 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
         site.definition("katalogs").await?.is_none(),
         "a dry run writes nothing"
     );
+    Ok(())
+}
 
-    // Available: the Pods were admitted to a namespace that enforces Pod Security `restricted`.
-    site.ork(&["install", "--wait", "--timeout", "2m"])?;
-    let namespace = site.cluster_objects("namespaces").fetch(NAMESPACE).await?;
-    assert_eq!(
-        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
-        "restricted"
-    );
-    let pods = site.objects("pods").list().await?;
-    assert_eq!(pods.len(), 2, "{pods:?}");
-
+/// Checks that a second installation changes nothing, and that what is printed is what was applied; returns the number of
+/// manifests.
+async fn a_second_install_changes_nothing(site: &Site) -> Result<usize> {
     let again = site.ork(&["install"])?;
     ensure!(
         again.lines().all(|line| line.ends_with(" unchanged")),
@@ -101,15 +126,11 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
     .await?;
     let manifests = serde_saphyr::from_multiple::<Value>(&printed)?.len();
     assert_eq!(again.lines().count(), manifests);
-    site.ork(&["version", "--cluster"])?;
+    Ok(manifests)
+}
 
-    run_the_example(&mut site).await?;
-    let refused = site.refused(&["uninstall"])?;
-    ensure!(refused.contains("Katalogs exist (1)"), "{refused}");
-    for object in ["website/hello", "katalog/hello-website"] {
-        site.kubectl(&["delete", object, "--timeout=120s"], None)?;
-    }
-    site.stop()?;
+/// Checks that `ork uninstall` deletes what its dry run prints: all manifests but two and the definitions.
+async fn uninstall_keeps_namespaces_and_definitions(site: &Site, manifests: usize) -> Result<()> {
     let planned = site.ork(&["uninstall", "--dry-run"])?;
     ensure!(
         planned
@@ -132,8 +153,11 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
     );
     let absent = site.refused(&["uninstall"])?;
     ensure!(absent.contains("no installation"), "{absent}");
+    Ok(())
+}
 
-    site.ork(&["install"])?;
+/// Checks that `ork uninstall` with all its flags leaves nothing.
+async fn uninstall_removes_all(site: &Site) -> Result<()> {
     site.ork(&["uninstall", "--crds", "--namespaces", "--timeout", "60s"])?;
     ensure!(site.definition("katalogs").await?.is_none());
     ensure!(
@@ -161,6 +185,42 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
 async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part_are_deleted()
 -> Result<()> {
     let site = Site::start()?;
+    without_permissions_nothing_is_written(&site)?;
+
+    objects_that_are_no_longer_part_are_pruned(&site).await?;
+
+    // A field of somebody else's.
+    let deployments = site.objects("deployments");
+    let scale = [
+        "scale",
+        "deployment/orkestra",
+        "--replicas=5",
+        "-n",
+        NAMESPACE,
+    ];
+    site.kubectl(&scale, None)?;
+    let conflict = site.refused(&["install", "--set", "replicas=1"])?;
+    ensure!(
+        conflict.contains("--force-conflicts") && conflict.contains("replicas"),
+        "{conflict}"
+    );
+    site.ork(&["install", "--set", "replicas=1", "--force-conflicts"])?;
+    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 1);
+
+    a_newer_version_is_replaced_only_without_checks(&site).await?;
+
+    let helm = json!({ "metadata": { "annotations": { "meta.helm.sh/release-name": "ops" } } });
+    deployments.patch("orkestra", &helm).await?;
+    let refused = site.refused(&["install"])?;
+    ensure!(
+        refused.contains("belongs to the Helm release ops"),
+        "{refused}"
+    );
+    Ok(())
+}
+
+/// Checks that who lacks permissions is refused with their names, before anything is written.
+fn without_permissions_nothing_is_written(site: &Site) -> Result<()> {
     let weak = site.cluster.identity("weak", &[])?;
     let mark = site.cluster.mark()?;
     let refused = Site::refused_as(&weak, &["install"])?;
@@ -182,7 +242,11 @@ async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part
         .filter(|event| event.resource != "selfsubjectaccessreviews")
         .collect();
     ensure!(writes.is_empty(), "{writes:?}");
+    Ok(())
+}
 
+/// Checks that an installation with other values deletes the objects that are no longer part of it.
+async fn objects_that_are_no_longer_part_are_pruned(site: &Site) -> Result<()> {
     let values = site.file("values.yaml", "extraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: extra, namespace: orkestra-system}}]\n")?;
     site.ork(&["install", "--values", &values, "--set", "replicas=3"])?;
     let deployments = site.objects("deployments");
@@ -201,25 +265,11 @@ async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part
         again.lines().all(|line| line.ends_with(" unchanged")),
         "{again}"
     );
+    Ok(())
+}
 
-    // A field of somebody else's.
-    let scale = [
-        "scale",
-        "deployment/orkestra",
-        "--replicas=5",
-        "-n",
-        NAMESPACE,
-    ];
-    site.kubectl(&scale, None)?;
-    let conflict = site.refused(&["install", "--set", "replicas=1"])?;
-    ensure!(
-        conflict.contains("--force-conflicts") && conflict.contains("replicas"),
-        "{conflict}"
-    );
-    site.ork(&["install", "--set", "replicas=1", "--force-conflicts"])?;
-    assert_eq!(deployments.fetch("orkestra").await?["spec"]["replicas"], 1);
-
-    // A newer version was here.
+/// Checks that definitions of a newer version are replaced only if the checks are skipped.
+async fn a_newer_version_is_replaced_only_without_checks(site: &Site) -> Result<()> {
     let definitions = site.cluster_objects("customresourcedefinitions");
     let newer = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/version": "99.0.0", "orkestra.orkspace.io/schema": "x" } } });
     definitions
@@ -233,14 +283,6 @@ async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part
         "{skewed}"
     );
     site.ork(&["install", "--force-conflicts", "--ignore-preflight"])?;
-
-    let helm = json!({ "metadata": { "annotations": { "meta.helm.sh/release-name": "ops" } } });
-    deployments.patch("orkestra", &helm).await?;
-    let refused = site.refused(&["install"])?;
-    ensure!(
-        refused.contains("belongs to the Helm release ops"),
-        "{refused}"
-    );
     Ok(())
 }
 

@@ -40,8 +40,8 @@ async fn registered(site: &Site) -> Result<Vec<String>> {
     Ok(all)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it() -> Result<()> {
+/// Starts an installation with webhooks, and waits until it has written what its Katalog asks of them; the Katalog with it.
+async fn with_webhooks() -> Result<(Site, String)> {
     let mut site = Site::start()?;
     site.ork(&["install", "--set", "webhooks.enabled=true"])?;
     let crd: Value = serde_saphyr::from_str(&std::fs::read_to_string(concat!(
@@ -75,10 +75,46 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     })
     .await
     .with_context(|| site.log())?;
+    Ok((site, katalog))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it() -> Result<()> {
+    let (mut site, katalog) = with_webhooks().await?;
     let secrets = site.objects("secrets");
     secrets.fetch("orkestra-tls").await?;
 
-    // Our own Deployment and ServiceAccount are protected.
+    the_installation_is_protected(&site).await?;
+    // Ends without its configurations: they stay, since nobody declares `cleanupOnShutdown`.
+    site.stop()?;
+    let before = registered(&site).await?;
+    ensure!(before.len() >= 8, "{before:?}");
+    let wrong = site.kubectl(
+        &["create", "--dry-run=server", "-f", "-"],
+        Some(&katalog.replace("hello", "other")),
+    );
+    ensure!(
+        wrong.is_err(),
+        "Katalogs are refused while nobody reviews them"
+    );
+
+    an_uninstallation_leaves_nothing(&site, &before).await?;
+    ensure!(secrets.get("orkestra-tls").await?.is_none());
+    ensure!(site.objects("deployments").get("orkestra").await?.is_none());
+    // Katalogs can be written again, by an installation that follows for example.
+    eventually("Katalogs are not reviewed any more", LIMIT, async || {
+        let written = site.kubectl(
+            &["create", "--dry-run=server", "-f", "-"],
+            Some(&katalog.replace("hello", "other")),
+        );
+        Ok(written.ok())
+    })
+    .await?;
+    Ok(())
+}
+
+/// Has our own Deployment and ServiceAccount protected.
+async fn the_installation_is_protected(site: &Site) -> Result<()> {
     let label = json!({ "metadata": { "labels": { "orkestra.io/deletion-protection": "true" } } });
     for plural in ["deployments", "serviceaccounts"] {
         site.objects(plural).patch("orkestra", &label).await?;
@@ -93,24 +129,15 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     eventually("the Deployment is protected", LIMIT, async || {
         Ok(site.kubectl(&deletion, None).is_err().then_some(()))
     })
-    .await?;
-    // Ends without its configurations: they stay, since nobody declares `cleanupOnShutdown`.
-    site.stop()?;
-    let before = registered(&site).await?;
-    ensure!(before.len() >= 8, "{before:?}");
-    let wrong = site.kubectl(
-        &["create", "--dry-run=server", "-f", "-"],
-        Some(&katalog.replace("hello", "other")),
-    );
-    ensure!(
-        wrong.is_err(),
-        "Katalogs are refused while nobody reviews them"
-    );
+    .await
+}
 
+/// Checks that `ork uninstall` removes what it has planned to, which is all of `before`.
+async fn an_uninstallation_leaves_nothing(site: &Site, before: &[String]) -> Result<()> {
     let uninstall = ["uninstall", "--ignore-katalogs", "--timeout", "60s"];
     let planned = site.ork(&[&uninstall[..], &["--dry-run"]].concat())?;
     ensure!(
-        registered(&site).await? == before,
+        registered(site).await? == before,
         "a dry run removes nothing"
     );
     let removed = site.ork(&uninstall)?;
@@ -122,18 +149,7 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
         removed.contains("ValidatingWebhookConfiguration orkestra-webhooks deleted"),
         "{removed}"
     );
-    let left = registered(&site).await?;
+    let left = registered(site).await?;
     ensure!(left.is_empty(), "{left:?}");
-    ensure!(secrets.get("orkestra-tls").await?.is_none());
-    ensure!(site.objects("deployments").get("orkestra").await?.is_none());
-    // Katalogs can be written again, by an installation that follows for example.
-    eventually("Katalogs are not reviewed any more", LIMIT, async || {
-        let written = site.kubectl(
-            &["create", "--dry-run=server", "-f", "-"],
-            Some(&katalog.replace("hello", "other")),
-        );
-        Ok(written.ok())
-    })
-    .await?;
     Ok(())
 }

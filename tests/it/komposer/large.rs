@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use orkestra_core::value;
+use serde_json::Value;
 
 use super::{
     is,
@@ -67,18 +68,7 @@ async fn a_composition_of_megabytes_is_stored_in_parts_and_one_that_is_too_large
     remote.children("green", "8", "slow").await?;
     let komposer = remote.runs().await?;
 
-    // Each of its objects is small enough, and the first one is the revision that the status names.
-    let revisions = remote
-        .scenario
-        .objects("controllerrevisions")
-        .list()
-        .await?;
-    let parts: Vec<_> = (revisions.iter())
-        .filter(|one| one["data"]["part"]["of"] == komposer["status"]["revision"])
-        .collect();
-    ensure!((2..=7).contains(&parts.len()), "{} parts", parts.len());
-    let longest = revisions.iter().map(|one| one.to_string().len()).max();
-    ensure!(longest < Some(1_000_000), "{longest:?}");
+    it_is_stored_in_small_parts(&remote, &komposer).await?;
 
     // It is read again after a restart, while the registry is unreachable.
     remote.registry.stop();
@@ -111,4 +101,20 @@ async fn a_composition_of_megabytes_is_stored_in_parts_and_one_that_is_too_large
     remote.children("green", "5", "slow").await?;
     remote.runs().await?;
     remote.scenario.check_running()
+}
+
+/// Checks that each object of the composition is small enough, and that the first one is the revision that the status names.
+async fn it_is_stored_in_small_parts(remote: &Remote, komposer: &Value) -> Result<()> {
+    let revisions = remote
+        .scenario
+        .objects("controllerrevisions")
+        .list()
+        .await?;
+    let parts: Vec<_> = (revisions.iter())
+        .filter(|one| one["data"]["part"]["of"] == komposer["status"]["revision"])
+        .collect();
+    ensure!((2..=7).contains(&parts.len()), "{} parts", parts.len());
+    let longest = revisions.iter().map(|one| one.to_string().len()).max();
+    ensure!(longest < Some(1_000_000), "{longest:?}");
+    Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use rcgen::KeyPair;
 use serde_json::json;
 
-use super::{child, is, komposers, registry::Registry};
+use super::{child, is, its_deletion_lets_go_of, komposers, registry::Registry};
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
@@ -135,38 +135,10 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     let window = std::time::Duration::from_secs(7);
     remote.scenario.until_settled(window, LIMIT).await?;
 
-    // Unchanged, each source costs one small request in each interval of a second, and nothing is written.
-    let mark = remote.scenario.cluster.mark()?;
-    remote.registry.seen();
-    tokio::time::sleep(window).await;
-    let seen = remote.registry.seen();
-    ensure!(seen.iter().all(|one| one.starts_with("HEAD ")), "{seen:?}");
-    ensure!((3 * 3..=3 * 8).contains(&seen.len()), "{seen:?}");
-    remote.scenario.until_logged().await?;
-    let writes = remote.scenario.writes_since(mark)?;
-    ensure!(writes.is_empty(), "{}", waters::lines(&writes));
-    let fetches = [("kind", "registry"), ("result", "unchanged")];
-    let fetches = remote
-        .scenario
-        .series("orkestra_source_fetches_total", &fetches)
-        .await?;
-    ensure!(
-        fetches.iter().any(|one| !one.ends_with(" 0")),
-        "{fetches:?}"
-    );
+    unchanged_sources_cost_one_small_request_each(&remote, window).await?;
 
-    // One source has a new version: no other operator writes or reads anything.
-    let mark = remote.scenario.cluster.mark()?;
     let deep = lakes()?.replace("depth: \"7\"", "depth: \"9\"");
-    remote.push("lakes", &deep)?;
-    remote.children("green", "9", "slow").await?;
-    remote.runs().await?;
-    remote.scenario.until_logged().await?;
-    let requests = remote.scenario.requests_since(mark)?;
-    let others = ["ponds", "rivers", "north-pond", "west-river"];
-    let touched = (requests.iter())
-        .any(|one| others.contains(&&*one.resource) || others.contains(&&*one.name));
-    ensure!(!touched, "{}", waters::lines(&requests));
+    a_new_version_touches_its_operator_alone(&remote, &deep).await?;
 
     // A broken version: the last good one runs on.
     let broken = remote
@@ -202,16 +174,50 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     remote.registry.restart().await?;
     remote.runs().await?;
 
-    // Its deletion lets everything go.
-    komposers(&remote.scenario).delete("waters").await?;
-    komposers(&remote.scenario)
-        .until_gone("waters", LIMIT)
-        .await?;
-    for (_, plural, name) in NAMES {
-        let object = remote.scenario.objects(plural).fetch(name).await?;
-        ensure!(object["metadata"].get("finalizers").is_none(), "{object}");
-    }
+    let resources = NAMES.map(|(_, plural, name)| (plural, name));
+    its_deletion_lets_go_of(&remote.scenario, &resources).await?;
     remote.scenario.check_running()
+}
+
+/// Checks that unchanged, each source costs one small request in each interval of a second, and nothing is written.
+async fn unchanged_sources_cost_one_small_request_each(
+    remote: &Remote,
+    window: std::time::Duration,
+) -> Result<()> {
+    let mark = remote.scenario.cluster.mark()?;
+    remote.registry.seen();
+    tokio::time::sleep(window).await;
+    let seen = remote.registry.seen();
+    ensure!(seen.iter().all(|one| one.starts_with("HEAD ")), "{seen:?}");
+    ensure!((3 * 3..=3 * 8).contains(&seen.len()), "{seen:?}");
+    remote.scenario.until_logged().await?;
+    let writes = remote.scenario.writes_since(mark)?;
+    ensure!(writes.is_empty(), "{}", waters::lines(&writes));
+    let fetches = [("kind", "registry"), ("result", "unchanged")];
+    let fetches = remote
+        .scenario
+        .series("orkestra_source_fetches_total", &fetches)
+        .await?;
+    ensure!(
+        fetches.iter().any(|one| !one.ends_with(" 0")),
+        "{fetches:?}"
+    );
+    Ok(())
+}
+
+/// Pushes a new version of one source, and checks that no other operator writes or reads anything.
+async fn a_new_version_touches_its_operator_alone(remote: &Remote, deep: &str) -> Result<()> {
+    let mark = remote.scenario.cluster.mark()?;
+    remote.push("lakes", deep)?;
+    remote.children("green", "9", "slow").await?;
+    remote.runs().await?;
+    remote.scenario.until_logged().await?;
+    let requests = remote.scenario.requests_since(mark)?;
+    let others = ["ponds", "rivers", "north-pond", "west-river"];
+    let touched = (requests.iter())
+        .any(|one| others.contains(&&*one.resource) || others.contains(&&*one.name));
+    ensure!(!touched, "{}", waters::lines(&requests));
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

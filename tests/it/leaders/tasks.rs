@@ -170,23 +170,7 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     scenario.objects("ponds").until_ready("north").await?;
     scenario.katalog_is("waters", "True", "Running").await?;
     let (pid, mut round) = (first.process.pid(), 0);
-    for (task, of) in KEPT {
-        end(&first, task, of)
-            .await
-            .with_context(|| format!("{task:?} {of}"))?;
-        ensure_neighbour(&replicas, &mut round)
-            .await
-            .with_context(|| format!("{task:?} {of}"))?;
-        ensure_pond(&replicas, round)
-            .await
-            .with_context(|| format!("{task:?} {of}"))?;
-    }
-    for task in [Task::Heartbeat, Task::Connection, Task::HttpConnection] {
-        end(&first, task, "")
-            .await
-            .with_context(|| format!("{task:?}"))?;
-        ensure_neighbour(&replicas, &mut round).await?;
-    }
+    tasks_are_restarted_in_place(&replicas, &first, &mut round).await?;
 
     // An operator whose driver fails again and again, and whose restart fails too.
     first
@@ -197,10 +181,7 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
             "driver pond",
         ])
         .await?;
-    until_reported(&replicas).await?;
-    ensure_neighbour(&replicas, &mut round).await?;
-    scenario.katalog_is("waters", "True", "Running").await?;
-    ensure_pond(&replicas, round).await?;
+    the_operator_fails_and_runs_again(&replicas, &mut round).await?;
     for (task, least) in [(Task::Driver, 3), (Task::OperatorRestart, 1)] {
         let failures = count(&first, "orkestra_task_failures_total", task).await?;
         ensure!(failures >= least, "{task:?}: {failures}");
@@ -209,12 +190,59 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     first
         .strike(&["operator-start pond", "driver pond"])
         .await?;
-    until_reported(&replicas).await?;
-    ensure_neighbour(&replicas, &mut round).await?;
-    scenario.katalog_is("waters", "True", "Running").await?;
-    ensure_pond(&replicas, round).await?;
+    the_operator_fails_and_runs_again(&replicas, &mut round).await?;
 
-    // An entry goes: neither the end of its stop nor that of its release keeps the kind.
+    an_entry_goes_although_its_tasks_end(&replicas, &first, &mut round).await?;
+
+    ensure!(first.ask("/livez").await?.starts_with("HTTP/1.1 200"));
+    ensure!(first.process.status()?.is_none() && first.process.pid() == pid);
+    the_process_ends_in_order_without_its_http_server(&mut first).await
+}
+
+/// Ends each of the tasks that are restarted in place, and checks that both operators go on.
+async fn tasks_are_restarted_in_place(
+    replicas: &Replicas,
+    first: &Replica,
+    round: &mut u32,
+) -> Result<()> {
+    for (task, of) in KEPT {
+        end(first, task, of)
+            .await
+            .with_context(|| format!("{task:?} {of}"))?;
+        ensure_neighbour(replicas, round)
+            .await
+            .with_context(|| format!("{task:?} {of}"))?;
+        ensure_pond(replicas, *round)
+            .await
+            .with_context(|| format!("{task:?} {of}"))?;
+    }
+    for task in [Task::Heartbeat, Task::Connection, Task::HttpConnection] {
+        end(first, task, "")
+            .await
+            .with_context(|| format!("{task:?}"))?;
+        ensure_neighbour(replicas, round).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the pond's operator is reported as failed and runs again; the lake's goes on meanwhile.
+async fn the_operator_fails_and_runs_again(replicas: &Replicas, round: &mut u32) -> Result<()> {
+    until_reported(replicas).await?;
+    ensure_neighbour(replicas, round).await?;
+    replicas
+        .scenario
+        .katalog_is("waters", "True", "Running")
+        .await?;
+    ensure_pond(replicas, *round).await
+}
+
+/// Removes an entry, and checks that neither the end of its stop nor that of its release keeps the kind.
+async fn an_entry_goes_although_its_tasks_end(
+    replicas: &Replicas,
+    first: &Replica,
+    round: &mut u32,
+) -> Result<()> {
+    let scenario = &replicas.scenario;
     first
         .strike(&["operator-stop pond", "release Pond"])
         .await?;
@@ -226,17 +254,18 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     let released = |pond: &Value| pond["metadata"]["finalizers"].is_null();
     ponds.until("north", "is released", LIMIT, released).await?;
     for task in [Task::OperatorStop, Task::Release] {
-        let failures = count(&first, "orkestra_task_failures_total", task).await?;
+        let failures = count(first, "orkestra_task_failures_total", task).await?;
         ensure!(failures >= 1, "{task:?}: {failures}");
     }
-    ensure_neighbour(&replicas, &mut round).await?;
+    ensure_neighbour(replicas, round).await?;
     let again = json!({ "spec": { "crds": { "pond": declared } } });
     katalogs.patch("waters", &again).await?;
-    ensure_pond(&replicas, round).await?;
+    ensure_pond(replicas, *round).await?;
+    Ok(())
+}
 
-    ensure!(first.ask("/livez").await?.starts_with("HTTP/1.1 200"));
-    ensure!(first.process.status()?.is_none() && first.process.pid() == pid);
-    // Without its HTTP server nobody could see how it does: it ends in order, and gives the lease back.
+/// Ends the HTTP server, without which the process cannot be observed, and checks that it ends in order and releases the lease.
+async fn the_process_ends_in_order_without_its_http_server(first: &mut Replica) -> Result<()> {
     first.strike(&["http-server"]).await?;
     let status = first.process.wait(super::END)?;
     ensure!(!status.success(), "{status}");

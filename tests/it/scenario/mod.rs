@@ -8,6 +8,7 @@
 //!
 //! In texts, `GROUP` stands for the scenario's API group and `NAMESPACE` for its namespace.
 
+mod controller;
 mod objects;
 mod observe;
 mod rights;
@@ -16,12 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use serde_json::Value;
-use testbed::{
-    ControlPlane, Guarded, Identity, Signal, eventually, free_port, namespace, spawn_guarded,
-};
+use testbed::{ControlPlane, Guarded, Identity, eventually, namespace};
 use tokio::sync::OnceCell;
 
 pub(crate) use self::objects::{Objects, code, condition, is_observed, is_ready, owner_uid};
@@ -30,8 +29,6 @@ pub(crate) use self::rights::CLAIMS;
 
 /// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
-/// How long the controller may take to end after SIGTERM.
-const END_LIMIT: Duration = Duration::from_secs(25);
 /// Lines of the controller's log that a failed test shows.
 const LOG_LINES: usize = 80;
 
@@ -237,140 +234,6 @@ impl Scenario {
     /// Where the scenario's file or folder of that name is.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
-    }
-
-    /// Starts `ork controller` for the Katalogs of the namespace and waits until it has seen them.
-    pub(crate) async fn start(&mut self) -> Result<()> {
-        self.launch().await?;
-        self.until_serving().await
-    }
-
-    /// Starts `ork run` in the scenario's folder in place of the controller, and waits until it has read those files; none are
-    /// named, and it takes its own.
-    pub(crate) async fn run(&mut self, katalogs: &[&str]) -> Result<()> {
-        let mut args = vec!["run".to_owned()];
-        args.extend(
-            katalogs
-                .iter()
-                .flat_map(|name| ["--katalog".to_owned(), (*name).to_owned()]),
-        );
-        self.launch_as(&args).await?;
-        self.until_serving().await
-    }
-
-    async fn until_serving(&mut self) -> Result<()> {
-        eventually("the controller is ready", LIMIT, async || {
-            self.check_running()?;
-            Ok(self
-                .http("/readyz")
-                .await?
-                .starts_with("HTTP/1.1 200")
-                .then_some(()))
-        })
-        .await
-    }
-
-    /// Starts it and waits until it answers at all.
-    pub(crate) async fn launch(&mut self) -> Result<()> {
-        let namespace = self.namespace.clone();
-        let args = [
-            "controller",
-            "--leader-elect=false",
-            "--namespace",
-            &namespace,
-        ];
-        self.launch_as(&args.map(str::to_owned)).await
-    }
-
-    async fn launch_as(&mut self, args: &[String]) -> Result<()> {
-        ensure!(self.controller.is_none(), "the controller runs already");
-        for attempt in 0.. {
-            let port = free_port()?;
-            self.listen = format!("127.0.0.1:{port}");
-            let mut command = self.command();
-            command.current_dir(&self.folder);
-            command.args(args).arg("--listen");
-            command.arg(format!("{}:{port}", self.host));
-            command.args(&self.arguments);
-            command.envs(self.environment.iter().cloned());
-            let mut controller = spawn_guarded(&command, &self.log_path())?;
-            let answers = eventually("the controller answers", LIMIT, async || {
-                match controller.status()? {
-                    Some(status) => Ok(Some(Err(status))),
-                    None => Ok(self.http("/livez").await.ok().map(|_| Ok(()))),
-                }
-            });
-            match answers.await? {
-                Ok(()) => {
-                    self.controller = Some(controller);
-                    return Ok(());
-                }
-                // Another process may have taken the port.
-                Err(_) if attempt < 3 && controller.log().contains("in use") => {}
-                Err(status) => bail!("the controller ended with {status}:\n{}", controller.log()),
-            }
-        }
-        Ok(())
-    }
-
-    /// The controller's process id: the same as long as it is the same process.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.controller.as_ref().map(Guarded::pid)
-    }
-
-    /// An error, if the controller has ended.
-    pub(crate) fn check_running(&mut self) -> Result<()> {
-        let controller = self
-            .controller
-            .as_mut()
-            .context("no controller was started")?;
-        match controller.status()? {
-            Some(status) => bail!("the controller ended with {status}"),
-            None => Ok(()),
-        }
-    }
-
-    /// Ends the controller with SIGKILL.
-    pub(crate) fn kill9(&mut self) -> Result<()> {
-        let mut controller = self.controller.take().context("no controller runs")?;
-        ensure!(
-            controller.status()?.is_none(),
-            "the controller ended before it was killed"
-        );
-        controller.kill()
-    }
-
-    /// Sends SIGTERM to the controller.
-    pub(crate) fn signal_term(&mut self) -> Result<()> {
-        let controller = self.controller.as_mut();
-        let controller = controller.context("no controller runs")?;
-        controller.signal(Signal::Term)
-    }
-
-    /// Ends the controller with SIGTERM, in order.
-    pub(crate) fn terminate(&mut self) -> Result<()> {
-        self.signal_term()?;
-        self.until_ended()
-    }
-
-    /// Waits until the controller, which was sent SIGTERM, has ended: a second signal would end it at once.
-    pub(crate) fn until_ended(&mut self) -> Result<()> {
-        let mut controller = self.controller.take().context("no controller runs")?;
-        let status = controller.wait(END_LIMIT)?;
-        ensure!(
-            status.success(),
-            "after SIGTERM the controller ended with {status}"
-        );
-        Ok(())
-    }
-
-    /// What the scenario's controllers have logged.
-    pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.log_path()).unwrap_or_default()
-    }
-
-    fn log_path(&self) -> PathBuf {
-        self.folder.join("controller.log")
     }
 }
 

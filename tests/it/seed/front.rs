@@ -74,24 +74,7 @@ pub(super) async fn row_09_an_operator_has_all_that_is_promised_without_a_word_o
         .until("hello", "is made again", LIMIT, |_| true)
         .await?;
 
-    let kind = [
-        ("crd", "website"),
-        ("version", "v1alpha1"),
-        ("kind", "Website"),
-    ];
-    let labels = [&kind[..], &[("group", &*scenario.group)]].concat();
-    for series in [
-        "orkestra_reconcile_total",
-        "orkestra_reconcile_duration_seconds_count",
-        "orkestra_queue_depth",
-        "orkestra_workers",
-        "orkestra_resource_count",
-    ] {
-        ensure!(
-            !scenario.series(series, &labels).await?.is_empty(),
-            "no {series}"
-        );
-    }
+    it_has_metrics(&scenario).await?;
     eventually("its health is told", LIMIT, async || {
         let health = scenario.page("/katalog/website/health").await?;
         let tells = [&health["healthy"], &health["readyCount"]];
@@ -126,6 +109,29 @@ async fn events_tell_of_children(scenario: &Scenario) -> Result<()> {
         Ok(Some(()))
     })
     .await
+}
+
+/// Checks that the operator has its series, with its name and kind as labels.
+async fn it_has_metrics(scenario: &Scenario) -> Result<()> {
+    let kind = [
+        ("crd", "website"),
+        ("version", "v1alpha1"),
+        ("kind", "Website"),
+    ];
+    let labels = [&kind[..], &[("group", &*scenario.group)]].concat();
+    for series in [
+        "orkestra_reconcile_total",
+        "orkestra_reconcile_duration_seconds_count",
+        "orkestra_queue_depth",
+        "orkestra_workers",
+        "orkestra_resource_count",
+    ] {
+        ensure!(
+            !scenario.series(series, &labels).await?.is_empty(),
+            "no {series}"
+        );
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

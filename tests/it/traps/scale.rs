@@ -206,15 +206,7 @@ pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> R
     let mut scenario = Scenario::running("tenants", &["kinds/crds.yaml"], KATALOG).await?;
     // Nothing more may be made of what the Lakes ask for: each of their passes fails, and is tried again with backoff.
     let lakes = scenario.objects("lakes");
-    let quota = json!({
-        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
-        "spec": { "hard": { "count/configmaps": "1000", "count/secrets": "0" } },
-    });
-    let far = waters::second_namespace(&scenario.client).await?;
-    scenario
-        .objects_in(&far, "resourcequotas")
-        .create(&quota)
-        .await?;
+    let far = full_namespace(&scenario).await?;
     let of = |round: usize, number: usize| json!({ "bed": format!("bed-{number}"), "colour": format!("c{round}"), "elsewhere": far });
     for number in 0..FAILING {
         waters::lake(&scenario, &format!("l{number}"), &of(0, number)).await?;
@@ -245,11 +237,32 @@ pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> R
     );
     let page = scenario.page("/katalog/pond/health").await?;
     ensure!(page["state"] == "healthy", "{page}");
-    // However often they failed, they heal without being touched.
+    lakes_heal_without_being_touched(&scenario, &far).await?;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    scenario.check_running()
+}
+
+/// Creates a namespace in which no Secret may be made.
+async fn full_namespace(scenario: &Scenario) -> Result<String> {
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
+        "spec": { "hard": { "count/configmaps": "1000", "count/secrets": "0" } },
+    });
+    let far = waters::second_namespace(&scenario.client).await?;
     scenario
         .objects_in(&far, "resourcequotas")
+        .create(&quota)
+        .await?;
+    Ok(far)
+}
+
+/// However often they failed, the Lakes heal without being touched once the namespace `far` takes their Secrets.
+async fn lakes_heal_without_being_touched(scenario: &Scenario, far: &str) -> Result<()> {
+    scenario
+        .objects_in(far, "resourcequotas")
         .delete("few")
         .await?;
+    let lakes = scenario.objects("lakes");
     for number in 0..FAILING {
         lakes
             .until(
@@ -264,7 +277,5 @@ pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> R
         let page = scenario.page("/katalog/lake/health").await?;
         Ok((page["state"] == "healthy").then_some(()))
     })
-    .await?;
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    scenario.check_running()
+    .await
 }

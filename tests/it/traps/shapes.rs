@@ -148,7 +148,8 @@ impl Dice {
         Ok(object)
     }
 
-    fn deployment(&mut self, name: &str) -> Result<Value> {
+    /// Returns the container of a Deployment.
+    fn container(&mut self) -> Result<Value> {
         let mut container = self.map(&[
             (
                 "env",
@@ -200,6 +201,12 @@ impl Dice {
         ])?;
         container["name"] = json!("main");
         container["image"] = json!("registry.example/pump:1");
+        Ok(container)
+    }
+
+    /// Returns the spec of the Pods of a Deployment.
+    fn pod(&mut self) -> Result<Value> {
+        let container = self.container()?;
         let mut pod = self.map(&[
             (
                 "volumes",
@@ -225,6 +232,11 @@ impl Dice {
             ("terminationGracePeriodSeconds", &["0", "30"]),
         ])?;
         pod["containers"] = json!([container]);
+        Ok(pod)
+    }
+
+    fn deployment(&mut self, name: &str) -> Result<Value> {
+        let pod = self.pod()?;
         let mut spec = self.map(&[
             (
                 "strategy",

@@ -1,15 +1,11 @@
-//! Requests as they arrive, and the classification of errors.
+//! The classification of errors.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+mod requests;
 
 use orkestra_core::{api::conditions::MESSAGE_BYTES, plan::ObjectKey, reasons::Reason};
-use tokio::time::Instant;
 
 use super::*;
-use crate::watch::testing::{Server, node, status};
+use crate::watch::testing::{Server, status};
 
 fn served(group: &str, plural: &str) -> Served {
     Served {
@@ -33,147 +29,6 @@ async fn refused(kind: &Served, code: u16, body: impl Into<String>) -> WireError
     let server = Server::new();
     server.answer(code, body);
     server.wire().get(kind, &key()).await.unwrap_err()
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_apply_names_its_manager_and_forces_when_told() {
-    let server = Server::new();
-    server.answer(200, r#"{"kind":"Deployment"}"#);
-    let body = node(r#"{"spec":{"replicas":2}}"#);
-    let kind = served("apps", "deployments");
-    server
-        .wire()
-        .apply(&kind, &key(), "orkestra/websites.shop.example", true, &body)
-        .await
-        .unwrap();
-    server
-        .wire()
-        .apply(
-            &kind,
-            &key(),
-            "orkestra/websites.shop.example",
-            false,
-            &body,
-        )
-        .await
-        .unwrap();
-    let seen = server.requests();
-    let path = "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=orkestra%2Fwebsites.shop.example";
-    let forced: Vec<bool> = seen
-        .iter()
-        .map(|seen| seen.uri.contains("&force=true"))
-        .collect();
-    assert_eq!(forced, [true, false]);
-    assert!(
-        seen.iter()
-            .all(|seen| seen.method == "PATCH" && seen.uri.starts_with(path))
-    );
-    assert!(seen[0].uri.ends_with("&fieldValidation=Strict"));
-    assert_eq!(
-        (seen[0].content_type.as_str(), seen[0].body.as_str()),
-        ("application/apply-patch+yaml", r#"{"spec":{"replicas":2}}"#)
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_verb_is_written_as_kubernetes_reads_it() {
-    let server = Server::new();
-    server.answer(200, r#"{"kind":"Status","status":"Success"}"#);
-    let (wire, kind, body) = (server.wire(), served("", "pods"), node("{}"));
-    wire.create(&kind, &key(), "m", &body).await.unwrap();
-    wire.merge_patch(&kind, &key(), Some("status"), "m", &body)
-        .await
-        .unwrap();
-    let how = Deletion {
-        propagation: Propagation::Foreground,
-        uid: Some("u1"),
-        resource_version: None,
-    };
-    assert!(wire.delete(&kind, &key(), &how).await.unwrap().is_none());
-    let seen: Vec<String> = server
-        .requests()
-        .iter()
-        .map(|seen| {
-            format!(
-                "{} {} {} {}",
-                seen.method, seen.uri, seen.content_type, seen.body
-            )
-        })
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            "POST /api/v1/namespaces/shop/pods?fieldManager=m&fieldValidation=Strict application/json {}",
-            "PATCH /api/v1/namespaces/shop/pods/web/status?fieldManager=m application/merge-patch+json {}",
-            concat!(
-                "DELETE /api/v1/namespaces/shop/pods/web application/json ",
-                r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u1"},"propagationPolicy":"Foreground"}"#
-            ),
-        ]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_waits_for_its_finalizers_comes_back_from_its_deletion() {
-    let server = Server::new();
-    server.answer(
-        200,
-        r#"{"kind":"Pod","metadata":{"name":"web","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#,
-    );
-    let how = Deletion {
-        propagation: Propagation::Background,
-        uid: None,
-        resource_version: Some("7"),
-    };
-    assert!(
-        server
-            .wire()
-            .delete(&served("", "pods"), &key(), &how)
-            .await
-            .unwrap()
-            .is_some()
-    );
-    assert!(
-        server.requests()[0]
-            .body
-            .contains(r#""preconditions":{"resourceVersion":"7"}"#)
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_that_nobody_answers_ends_at_its_deadline() {
-    let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
-        std::future::pending::<Result<http::Response<axum::body::Body>, std::convert::Infallible>>()
-            .await
-    });
-    let wire = Wire::new(kube::Client::new(service, "default"));
-    let start = Instant::now();
-    let error = wire.get(&served("", "pods"), &key()).await.unwrap_err();
-    assert_eq!(
-        (error, start.elapsed()),
-        (
-            WireError::Unavailable("no answer within 30 s".into()),
-            Duration::from_secs(30)
-        )
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
-    let flow = Flow::new(|| 0.0);
-    let share = Share::new("pond");
-    let mut turns: Vec<RequestPermit> =
-        std::iter::from_fn(|| futures::FutureExt::now_or_never(flow.turn(&share))).collect();
-    let server = Server::new();
-    server.answer(200, "{}");
-    let wire = server.wire().in_turn(flow).on_account_of(share);
-    let start = Instant::now();
-    let asked = tokio::spawn(async move { wire.get(&served("", "pods"), &key()).await });
-    tokio::time::sleep(DEADLINE * 3).await;
-    assert!(server.requests().is_empty());
-    turns.pop();
-    asked.await.unwrap().unwrap();
-    assert_eq!(start.elapsed(), DEADLINE * 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,6 +151,7 @@ async fn values_of_secrets_never_reach_a_message() {
 }
 
 /// The consequence of each response to a write: its reason, whether it is permanent, and when it is retried.
+// Over 60 lines: a table of responses.
 #[tokio::test(start_paused = true)]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
@@ -473,78 +329,6 @@ async fn a_long_message_is_passed_on_whole_up_to_what_a_condition_holds() {
     let error = refused(&kind, 422, status(422, "Invalid", &long.repeat(3))).await;
     let text = error.to_string();
     assert!(text.len() <= MESSAGE_BYTES && text.ends_with("\u{1f980}..."));
-}
-
-#[tokio::test(start_paused = true)]
-async fn discovery_tells_plural_and_scope() {
-    let server = Server::new();
-    server.answer(
-        200,
-        r#"{"kind":"APIResourceList","resources":[{"name":"websites/status","kind":"Website","namespaced":true},{"name":"websites","kind":"Website","namespaced":true}]}"#,
-    );
-    let found = server
-        .wire()
-        .discover("shop.example", "v1", "Website")
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!((&*found.plural, found.namespaced), ("websites", true));
-    assert_eq!(
-        server
-            .wire()
-            .discover("shop.example", "v1", "Shop")
-            .await
-            .unwrap(),
-        None
-    );
-    server.answer(404, "404 page not found");
-    assert_eq!(server.wire().discover("", "v9", "Pod").await.unwrap(), None);
-    let paths: Vec<String> = server.requests().into_iter().map(|seen| seen.uri).collect();
-    assert_eq!(
-        paths,
-        ["/apis/shop.example/v1", "/apis/shop.example/v1", "/api/v9"]
-    );
-}
-
-/// A service that answers each list after a delay, and records how many are waiting.
-fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Wire {
-    let most = most.clone();
-    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
-        let most = most.clone();
-        async move {
-            {
-                let mut most = most.lock().unwrap();
-                most.0 += 1;
-                most.1 = most.1.max(most.0);
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            most.lock().unwrap().0 -= 1;
-            let body = axum::body::Body::from(r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#);
-            Ok::<_, std::convert::Infallible>(http::Response::new(body))
-        }
-    });
-    Wire::new(kube::Client::new(service, "default"))
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_more_than_a_few_pages_are_read_at_once() {
-    let most = Arc::new(Mutex::new((0, 0)));
-    let wire = slow_lists(&most);
-    let lists = (0..20).map(|_| {
-        let wire = wire.clone();
-        tokio::spawn(async move {
-            let how = (Form::Whole, &orkestra_core::value::Projection::whole());
-            let (kind, scope) = (served("shop.example", "websites"), Scope::default());
-            let mut take = |_: Listed| {};
-            wire.list_each(how, &kind, &scope, PageOf::default(), &mut take)
-                .await
-                .unwrap();
-        })
-    });
-    for list in lists.collect::<Vec<_>>() {
-        list.await.unwrap();
-    }
-    assert_eq!(*most.lock().unwrap(), (0, PAGES_AT_ONCE));
 }
 
 #[test]

@@ -193,6 +193,15 @@ mod tests {
         let Shape::List(deployment) = field(lifecycle, "deployments") else {
             panic!()
         };
+        the_fields_of_a_deployment_have_their_shapes(deployment);
+        let Shape::List(custom) = field(lifecycle, "custom") else {
+            panic!()
+        };
+        assert_eq!(object(custom).rest.as_deref(), Some(&Shape::Free));
+    }
+
+    /// Checks shapes, defaults and descriptions of fields of an entry of `deployments`.
+    fn the_fields_of_a_deployment_have_their_shapes(deployment: &Shape) {
         assert!(object(deployment).fields["image"].required);
         assert!(!object(deployment).fields["port"].required);
         assert_eq!(*field(deployment, "port"), Shape::Scalar);
@@ -221,9 +230,5 @@ mod tests {
             *field(deployment, "volumes"),
             Shape::List(Box::new(Shape::Free))
         );
-        let Shape::List(custom) = field(lifecycle, "custom") else {
-            panic!()
-        };
-        assert_eq!(object(custom).rest.as_deref(), Some(&Shape::Free));
     }
 }

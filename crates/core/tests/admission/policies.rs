@@ -2,10 +2,10 @@
 
 use orkestra_core::{
     admission::{
-        Admitted, Answers, Operation, Permission, PolicyOptions, mutate, mutating_policies,
-        policies, protection, rights,
+        Admitted, Answers, Operation, Permission, PolicyOptions, Verdict, mutate,
+        mutating_policies, policies, protection, rights,
     },
-    plan::Plan,
+    plan::{OperatorPlan, Plan},
     value::Node,
 };
 use serde_json::{Value, json};
@@ -86,44 +86,7 @@ fn policies_and_the_evaluator_have_one_verdict_for_random_rules_and_objects() {
                 old,
                 user: "somebody",
             };
-            let in_policy: Vec<&str> = operator
-                .rules
-                .validation
-                .iter()
-                .filter(|rule| rule.cel.is_ok())
-                .map(|rule| &*rule.label)
-                .collect();
-            let expected = |lines: Vec<String>| -> Vec<String> {
-                let is_said = |line: &String| {
-                    in_policy
-                        .iter()
-                        .any(|label| line.starts_with(&format!("{label}: ")))
-                };
-                lines
-                    .into_iter()
-                    .filter(is_said)
-                    .map(|line| cut(&line))
-                    .collect()
-            };
-            let found = |purpose| refused(&nodes, purpose, &request);
-            for (purpose, lines) in [
-                ("deny.", denials(&verdict)),
-                ("warn.", verdict.warnings.clone()),
-            ] {
-                let (expected, found) = (expected(lines), found(purpose));
-                // A part of a message that CEL cannot say is left open.
-                let same = expected.len() == found.len()
-                    && expected
-                        .iter()
-                        .zip(&found)
-                        .all(|(a, b)| a == &cut(b) || b.contains('…'));
-                assert!(
-                    same,
-                    "{expected:?} {found:?}\n{katalog:#}\n{object:#}\n{old:#}\n{:?}",
-                    operator.rules.validation
-                );
-                denied += expected.len();
-            }
+            denied += policies_refuse_the_same(&nodes, operator, &katalog, &request, &verdict);
             compared += 1;
         }
     }
@@ -131,6 +94,57 @@ fn policies_and_the_evaluator_have_one_verdict_for_random_rules_and_objects() {
         compared > 2000 && said > 100 && denied > 500,
         "{compared} {said} {denied}"
     );
+}
+
+/// Checks that the policies deny and warn as the evaluator, in rules that CEL can say; returns the number of messages.
+fn policies_refuse_the_same(
+    nodes: &[Node],
+    operator: &OperatorPlan,
+    katalog: &Value,
+    request: &Request<'_>,
+    verdict: &Verdict,
+) -> usize {
+    let Request { object, old, .. } = request;
+    let mut denied = 0;
+    let in_policy: Vec<&str> = operator
+        .rules
+        .validation
+        .iter()
+        .filter(|rule| rule.cel.is_ok())
+        .map(|rule| &*rule.label)
+        .collect();
+    let expected = |lines: Vec<String>| -> Vec<String> {
+        let is_said = |line: &String| {
+            in_policy
+                .iter()
+                .any(|label| line.starts_with(&format!("{label}: ")))
+        };
+        lines
+            .into_iter()
+            .filter(is_said)
+            .map(|line| cut(&line))
+            .collect()
+    };
+    let found = |purpose| refused(nodes, purpose, request);
+    for (purpose, lines) in [
+        ("deny.", denials(verdict)),
+        ("warn.", verdict.warnings.clone()),
+    ] {
+        let (expected, found) = (expected(lines), found(purpose));
+        // A part of a message that CEL cannot say is left open.
+        let same = expected.len() == found.len()
+            && expected
+                .iter()
+                .zip(&found)
+                .all(|(a, b)| a == &cut(b) || b.contains('…'));
+        assert!(
+            same,
+            "{expected:?} {found:?}\n{katalog:#}\n{object:#}\n{old:#}\n{:?}",
+            operator.rules.validation
+        );
+        denied += expected.len();
+    }
+    denied
 }
 
 /// The object after the policies that change it, as the API server applies them: each mutation sees the changes of those before.

@@ -81,6 +81,24 @@ const TEXTS: [&str; 36] = [
 /// Texts that the API server accepts as values of labels.
 const LABELS: [&str; 9] = ["", "a", "abc", "ABC", "0", "5", "05", "5.0", "true"];
 
+/// Regular expressions of conditions.
+const EXPRESSIONS: [&str; 14] = [
+    "^a",
+    "[0-9]+$",
+    "^[a-z]{1,3}$",
+    r"\d",
+    "a|b",
+    "^$",
+    "^.{2,4}$",
+    "(?i)abc",
+    "^[^a-z]",
+    "a.c",
+    "(ab)*c?$",
+    r"\.",
+    "line.break",
+    "^ *a? *$",
+];
+
 /// Whole numbers of fields and of literals.
 const INTEGERS: [i64; 8] = [0, 1, 3, 5, -3, 100, 9_007_199_254_740_991, i64::MAX];
 
@@ -249,86 +267,8 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
         field = "operation";
     }
     let mut condition = json!({ "field": field });
-    let text = |chance: &mut Chance| match chance.below(14) {
-        0 => json!("{{ .spec.text }}"),
-        1 => json!("{{ .spec.depth }}"),
-        2 => json!("{{ lower .spec.tier }}"),
-        3 if can_be_old => json!("{{ .old.spec.text }}"),
-        _ => json!(chance.one(&TEXTS)),
-    };
-    let number = |chance: &mut Chance| match chance.below(10) {
-        0 => json!("{{ .spec.depth }}"),
-        1 => json!("2.5"),
-        2 => json!("9007199254740993"),
-        3 => json!(""),
-        4 if can_be_old => json!("{{ .old.spec.depth }}"),
-        _ => json!(chance.one(&INTEGERS).to_string()),
-    };
     for _ in 0..=usize::from(chance.once_in(5)) {
-        match chance.below(16) {
-            0 => condition["exists"] = json!(!chance.once_in(4)),
-            1 => condition["equals"] = text(chance),
-            2 => condition["notEquals"] = text(chance),
-            3 => condition["contains"] = text(chance),
-            4 => condition["notContains"] = text(chance),
-            5 => condition["prefix"] = text(chance),
-            6 => condition["suffix"] = text(chance),
-            7 => {
-                condition["regex"] = json!(chance.one(&[
-                    "^a",
-                    "[0-9]+$",
-                    "^[a-z]{1,3}$",
-                    r"\d",
-                    "a|b",
-                    "^$",
-                    "^.{2,4}$",
-                    "(?i)abc",
-                    "^[^a-z]",
-                    "a.c",
-                    "(ab)*c?$",
-                    r"\.",
-                    "line.break",
-                    "^ *a? *$",
-                ]));
-            }
-            8 => condition["greaterThan"] = number(chance),
-            9 => condition["lessThanOrEqual"] = number(chance),
-            10 => condition["min"] = number(chance),
-            11 => {
-                condition[if chance.once_in(2) {
-                    "between"
-                } else {
-                    "notBetween"
-                }] = json!("1, 5");
-            }
-            12 | 13 => {
-                let list: Vec<Value> = (0..=chance.below(3))
-                    .map(|_| json!(chance.one(&TEXTS)))
-                    .collect();
-                condition[if chance.once_in(2) { "in" } else { "notIn" }] = json!(list);
-            }
-            14 => {
-                condition["operator"] = json!(chance.one(&[
-                    "typeString",
-                    "typeNumber",
-                    "typeNull",
-                    "typeList",
-                    "typeMap",
-                    "typeBool"
-                ]));
-            }
-            _ => {
-                let (of, value) = *chance.one(&[
-                    ("int", "5"),
-                    ("float", "5.5"),
-                    ("bool", "true"),
-                    ("int", "3.0"),
-                    ("bool", "false"),
-                ]);
-                condition["equals"] = json!(value);
-                condition["valueType"] = json!(of);
-            }
-        }
+        compare(&mut condition, chance, can_be_old);
     }
     if ["text", "label"].contains(&kind) && chance.once_in(8) {
         condition["field"] = json!(format!(
@@ -344,6 +284,80 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
         condition["negate"] = json!(true);
     }
     condition
+}
+
+/// Adds a random comparison to a condition.
+fn compare(condition: &mut Value, chance: &mut Chance, can_be_old: bool) {
+    match chance.below(16) {
+        0 => condition["exists"] = json!(!chance.once_in(4)),
+        1 => condition["equals"] = text(chance, can_be_old),
+        2 => condition["notEquals"] = text(chance, can_be_old),
+        3 => condition["contains"] = text(chance, can_be_old),
+        4 => condition["notContains"] = text(chance, can_be_old),
+        5 => condition["prefix"] = text(chance, can_be_old),
+        6 => condition["suffix"] = text(chance, can_be_old),
+        7 => condition["regex"] = json!(chance.one(&EXPRESSIONS)),
+        8 => condition["greaterThan"] = number(chance, can_be_old),
+        9 => condition["lessThanOrEqual"] = number(chance, can_be_old),
+        10 => condition["min"] = number(chance, can_be_old),
+        11 => {
+            condition[if chance.once_in(2) {
+                "between"
+            } else {
+                "notBetween"
+            }] = json!("1, 5");
+        }
+        12 | 13 => {
+            let list: Vec<Value> = (0..=chance.below(3))
+                .map(|_| json!(chance.one(&TEXTS)))
+                .collect();
+            condition[if chance.once_in(2) { "in" } else { "notIn" }] = json!(list);
+        }
+        14 => {
+            condition["operator"] = json!(chance.one(&[
+                "typeString",
+                "typeNumber",
+                "typeNull",
+                "typeList",
+                "typeMap",
+                "typeBool"
+            ]));
+        }
+        _ => {
+            let (of, value) = *chance.one(&[
+                ("int", "5"),
+                ("float", "5.5"),
+                ("bool", "true"),
+                ("int", "3.0"),
+                ("bool", "false"),
+            ]);
+            condition["equals"] = json!(value);
+            condition["valueType"] = json!(of);
+        }
+    }
+}
+
+/// Returns a text or a template to compare with.
+fn text(chance: &mut Chance, can_be_old: bool) -> Value {
+    match chance.below(14) {
+        0 => json!("{{ .spec.text }}"),
+        1 => json!("{{ .spec.depth }}"),
+        2 => json!("{{ lower .spec.tier }}"),
+        3 if can_be_old => json!("{{ .old.spec.text }}"),
+        _ => json!(chance.one(&TEXTS)),
+    }
+}
+
+/// Returns a number, as text, or a template to compare with.
+fn number(chance: &mut Chance, can_be_old: bool) -> Value {
+    match chance.below(10) {
+        0 => json!("{{ .spec.depth }}"),
+        1 => json!("2.5"),
+        2 => json!("9007199254740993"),
+        3 => json!(""),
+        4 if can_be_old => json!("{{ .old.spec.depth }}"),
+        _ => json!(chance.one(&INTEGERS).to_string()),
+    }
 }
 
 fn mutation(chance: &mut Chance) -> Value {

@@ -64,7 +64,17 @@ fn a_deployment_is_rendered_with_every_field_of_its_type() {
             .as_str()
             .is_some_and(|text| (1..=63).contains(&text.len()))
     );
-    let expected = json!({
+    let expected = spec_of_the_deployment(&label);
+    assert_eq!(found["spec"], expected, "{:#}", found["spec"]);
+    assert_eq!(
+        (&found["apiVersion"], &found["kind"]),
+        (&json!("apps/v1"), &json!("Deployment"))
+    );
+}
+
+/// Returns the expected spec of the Deployment, whose pods have this label of their workload.
+fn spec_of_the_deployment(label: &Value) -> Value {
+    json!({
         "replicas": 3,
         "selector": { "matchLabels": { "orkestra.orkspace.io/workload": label } },
         "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": 0 } },
@@ -116,12 +126,7 @@ fn a_deployment_is_rendered_with_every_field_of_its_type() {
                 }],
             },
         },
-    });
-    assert_eq!(found["spec"], expected, "{:#}", found["spec"]);
-    assert_eq!(
-        (&found["apiVersion"], &found["kind"]),
-        (&json!("apps/v1"), &json!("Deployment"))
-    );
+    })
 }
 
 #[test]

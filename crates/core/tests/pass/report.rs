@@ -1,17 +1,18 @@
 //! The status tells what was done: conditions, and fields as of the pass's start.
 
+mod reasons;
+
 use jiff::Timestamp;
 use orkestra_core::{
     plan::OperatorPlan,
     reconcile::{
         crd_status::CrdStatus,
         differ::HeldField,
-        kstatus::Readiness,
         reason::Reason,
         sources::Sources,
         status::{StatusPatch, status},
         step::Failure,
-        verdict::{Action, Done, Executed},
+        verdict::Executed,
     },
     value::Path,
 };
@@ -146,10 +147,6 @@ fn types(status: &Value) -> Vec<String> {
     types
 }
 
-fn after(executed: &mut Executed) -> Vec<String> {
-    types(&report(&mut plain(), &open_facts(), executed, 0))
-}
-
 #[test]
 fn a_pass_that_went_well_is_ready_and_nothing_else() {
     let found = report(&mut plain(), &open_facts(), &mut Executed::default(), 0);
@@ -159,55 +156,6 @@ fn a_pass_that_went_well_is_ready_and_nothing_else() {
     assert_eq!(
         found["conditions"][0]["lastTransitionTime"],
         "2026-02-02T02:40:00Z"
-    );
-}
-
-#[test]
-fn a_permanent_failure_stalls_and_a_transient_one_reconciles() {
-    for reason in [
-        Reason::TemplateFailed,
-        Reason::BudgetExhausted,
-        Reason::WrongType,
-        Reason::InvalidName,
-        Reason::DuplicateChild,
-        Reason::Invalid,
-        Reason::NameTaken,
-    ] {
-        let name = reason.as_str();
-        assert_eq!(
-            after(&mut failed(reason)),
-            [
-                format!("Ready=False {name}"),
-                format!("Stalled=True {name}")
-            ]
-        );
-    }
-    for reason in [
-        Reason::Forbidden,
-        Reason::Denied,
-        Reason::KindNotServed,
-        Reason::Unavailable,
-        Reason::WriteConflict,
-        Reason::Panicked,
-    ] {
-        let name = reason.as_str();
-        assert_eq!(
-            after(&mut failed(reason)),
-            [
-                format!("Ready=False {name}"),
-                format!("Reconciling=True {name}")
-            ]
-        );
-    }
-}
-
-#[test]
-fn one_transient_failure_among_permanent_ones_keeps_it_going() {
-    let mut executed = failed(Reason::InvalidName);
-    executed.failures.extend(failed(Reason::Forbidden).failures);
-    assert_eq!(
-        after(&mut executed),
-        ["Ready=False Forbidden", "Reconciling=True Forbidden"]
     );
 }
 
@@ -233,51 +181,6 @@ fn a_long_message_is_cut() {
     let found = report(&mut plain(), &open_facts(), &mut executed, 0);
     let message = found["conditions"][0]["message"].as_str().unwrap();
     assert!(message.len() <= 32_768 && message.ends_with("鯉..."));
-}
-
-fn with_readiness(readiness: Readiness) -> Vec<String> {
-    let mut world = plain();
-    world.settle();
-    let mut observed = world.observe();
-    let record = world.record_of(&key("ConfigMap", "a"));
-    let record = record.with_readiness(readiness);
-    observed.children[0].record = record.into();
-    let mut executed = Executed {
-        done: vec![Done {
-            key: key("ConfigMap", "a"),
-            action: Action::Unchanged,
-        }],
-        ..Executed::default()
-    };
-    let patch = status(
-        &world.plan,
-        &open_facts(),
-        &observed,
-        &Sources::default(),
-        &mut executed,
-        at(0),
-    )
-    .unwrap();
-    types(&patch.body.to_json()["status"])
-}
-
-#[test]
-fn a_child_that_is_not_there_yet_is_awaited_and_one_that_failed_stalls() {
-    assert_eq!(
-        with_readiness(Readiness::Current),
-        ["Ready=True ReconcileSucceeded"]
-    );
-    assert_eq!(
-        with_readiness(Readiness::InProgress("1 of 2".into())),
-        [
-            "Ready=False ChildrenNotReady",
-            "Reconciling=True ChildrenNotReady"
-        ]
-    );
-    assert_eq!(
-        with_readiness(Readiness::Failed("crash".into())),
-        ["Ready=False ChildFailed", "Stalled=True ChildFailed"]
-    );
 }
 
 #[test]

@@ -224,21 +224,45 @@ fn artifact(server: &Server) -> Source {
     }
 }
 
+/// The header with the media type of a manifest.
+const TYPE: &str = "content-type: application/vnd.oci.image.manifest.v1+json\r\n";
+
+/// Returns a manifest of these layers.
+fn manifest(layers: &str) -> String {
+    format!(
+        r#"{{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "artifactType": "application/vnd.orkestra.pattern.v1+tar+gzip", "config": {{"mediaType": "application/vnd.oci.empty.v1+json", "digest": "{}", "size": 2}}, "layers": [{layers}]}}"#,
+        Digest::of(b"{}")
+    )
+}
+
+/// Returns the descriptor of a layer, whose content is `kind: Katalog`.
+fn layer(name: &str, size: usize) -> String {
+    let digest = Digest::of(b"kind: Katalog\n");
+    format!(
+        r#"{{"mediaType": "x", "digest": "{digest}", "size": {size}, "annotations": {{"org.opencontainers.image.title": "{name}"}}}}"#
+    )
+}
+
+/// Starts a registry with one manifest, and one content of all blobs.
+async fn registry(body: String, blob: &'static str) -> Server {
+    Server::start(move |request| {
+        let path = &*request.path;
+        match (&*request.method, path) {
+            (_, "/v2/") => ok("", "{}"),
+            ("HEAD", _) => {
+                let digest = format!("docker-content-digest: {}\r\n", Digest::of(body.as_bytes()));
+                respond("200 OK", &format!("{TYPE}{digest}"), "")
+            }
+            (_, path) if path.contains("/manifests/") => ok(TYPE, &body),
+            (_, path) if path.contains("/blobs/") => ok("", blob),
+            _ => not_found(),
+        }
+    })
+    .await
+}
+
 #[tokio::test]
 async fn manifests_and_blobs_that_lie_are_refused() {
-    const TYPE: &str = "content-type: application/vnd.oci.image.manifest.v1+json\r\n";
-    let manifest = |layers: &str| {
-        format!(
-            r#"{{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "artifactType": "application/vnd.orkestra.pattern.v1+tar+gzip", "config": {{"mediaType": "application/vnd.oci.empty.v1+json", "digest": "{}", "size": 2}}, "layers": [{layers}]}}"#,
-            Digest::of(b"{}")
-        )
-    };
-    let layer = |name: &str, size: usize| {
-        let digest = Digest::of(b"kind: Katalog\n");
-        format!(
-            r#"{{"mediaType": "x", "digest": "{digest}", "size": {size}, "annotations": {{"org.opencontainers.image.title": "{name}"}}}}"#
-        )
-    };
     let many = vec![layer("katalog.yaml", 14); 100_000].join(",");
     for (layers, blob, why) in [
         (layer("katalog.yaml", 14), "kind: Changed\n", "digest"),
@@ -260,22 +284,7 @@ async fn manifests_and_blobs_that_lie_are_refused() {
         ),
         (many, "kind: Katalog\n", "not valid"),
     ] {
-        let body = manifest(&layers);
-        let server = Server::start(move |request| {
-            let path = &*request.path;
-            match (&*request.method, path) {
-                (_, "/v2/") => ok("", "{}"),
-                ("HEAD", _) => {
-                    let digest =
-                        format!("docker-content-digest: {}\r\n", Digest::of(body.as_bytes()));
-                    respond("200 OK", &format!("{TYPE}{digest}"), "")
-                }
-                (_, path) if path.contains("/manifests/") => ok(TYPE, &body),
-                (_, path) if path.contains("/blobs/") => ok("", blob),
-                _ => not_found(),
-            }
-        })
-        .await;
+        let server = registry(manifest(&layers), blob).await;
         let error = error_of(&artifact(&server)).await;
         assert!(error.contains(why), "{why}: {error}");
     }
@@ -321,75 +330,48 @@ async fn git_servers_that_lie_are_refused() {
     let mut huge = b"PACK\0\0\0\x02\xff\xff\xff\xff".to_vec();
     let sum = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, &huge);
     huge.extend(sum.as_ref());
-    for (capabilities, tip, pack, why) in [
+    for (capabilities, tip, why) in [
+        ("<html>", &*tip, "packet format"),
+        (&*line("version 1"), &*tip, "version 2"),
+        (&*capabilities, "0000", "the branch or tag main"),
         (
-            "<html>".to_owned(),
-            tip.clone(),
-            Vec::new(),
-            "packet format",
-        ),
-        (line("version 1"), tip.clone(), Vec::new(), "version 2"),
-        (
-            capabilities.clone(),
-            "0000".to_owned(),
-            Vec::new(),
-            "the branch or tag main",
-        ),
-        (
-            capabilities.clone(),
-            line("ERR planted"),
-            Vec::new(),
+            &*capabilities,
+            &*line("ERR planted"),
             "the server says: planted",
         ),
+    ] {
+        let error = git_error(capabilities, tip, Vec::new()).await;
+        assert!(error.contains(why), "{why}: {error}");
+    }
+    for (pack, why) in [
+        (b"0000".to_vec(), "sent no pack"),
+        (pack(&empty[..20]), "malformed"),
+        (pack(&empty), "is not in the pack"),
+        (pack(&huge), "more than 100000"),
+        (pack(&[&empty[..31], b"x"].concat()), "checksum"),
         (
-            capabilities.clone(),
-            tip.clone(),
-            b"0000".to_vec(),
-            "sent no pack",
-        ),
-        (
-            capabilities.clone(),
-            tip.clone(),
-            pack(&empty[..20]),
-            "malformed",
-        ),
-        (
-            capabilities.clone(),
-            tip.clone(),
-            pack(&empty),
-            "is not in the pack",
-        ),
-        (
-            capabilities.clone(),
-            tip.clone(),
-            pack(&huge),
-            "more than 100000",
-        ),
-        (
-            capabilities.clone(),
-            tip.clone(),
-            pack(&[&empty[..31], b"x"].concat()),
-            "checksum",
-        ),
-        (
-            capabilities,
-            tip,
             pack(b"no pack at all, but long enough to be one"),
             "version 2",
         ),
     ] {
-        let server = Server::start(move |request| match &*request.method {
-            "GET" => ok("", &capabilities),
-            _ if request.body.windows(7).any(|word| word == b"ls-refs") => ok("", &tip),
-            _ => ok("", &pack),
-        })
-        .await;
-        let source = Source::Git {
-            url: server.url("/r.git"),
-            reference: "main".to_owned(),
-            path: "katalog.yaml".to_owned(),
-        };
-        let error = error_of(&source).await;
+        let error = git_error(&capabilities, &tip, pack).await;
         assert!(error.contains(why), "{why}: {error}");
     }
+}
+
+/// Returns the error of a Git server with these answers.
+async fn git_error(capabilities: &str, tip: &str, pack: Vec<u8>) -> String {
+    let (capabilities, tip) = (capabilities.to_owned(), tip.to_owned());
+    let server = Server::start(move |request| match &*request.method {
+        "GET" => ok("", &capabilities),
+        _ if request.body.windows(7).any(|word| word == b"ls-refs") => ok("", &tip),
+        _ => ok("", &pack),
+    })
+    .await;
+    let source = Source::Git {
+        url: server.url("/r.git"),
+        reference: "main".to_owned(),
+        path: "katalog.yaml".to_owned(),
+    };
+    error_of(&source).await
 }

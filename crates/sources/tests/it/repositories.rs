@@ -186,6 +186,11 @@ async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small
     );
     let folder = fetch(&fetcher, &source(server.url("/r.git"), "", "motifs")).await;
     assert_eq!(folder.documents[0].name, "motifs/reeds.yaml");
+    what_does_not_exist_is_an_error(&fetcher, &server).await;
+}
+
+/// Checks the errors of references, paths and repositories that do not exist.
+async fn what_does_not_exist_is_an_error(fetcher: &Fetcher, server: &Server) {
     for (reference, path, why) in [
         ("absent", "katalog.yaml", "the branch or tag absent"),
         ("main", "absent.yaml", "absent.yaml in"),

@@ -168,7 +168,16 @@ async fn serve(
         }
     }
     seen.lock().unwrap().push(request.clone());
-    match answer(&request) {
+    let act = answer(&request);
+    respond_with(act, &mut stream).await
+}
+
+/// Sends a response, until it is complete or the client closes the connection.
+async fn respond_with(
+    act: Act,
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+) -> std::io::Result<()> {
+    match act {
         Act::Send(bytes) => {
             stream.write_all(&bytes).await?;
             stream.shutdown().await

@@ -11,7 +11,7 @@ use orkestra_registry::{
     signature::{PrivateKey, sign_bundle},
 };
 use orkestra_sources::{
-    Document, Error, Fetcher, Pin, Policy, SignatureRequirement, Source, Verified,
+    Artifact, Document, Error, Fetcher, Pin, Policy, SignatureRequirement, Source, Verified,
 };
 
 use crate::{
@@ -220,8 +220,15 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     server.seen();
     fetcher.fetch(&pinned, None, None).await.unwrap();
     assert!(server.seen().is_empty(), "a digest does not change");
-    let short =
-        self::fetcher(|options| options.katalogs = format!("oci://{}/acme", server.address));
+    a_short_name_is_read_in_the_registry_of_katalogs(&server).await;
+    a_document_that_is_not_in_the_artifact_is_named(&server, &fetcher).await;
+    a_moved_tag_is_new_and_a_lock_gives_the_old_artifact(&server, &fetcher, &tagged, &artifact)
+        .await;
+}
+
+/// Checks that a reference without a registry is one of the registry of Katalogs.
+async fn a_short_name_is_read_in_the_registry_of_katalogs(server: &Server) {
+    let short = fetcher(|options| options.katalogs = format!("oci://{}/acme", server.address));
     let komposer = Source::Registry {
         reference: "ponds@v1".to_owned(),
         document: Document::Komposer,
@@ -229,6 +236,10 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     };
     let short = short.fetch(&komposer, None, None).await.unwrap();
     assert_eq!(short.documents[0].name, "komposer.yaml");
+}
+
+/// Checks that the error names the document that the artifact lacks.
+async fn a_document_that_is_not_in_the_artifact_is_named(server: &Server, fetcher: &Fetcher) {
     let motif = Source::Registry {
         reference: format!("{}/acme/ponds:v1", server.address),
         document: Document::Motif,
@@ -239,22 +250,30 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
         error.to_string().contains("motif.yaml in oci://"),
         "{error}"
     );
-    // A tag that moved is a new revision, and a lock still gives the old one.
+}
+
+/// Checks that a tag that moved is a new revision, and that a lock still gives the old one.
+async fn a_moved_tag_is_new_and_a_lock_gives_the_old_artifact(
+    server: &Server,
+    fetcher: &Fetcher,
+    tagged: &Source,
+    old: &Artifact,
+) {
     let moved = push(
-        &server,
+        server,
         "v1",
         Kind::Katalog,
         &[("katalog.yaml", "kind: Katalog # 2\n")],
     )
     .await;
-    let new = fetcher.fetch(&tagged, None, None).await.unwrap();
+    let new = fetcher.fetch(tagged, None, None).await.unwrap();
     assert_eq!(new.digest, moved.to_string());
     let pin = Pin {
         revision: "v1".to_owned(),
-        digest: digest.to_string(),
+        digest: old.digest.clone(),
     };
-    let locked = fetcher.fetch(&tagged, None, Some(&pin)).await.unwrap();
-    assert_eq!(locked.documents, artifact.documents);
+    let locked = fetcher.fetch(tagged, None, Some(&pin)).await.unwrap();
+    assert_eq!(locked.documents, old.documents);
 }
 
 #[tokio::test]

@@ -64,22 +64,7 @@ async fn what_an_identity_signed_with_cosign_ork_verifies_by_the_root_alone() ->
         .ork(&format!("verify {reference} {ours} ours/ca.pem"))?
         .fails(1)?;
     assert!(unsigned.contains("has no signature"), "{unsigned}");
-    let sign = format!(
-        "sign --key ours/signer.key --certificate ours/leaf.pem --certificate-chain ours/ca.pem --yes \
-         --use-signing-config=false --tlog-upload=false --new-bundle-format=false {reference}"
-    );
-    work.tool("cosign", &sign)?.ok()?;
-    // The genuine program makes its root from the certificate, and both programs accept it.
-    let fulcio =
-        "url=https://ca.example,certificate-chain=ours/ca.pem,start-time=2024-01-01T00:00:00Z";
-    let create = format!("trusted-root create --fulcio={fulcio} --out root.json");
-    work.tool("cosign", &create)?.ok()?;
-    let insecure = "--insecure-ignore-tlog=true --insecure-ignore-sct=true";
-    work.tool(
-        "cosign",
-        &format!("verify {insecure} {ours} root.json {reference}"),
-    )?
-    .ok()?;
+    sign_with_cosign(&work, &reference, &ours)?;
     for root in ["root.json", "ours/ca.pem"] {
         let verified = work
             .ork(&format!("verify {reference} {ours} {root} -o json"))?
@@ -111,5 +96,26 @@ async fn what_an_identity_signed_with_cosign_ork_verifies_by_the_root_alone() ->
     }
     work.ork(&format!("pull {reference} pulled {ours} root.json"))?
         .ok()?;
+    Ok(())
+}
+
+/// Signs with cosign, and creates `root.json`, by which cosign verifies.
+fn sign_with_cosign(work: &Workspace, reference: &str, ours: &str) -> Result<()> {
+    let sign = format!(
+        "sign --key ours/signer.key --certificate ours/leaf.pem --certificate-chain ours/ca.pem --yes \
+         --use-signing-config=false --tlog-upload=false --new-bundle-format=false {reference}"
+    );
+    work.tool("cosign", &sign)?.ok()?;
+    // The genuine program makes its root from the certificate, and both programs accept it.
+    let fulcio =
+        "url=https://ca.example,certificate-chain=ours/ca.pem,start-time=2024-01-01T00:00:00Z";
+    let create = format!("trusted-root create --fulcio={fulcio} --out root.json");
+    work.tool("cosign", &create)?.ok()?;
+    let insecure = "--insecure-ignore-tlog=true --insecure-ignore-sct=true";
+    work.tool(
+        "cosign",
+        &format!("verify {insecure} {ours} root.json {reference}"),
+    )?
+    .ok()?;
     Ok(())
 }

@@ -194,6 +194,7 @@ fn a_note_glued_to_its_path_is_read_as_spaced_and_a_warning() {
     assert_eq!(template.reads()[0].to_string(), "children.job.l");
 }
 
+// Over 60 lines: a table of templates and their errors.
 #[test]
 fn failures_have_a_kind_and_a_place_and_keep_values_to_themselves() {
     use EvalErrorKind::{Function, Type};

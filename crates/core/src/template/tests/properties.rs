@@ -12,6 +12,7 @@ fn root() -> Node {
 }
 
 /// Fragments that are likely to form a valid template, or an invalid one.
+// Over 60 lines: a table of fragments.
 fn source() -> impl Strategy<Value = String> {
     let pieces = [
         "{{",

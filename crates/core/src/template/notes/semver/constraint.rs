@@ -182,6 +182,7 @@ mod tests {
         holds(constraint, &parse(version).unwrap())
     }
 
+    // Over 60 lines: a table of constraints and versions.
     #[test]
     fn constraints_hold_as_in_masterminds() {
         let cases = [

@@ -250,6 +250,24 @@ impl World {
         ]
     }
 
+    /// Returns the entry of a bundle, with the promise and the proof of its inclusion.
+    fn proven_entry(&self, knobs: &Knobs, body: &Value) -> Value {
+        let leaf_hash = Sha256::new_with_prefix([0]).chain_update(body.to_string());
+        let leaf_hash: [u8; 32] = leaf_hash.finalize().into();
+        let (body, id, promise) = self.entry(knobs, body);
+        json!({
+            "logIndex": "42",
+            "logId": {"keyId": STANDARD.encode(id)},
+            "integratedTime": knobs.time.to_string(),
+            "inclusionPromise": {"signedEntryTimestamp": STANDARD.encode(promise)},
+            "inclusionProof": {
+                "logIndex": "0", "treeSize": "1", "rootHash": STANDARD.encode(leaf_hash), "hashes": [],
+                "checkpoint": {"envelope": self.checkpoint(&leaf_hash, true)},
+            },
+            "canonicalizedBody": body,
+        })
+    }
+
     pub(super) fn bundle(&self, knobs: &Knobs) -> Value {
         let Chain { certificates, key } = self.chain(knobs);
         let payload_type = "application/vnd.in-toto+json";
@@ -274,20 +292,7 @@ impl World {
             "payloadHash": {"algorithm": "sha256", "value": digest},
             "signatures": [{"signature": named, "verifier": verifier}],
         }});
-        let leaf_hash = Sha256::new_with_prefix([0]).chain_update(body.to_string());
-        let leaf_hash: [u8; 32] = leaf_hash.finalize().into();
-        let (body, id, promise) = self.entry(knobs, &body);
-        let entry = json!({
-            "logIndex": "42",
-            "logId": {"keyId": STANDARD.encode(id)},
-            "integratedTime": knobs.time.to_string(),
-            "inclusionPromise": {"signedEntryTimestamp": STANDARD.encode(promise)},
-            "inclusionProof": {
-                "logIndex": "0", "treeSize": "1", "rootHash": STANDARD.encode(leaf_hash), "hashes": [],
-                "checkpoint": {"envelope": self.checkpoint(&leaf_hash, true)},
-            },
-            "canonicalizedBody": body,
-        });
+        let entry = self.proven_entry(knobs, &body);
         let entries = if knobs.spoilt == Spoilt::NoEntry {
             json!([])
         } else {

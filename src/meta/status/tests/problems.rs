@@ -1,0 +1,123 @@
+//! Problems of operators, and how much each matters for the whole Katalog.
+
+use super::*;
+use crate::runtime::health::Degraded;
+
+#[test]
+fn a_degraded_operator_is_told_of_and_its_katalog_still_runs() {
+    let degraded = |message: &str| OperatorStatus {
+        degraded: Some(Degraded {
+            since: now(),
+            message: message.to_owned(),
+        }),
+        ..running(4)
+    };
+    let before = status(&Verdict::Accepted, &[running(2), running(4)], &[]);
+    let told = status_over(
+        &before,
+        &Verdict::Accepted,
+        &[running(2), degraded("5 passes in a row failed")],
+        &[],
+    );
+    assert_eq!(
+        conditions(&told),
+        "Ready=True/Running, Degraded=True/PassesFail"
+    );
+    assert_eq!(told.conditions[1].message, "it: 5 passes in a row failed");
+    let row = &told.operators[1];
+    assert_eq!(
+        (
+            row.state.as_str(),
+            row.reason.as_str(),
+            row.message.as_str()
+        ),
+        ("Degraded", "PassesFail", "5 passes in a row failed")
+    );
+    assert_eq!(urgency(&before, &told), Urgency::Prompt);
+    // It disappears with its cause.
+    let well = status_over(&told, &Verdict::Accepted, &[running(2), running(4)], &[]);
+    assert_eq!(conditions(&well), "Ready=True/Running");
+    // An operator that does not run at all has another problem.
+    let gone = OperatorStatus {
+        degraded: degraded("5 passes in a row failed").degraded,
+        ..waiting(KatalogReason::CrdMissing)
+    };
+    let told = status(&Verdict::Accepted, &[gone], &[]);
+    assert_eq!(
+        conditions(&told),
+        "Ready=False/Waiting, Reconciling=True/Waiting"
+    );
+}
+
+#[test]
+fn a_missing_crd_is_waited_for() {
+    let status = status(
+        &Verdict::Accepted,
+        &[running(1), waiting(KatalogReason::CrdMissing)],
+        &[],
+    );
+    assert_eq!(
+        conditions(&status),
+        "Ready=False/Waiting, Reconciling=True/Waiting"
+    );
+    assert_eq!(status.ready, "1/2");
+    assert_eq!(
+        status.conditions[0].message,
+        "it: CrdMissing: it is not there"
+    );
+    assert_eq!(
+        (
+            status.operators[1].state.as_str(),
+            status.operators[1].reason.as_str()
+        ),
+        ("Waiting", "CrdMissing")
+    );
+}
+
+#[test]
+fn a_missing_right_names_the_whole_even_beside_others() {
+    let status = status(
+        &Verdict::Accepted,
+        &[
+            waiting(KatalogReason::CrdMissing),
+            waiting(KatalogReason::Conflict),
+            waiting(KatalogReason::Forbidden),
+        ],
+        &[],
+    );
+    assert_eq!(
+        conditions(&status),
+        "Ready=False/Forbidden, Reconciling=True/Forbidden"
+    );
+}
+
+#[test]
+fn a_right_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_written_is_not() {
+    let with = |reason| {
+        let problems = vec![Problem {
+            reason,
+            message: "no".to_owned(),
+        }];
+        status(
+            &Verdict::Accepted,
+            &[OperatorStatus {
+                problems,
+                ..running(1)
+            }],
+            &[],
+        )
+    };
+    assert_eq!(
+        conditions(&with(KatalogReason::Forbidden)),
+        "Ready=False/Forbidden, Reconciling=True/Forbidden"
+    );
+    let minor = with(KatalogReason::StatusNotWritable);
+    assert_eq!(conditions(&minor), "Ready=True/Running");
+    assert_eq!(
+        (
+            minor.operators[0].reason.as_str(),
+            minor.operators[0].message.as_str()
+        ),
+        ("StatusNotWritable", "no")
+    );
+}

@@ -1,0 +1,236 @@
+//! Fields that another manager applies or fights over: they are reported as conflicts, and the object's other fields are still repaired.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use testbed::Mark;
+
+use super::{QUIET, SOON, converged, converged_by};
+use crate::scenario::{LIMIT, Objects, Scenario, condition};
+
+/// Another applies what stands on the standard input, and takes what is ours.
+const FORCED: [&str; 6] = [
+    "apply",
+    "--server-side",
+    "--field-manager=other",
+    "--force-conflicts",
+    "-f",
+    "-",
+];
+
+fn conflict(website: &Value) -> String {
+    let found = condition(website, "FieldConflict").filter(|one| one["status"] == "True");
+    found
+        .and_then(|one| one["message"].as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Waits until a field conflict is reported, and answers its message, which names these parts.
+async fn until_conflict(websites: &Objects, named: &[&str]) -> Result<String> {
+    let reported = |website: &Value| !conflict(website).is_empty();
+    let website = websites
+        .until("hello", "has a FieldConflict", LIMIT, reported)
+        .await?;
+    let message = conflict(&website);
+    for part in named {
+        ensure!(message.contains(part), "{part} is not named: {message}");
+    }
+    Ok(message)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets_go() -> Result<()>
+{
+    let scenario = converged("conflict").await?;
+    let (websites, maps) = (scenario.objects("websites"), scenario.objects("configmaps"));
+    let theirs = |data: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hello\ndata: {data}\n")
+    };
+    scenario.kubectl_with(&FORCED, Some(&theirs("{ colour: red, extra: theirs }")))?;
+    let message = until_conflict(&websites, &["other", "data.colour", "hello"]).await?;
+    ensure!(
+        !message.contains("extra"),
+        "`extra` is theirs alone: {message}"
+    );
+
+    // It is not taken back, neither by itself nor by the repair of another field; what is ours alone is still kept.
+    maps.patch("hello", &json!({ "data": { "size": "99" } }))
+        .await?;
+    maps.until_equal("hello", "/data/size", json!("3"), SOON)
+        .await?;
+    let mark = Scenario::mark()?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(scenario.writes_since(mark)?, []);
+    let map = maps.fetch("hello").await?;
+    assert_eq!(
+        map["data"],
+        json!({ "colour": "red", "extra": "theirs", "size": "3" })
+    );
+
+    // It lets go: the path is ours again, without anybody's help.
+    scenario.kubectl_with(&FORCED, Some(&theirs("{ extra: theirs }")))?;
+    maps.until_equal("hello", "/data/colour", json!("teal"), SOON)
+        .await?;
+    websites
+        .until("hello", "has no FieldConflict", LIMIT, |website| {
+            condition(website, "FieldConflict").is_none()
+        })
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() -> Result<()> {
+    let scenario = converged("shared").await?;
+    let (websites, deployments) = (
+        scenario.objects("websites"),
+        scenario.objects("deployments"),
+    );
+    another_applies_the_same(&scenario, &deployments).await?;
+
+    websites
+        .patch(
+            "hello",
+            &json!({ "spec": { "image": "registry.example/web:4" } }),
+        )
+        .await?;
+    let path = "spec.template.spec.containers[0].image";
+    let message = until_conflict(&websites, &["other", path, "hello"]).await?;
+    ensure!(
+        !message.contains("replicas"),
+        "both still say 2 replicas: {message}"
+    );
+
+    // It is left alone, and nothing is written again and again for it.
+    scenario.until_settled(QUIET, LIMIT).await?;
+    let deployment = deployments.fetch("hello").await?;
+    let image = "/spec/template/spec/containers/0/image";
+    assert_eq!(
+        deployment.pointer(image),
+        Some(&json!("registry.example/web:3"))
+    );
+    let holders = |field: &str| {
+        let entries = deployment["metadata"]["managedFields"].as_array();
+        let applies = entries.into_iter().flatten().filter(|entry| {
+            entry["operation"] == "Apply" && entry["fieldsV1"].to_string().contains(field)
+        });
+        applies.count()
+    };
+    assert_eq!((holders("f:image"), holders("f:replicas")), (1, 2));
+
+    // What somebody else changes without applying it is still put right.
+    scenario.kubectl(&["scale", "deployment", "hello", "--replicas=5"])?;
+    let repaired = deployments
+        .until_equal("hello", "/spec/replicas", json!(2), SOON)
+        .await?;
+    assert_eq!(
+        repaired.pointer(image),
+        Some(&json!("registry.example/web:3"))
+    );
+    Ok(())
+}
+
+/// Has another manager apply the replicas and the image that the Deployment has already.
+async fn another_applies_the_same(scenario: &Scenario, deployments: &Objects) -> Result<()> {
+    let containers = "/spec/template/spec/containers";
+    let deployment = deployments.fetch("hello").await?;
+    let name = &deployment.pointer(containers).context("no containers")?[0]["name"];
+    let theirs = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": "hello" },
+        "spec": { "replicas": 2, "template": { "spec": {
+            "containers": [{ "name": name, "image": "registry.example/web:3" }],
+        } } },
+    });
+    let apply = ["apply", "--server-side", "--field-manager=other", "-f", "-"];
+    scenario.kubectl_with(&apply, Some(&theirs.to_string()))?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys() -> Result<()> {
+    let mut scenario = converged_by("closed", "drift/closed.yaml").await?;
+    let deployments = scenario.objects("deployments");
+    let policies = scenario.objects("networkpolicies");
+    let open = json!({ "spec": { "egress": [{}] } });
+
+    // What somebody puts into it is drift, also while nobody looks.
+    let closed_again = async |opened: &Value| {
+        let generation = |policy: &Value| policy["metadata"]["generation"].as_i64();
+        let closed = |policy: &Value| {
+            generation(policy) > generation(opened) && policy["spec"].get("egress").is_none()
+        };
+        policies
+            .until("hello", "is closed again", LIMIT, closed)
+            .await
+    };
+    closed_again(&policies.patch("hello", &open).await?).await?;
+    scenario.terminate()?;
+    let opened = policies.patch("hello", &open).await?;
+    scenario.start().await?;
+    closed_again(&opened).await?;
+
+    // Whoever applies it has it.
+    let theirs = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "hello" }, "spec": open["spec"],
+    });
+    scenario.kubectl_with(&FORCED, Some(&theirs.to_string()))?;
+    let websites = scenario.objects("websites");
+    until_conflict(&websites, &["other", "spec.egress", "hello"]).await?;
+
+    // A keyed list is in nobody's fields while it is empty: that is no drift, not after a restart either.
+    scenario.until_settled(QUIET, LIMIT).await?;
+    scenario.kill9()?;
+    let mark = Scenario::mark()?;
+    scenario.start().await?;
+    websites.until_ready("hello").await?;
+    scenario.until_settled(QUIET, LIMIT).await?;
+    let written = |mark: Mark, resource: &str| -> Result<usize> {
+        let writes = scenario.writes_since(mark)?.into_iter();
+        Ok(writes.filter(|write| write.resource == resource).count())
+    };
+    assert_eq!(written(mark, "networkpolicies")?, 0);
+    assert_eq!(written(mark, "deployments")?, 0);
+    let mark = Scenario::mark()?;
+    let theirs = json!({ "spec": { "template": { "spec": { "imagePullSecrets": [{ "name": "theirs" }] } } } });
+    deployments.patch("hello", &theirs).await?;
+    tokio::time::sleep(QUIET).await;
+    assert_eq!(written(mark, "deployments")?, 0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b_a_fight_is_slowed_and_named() -> Result<()> {
+    let scenario = converged("fight").await?;
+    let maps = scenario.objects("configmaps");
+    let mark = Scenario::mark()?;
+    let started = Instant::now();
+    let mut blows = 0;
+    while started.elapsed() < Duration::from_secs(8) {
+        maps.patch("hello", &json!({ "data": { "colour": "red" } }))
+            .await?;
+        blows += 1;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let repairs = scenario
+        .writes_since(mark)?
+        .into_iter()
+        .filter(|event| event.resource == "configmaps")
+        .count();
+    println!("{repairs} repairs of {blows} blows");
+    ensure!(repairs >= 3, "it gave up after {repairs}");
+    ensure!(repairs <= 8, "it fought on: {repairs} repairs");
+
+    let websites = scenario.objects("websites");
+    until_conflict(&websites, &["somebody", "data.colour", "hello"]).await?;
+    // One field is fought over; the object's others are still repaired.
+    maps.patch("hello", &json!({ "data": { "size": "99" } }))
+        .await?;
+    maps.until_equal("hello", "/data/size", json!("3"), SOON)
+        .await?;
+    assert_eq!(maps.fetch("hello").await?["data"]["colour"], "red");
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Events about a resource, about its child or related to it.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{SOON, create, leads_nowhere, leads_to, patch, rest, running};
+use crate::scenario::{Objects, Scenario};
+
+fn events(scenario: &Scenario) -> Objects {
+    let namespace = &scenario.namespace;
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+    Objects::at(&scenario.client, &path)
+}
+
+/// An Event about an object of the scenario's.
+fn event(
+    scenario: &Scenario,
+    name: &str,
+    (reason, note): (&str, &str),
+    regarding: &Value,
+) -> Value {
+    json!({
+        "apiVersion": "events.k8s.io/v1", "kind": "Event",
+        "metadata": { "name": name, "namespace": scenario.namespace },
+        "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Warning", "action": "Raining",
+        "reason": reason, "note": note, "regarding": regarding,
+        "reportingController": "example.org/weather", "reportingInstance": "weather-1",
+    })
+}
+
+/// A pond or a Service as Events name them.
+async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Value> {
+    let object = scenario.objects(plural).fetch(name).await?;
+    Ok(json!({
+        "apiVersion": object["apiVersion"], "kind": object["kind"], "name": name,
+        "namespace": scenario.namespace, "uid": object["metadata"]["uid"],
+    }))
+}
+
+/// Waits until the status of the northern pond tells of no flood.
+async fn until_dry(ponds: &Objects) -> Result<()> {
+    ponds
+        .until("north", "tells of no flood", SOON, |pond| {
+            pond["status"]["flood"]
+                .as_str()
+                .unwrap_or_default()
+                .is_empty()
+        })
+        .await
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_latest_event_about_a_resource_or_its_child_is_in_its_status_until_it_is_gone()
+-> Result<()> {
+    let scenario = running("observeevents").await?;
+    let (north, child) = (
+        reference(&scenario, "ponds", "north").await?,
+        reference(&scenario, "configmaps", "north").await?,
+    );
+    the_latest_flood_is_in_the_status(&scenario, &north, &child).await?;
+    other_events_lead_nowhere(&scenario, &north).await?;
+    the_first_event_leads_to_what_is_related(&scenario, &child).await
+}
+
+/// Checks that the status has the latest Event about the pond or its child, until both are gone.
+async fn the_latest_flood_is_in_the_status(
+    scenario: &Scenario,
+    north: &Value,
+    child: &Value,
+) -> Result<()> {
+    let (ponds, all) = (scenario.objects("ponds"), events(scenario));
+    until_dry(&ponds).await?;
+    leads_to(scenario, "north", SOON, async || {
+        create(
+            &all,
+            &event(scenario, "one", ("Flood", "at the pond"), north),
+        )
+        .await
+    })
+    .await?;
+    ponds
+        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
+        .await?;
+    create(
+        &all,
+        &event(scenario, "two", ("Flood", "at its child"), child),
+    )
+    .await?;
+    let told = ponds
+        .until_equal("north", "/status/flood", json!("at its child"), SOON)
+        .await?;
+    assert_eq!(told["status"]["wet"], "yes");
+    // It happens again: the older one is the latest now.
+    patch(
+        &all,
+        "one",
+        &json!({ "series": { "count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z" } }),
+    )
+    .await?;
+    ponds
+        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
+        .await?;
+    all.delete("one").await?;
+    ponds
+        .until_equal("north", "/status/flood", json!("at its child"), SOON)
+        .await?;
+    all.delete("two").await?;
+    until_dry(&ponds).await?;
+    rest(scenario).await
+}
+
+/// Checks that an Event of another reason leads nowhere, and that one of another object of that name is not in the status.
+async fn other_events_lead_nowhere(scenario: &Scenario, north: &Value) -> Result<()> {
+    let (ponds, all) = (scenario.objects("ponds"), events(scenario));
+    // Another reason, and another object of that name.
+    leads_nowhere(scenario, async || {
+        create(&all, &event(scenario, "dry", ("Sun", "-"), north)).await
+    })
+    .await?;
+    let mut former = north.clone();
+    former["uid"] = json!("a-former-one");
+    create(
+        &all,
+        &event(scenario, "former", ("Flood", "long ago"), &former),
+    )
+    .await?;
+    rest(scenario).await?;
+    until_dry(&ponds).await
+}
+
+/// Checks that an Event leads to the pond that it names as related when it is created, not when it is deleted.
+async fn the_first_event_leads_to_what_is_related(
+    scenario: &Scenario,
+    child: &Value,
+) -> Result<()> {
+    let (ponds, all) = (scenario.objects("ponds"), events(scenario));
+    // Found by what is related; only the first counts.
+    let mut drought = event(scenario, "drought", ("Drought", "-"), child);
+    drought["related"] = reference(scenario, "ponds", "south").await?;
+    leads_to(scenario, "south", SOON, async || {
+        create(&all, &drought).await
+    })
+    .await?;
+    ponds
+        .until_equal("south", "/status/drought", json!("Drought south"), SOON)
+        .await?;
+    leads_nowhere(scenario, async || all.delete("drought").await).await
+}
