@@ -211,8 +211,12 @@ async fn the_resource_says_so(scenario: &Scenario, name: &str, word: &str) -> Re
     .await
 }
 
-/// Checks that for a while the controller makes no request and no pass.
+/// Checks that for a while the controller makes no request and no pass, once it has heard of its own writes: each is a change of the
+/// resource or of a child, and leads to one more pass.
 async fn nothing_is_retried(scenario: &Scenario) -> Result<()> {
+    scenario
+        .until_settled(Duration::from_secs(2), LIMIT)
+        .await?;
     let (mark, passes) = (Scenario::mark()?, scenario.passes("pond").await?);
     tokio::time::sleep(Duration::from_secs(10)).await;
     let requests: Vec<_> = scenario
