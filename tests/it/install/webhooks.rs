@@ -113,7 +113,7 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     Ok(())
 }
 
-/// Has our own Deployment and ServiceAccount protected.
+/// Has our own Deployment and `ServiceAccount` protected.
 async fn the_installation_is_protected(site: &Site) -> Result<()> {
     let label = json!({ "metadata": { "labels": { "orkestra.io/deletion-protection": "true" } } });
     for plural in ["deployments", "serviceaccounts"] {
