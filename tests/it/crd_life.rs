@@ -38,6 +38,7 @@ async fn a_life(scenario: &Scenario) -> Result<()> {
         .await?;
 
     let name = format!("orchards.{}", scenario.group);
+    let _collector = scenario.cluster.keep_collector();
     scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
     scenario
         .operator_is("garden", "orchard", "Deleting")

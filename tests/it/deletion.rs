@@ -109,6 +109,7 @@ async fn e_a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(crate) async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()> {
     let scenario = orchard("crdgone").await?;
+    let _collector = scenario.cluster.keep_collector();
     let name = kind(&scenario);
     scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
     Objects::of_cluster(&scenario.client, "customresourcedefinitions")
@@ -127,6 +128,7 @@ pub(crate) async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -
 pub(crate) async fn e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()>
 {
     let mut scenario = orchard("crdlate").await?;
+    let _collector = scenario.cluster.keep_collector();
     scenario.kill9()?;
     let name = kind(&scenario);
     scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;

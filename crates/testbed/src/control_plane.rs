@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,6 +56,8 @@ pub struct ControlPlane {
     pub(crate) servers: Mutex<Servers>,
     /// When the garbage collector was last started by [`relearn_kinds`](Self::relearn_kinds); locked until it knows all kinds.
     learning: Mutex<Option<Instant>>,
+    /// How many tests need the garbage collector that runs.
+    collector_kept: AtomicUsize,
 }
 
 /// In the order in which they stop.
@@ -65,6 +68,17 @@ pub(crate) struct Servers {
     collector: Option<Guarded>,
     pub(crate) api: Option<Guarded>,
     pub(crate) etcd: Guarded,
+}
+
+/// See [`ControlPlane::keep_collector`].
+#[derive(Debug)]
+#[must_use]
+pub struct KeptCollector<'a>(&'a AtomicUsize);
+
+impl Drop for KeptCollector<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl ControlPlane {
@@ -99,6 +113,7 @@ impl ControlPlane {
             audit: Mutex::new(audit),
             servers: Mutex::new(servers),
             learning: Mutex::new(None),
+            collector_kept: AtomicUsize::new(0),
             site,
             ports,
             authority,
@@ -214,13 +229,17 @@ impl ControlPlane {
     /// Starts the garbage collector anew, so that it knows every kind that is installed now, and waits until it does.
     ///
     /// By itself it looks for new kinds every 30 s, and until then nothing owned by an instance of one is collected (41 s were
-    /// seen). A test that installs a CRD and then counts on owner references calls this in between; others notice nothing. One
-    /// start is enough for all that ask before it: collectors that end while they start would collect nothing.
+    /// seen). A test that installs a CRD and then counts on owner references calls this in between; others notice nothing, but for
+    /// those that delete a kind: see [`Self::keep_collector`], for which this waits. One start is enough for all that ask before
+    /// it: collectors that end while they start would collect nothing.
     pub fn relearn_kinds(&self) -> Result<()> {
         let asked = Instant::now();
         let mut learning = lock(&self.learning);
         if learning.is_some_and(|started| started > asked) {
             return Ok(());
+        }
+        while self.collector_kept.load(Ordering::SeqCst) > 0 {
+            std::thread::sleep(Duration::from_millis(20));
         }
         let identity = self.manager_identity()?;
         let known = |collector: &Guarded| collector.log().matches(SYNCED).count();
@@ -247,6 +266,16 @@ impl ControlPlane {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
+    }
+
+    /// Keeps the garbage collector that runs until the result is dropped: [`Self::relearn_kinds`] of others waits.
+    ///
+    /// A test that deletes a CRD and counts on the collection of what its instances own needs it. A collector that starts after
+    /// the CRD is gone cannot ask whether an owner of that kind exists, and deletes nothing.
+    pub fn keep_collector(&self) -> KeptCollector<'_> {
+        let _learning = lock(&self.learning);
+        self.collector_kept.fetch_add(1, Ordering::SeqCst);
+        KeptCollector(&self.collector_kept)
     }
 
     /// Ends all servers: for one that a test cannot drop, because it is borrowed for the time of the process. An idle one takes a

@@ -41,7 +41,7 @@ mod wait;
 
 pub use assets::Assets;
 pub use audit::{AuditEvent, Mark};
-pub use control_plane::{ControlPlane, Options};
+pub use control_plane::{ControlPlane, KeptCollector, Options};
 pub use guard::{Guarded, Signal, spawn_guarded};
 pub use identity::{Identity, SYSTEM_MASTERS, issue};
 pub use outages::Backup;
