@@ -37,20 +37,24 @@ async fn filled(prefix: &str) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// Waits until the pond's operator waits for that of the lakes, in the Katalog's status and on the pages.
+/// Waits until the pond's operator waits for that of the lakes, on the pages and in the Katalog's status. The pages come first:
+/// they have no delay, and a status that was written later may still say that the pond waited for the first pass of a lake.
 async fn until_waiting(scenario: &Scenario, state: &str) -> Result<Value> {
+    eventually("the page says that the pond waits", LIMIT, async || {
+        let page = scenario.http("/katalog/pond/health").await?;
+        for part in [
+            "HTTP/1.1 503",
+            &format!("\"state\":\"{state}\""),
+            "\"hasUnhealthyDependencies\":true",
+            "waits for `lake` to be healthy",
+        ] {
+            ensure!(page.contains(part), "no {part} in {page}");
+        }
+        Ok(Some(()))
+    })
+    .await?;
     let wanted = json!({ "state": "Waiting", "reason": "DependencyNotReady" });
-    let katalog = scenario.operator_tells("waters", "pond", &wanted).await?;
-    let page = scenario.http("/katalog/pond/health").await?;
-    ensure!(page.starts_with("HTTP/1.1 503"), "{page}");
-    for part in [
-        format!("\"state\":\"{state}\""),
-        "\"hasUnhealthyDependencies\":true".to_owned(),
-        "waits for `lake` to be healthy".to_owned(),
-    ] {
-        ensure!(page.contains(&part), "no {part} in {page}");
-    }
-    Ok(katalog)
+    scenario.operator_tells("waters", "pond", &wanted).await
 }
 
 /// Has the lake need an account, which the namespace's quota refuses, or none.
