@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_field_is_told_before_the_mend() {
+    fn an_unknown_field_is_reported_before_the_fix() {
         let args = Args {
             what: "spec.crd".to_owned(),
             recursive: false,

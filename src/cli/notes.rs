@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_domain_is_told_with_those_there_are() {
+    fn an_unknown_domain_is_reported_with_those_there_are() {
         assert!(check_domain("string", &notes()).is_ok());
         let error = check_domain("strng", &notes()).unwrap_err().to_string();
         assert!(

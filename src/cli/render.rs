@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_wrong_ones_told_with_a_sample() {
+    fn times_are_read_and_wrong_ones_reported_with_a_sample() {
         assert_eq!(
             parse_time("2025-06-30T12:00:00+02:00").unwrap(),
             "2025-06-30T10:00:00Z".parse().unwrap()

@@ -142,7 +142,7 @@ async fn a_named_file_that_does_not_say_what_it_is_is_meant_to_be_a_katalog() {
 }
 
 #[tokio::test]
-async fn all_mistakes_of_a_file_are_told_in_their_order() {
+async fn all_mistakes_of_a_file_are_reported_in_their_order() {
     let text = format!(
         "{}---\na: [\n---\n{}",
         katalog(
@@ -167,7 +167,7 @@ async fn all_mistakes_of_a_file_are_told_in_their_order() {
 }
 
 #[tokio::test]
-async fn text_that_is_no_text_is_told() {
+async fn text_that_is_no_text_is_reported() {
     let folder = folder(&[]);
     fs::write(folder.path().join("k.yaml"), [0xff, 0xfe, 0x00]).unwrap();
     let found = validated(&folder, &["k.yaml"]).await;
@@ -192,7 +192,7 @@ fn of_sample(sample: &str) -> TempDir {
 }
 
 #[tokio::test]
-async fn the_samples_of_codes_of_files_are_right() {
+async fn the_samples_of_codes_of_files_are_correct() {
     for code in [Code::Unreadable, Code::CrdFile] {
         let explained = code.explain();
         let wrong = of_sample(explained.wrong);
@@ -237,7 +237,7 @@ async fn a_motif_is_found_by_its_path_and_by_its_name() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_motif_is_told_once_and_also_when_nobody_imports_it() {
+async fn what_is_wrong_with_a_motif_is_reported_once_and_also_when_nobody_imports_it() {
     let wrong = MOTIF.replace(".inputs.height", ".inputs.hight");
     let imports = katalog(&format!(
         "{TYPES}\n      imports: [{{ motif: reeds.yaml }}]"

@@ -105,7 +105,7 @@ async fn nothing_is_overwritten() {
 }
 
 #[test]
-fn names_that_kubernetes_refuses_are_told() {
+fn names_that_kubernetes_refuses_are_reported() {
     let long = "x".repeat(41);
     for (name, kind, group) in [
         ("Pond", None, None),

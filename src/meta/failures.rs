@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_backoff_doubles_up_to_five_minutes_and_starts_anew_after_ten() {
+    fn the_backoff_doubles_up_to_five_minutes_and_starts_again_after_ten() {
         let (mut failures, now) = (Failures::default(), Instant::now());
         let waits: Vec<_> = (0..11)
             .map(|_| fail(&mut failures, false, now).after.as_secs())

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn many_operators_are_told_in_parts_and_each_metric_is_explained_once() {
+    fn many_operators_are_reported_in_parts_and_each_metric_is_explained_once() {
         let all = AllSeries::default();
         let held: Vec<_> = (0..=2 * AT_A_TIME)
             .map(|number| all.of(std::array::from_fn(|_| format!("a\n\"{number:02}"))))

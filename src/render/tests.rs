@@ -317,7 +317,7 @@ async fn a_resource_is_rendered_as_rules_make_it() {
 }
 
 #[tokio::test]
-async fn a_resource_that_does_not_keep_a_rule_is_told_in_its_own_file() {
+async fn a_resource_that_does_not_keep_a_rule_is_reported_in_its_own_file() {
     let desk = Desk::new(&pond("").replace("spec: {}", "spec: { fish: Pike }"));
     with_rules(&desk);
     let rendered = render(&desk.request()).await;

@@ -261,7 +261,7 @@ fn list_of(items: &[Value], next: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_told_in_words() {
+async fn a_taken_port_is_described_in_words() {
     let first = listen::bind(([127, 0, 0, 1], 0).into(), "--listen");
     let first = first.await.unwrap();
     let second = listen::bind(first.local_addr().unwrap(), "--probe-listen");

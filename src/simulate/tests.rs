@@ -221,7 +221,7 @@ async fn what_is_not_met_is_shown_with_what_was_seen() {
 }
 
 #[tokio::test]
-async fn what_a_document_cannot_mean_is_told_with_its_place() {
+async fn what_a_document_cannot_mean_is_reported_with_its_place() {
     for (spec, place) in [
         ("cykles: 3", "7:spec.cykles: unknown field"),
         ("target: web", "7:spec.target: `target` is not supported"),

@@ -151,7 +151,7 @@ impl Engine {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 12)]
-pub(crate) async fn row_10_an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do()
+pub(crate) async fn an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do()
 -> Result<()> {
     let mut scenario = Scenario::new("scale").await?;
     let katalog = sample()?;

@@ -174,7 +174,7 @@ async fn the_katalog_leaves_what_it_operated(scenario: &Scenario) -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_config_map_that_leaves_the_selection_is_let_go_and_none_is_deleted_with_the_katalog()
+async fn a_config_map_that_leaves_the_selection_is_released_and_none_is_deleted_with_the_katalog()
 -> Result<()> {
     let mark = Scenario::mark()?;
     let mut scenario = running("builtinmaps", "maps").await?;

@@ -9,7 +9,7 @@ use crate::scenario::{LIMIT, Objects, Scenario, input};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_over() -> Result<()>
+async fn of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_over() -> Result<()>
 {
     let mut scenario = Scenario::new("claims").await?;
     let [elder, younger] =
@@ -65,8 +65,8 @@ async fn k_of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which()
--> Result<()> {
+pub(crate) async fn of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which() -> Result<()>
+{
     let mut scenario = Scenario::new("versions").await?;
     let katalog = input("claims/versions.yaml")?;
     scenario.grant(&katalog).await?;

@@ -115,7 +115,7 @@ fn crds_are_printed_and_written() {
 }
 
 #[test]
-fn rights_are_printed_for_several_files_in_either_spelling() {
+fn permissions_are_printed_for_several_files_in_either_spelling() {
     let folder = TempDir::new().unwrap();
     let second = folder.path().join("second.yaml");
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
@@ -151,7 +151,7 @@ fn rights_are_printed_for_several_files_in_either_spelling() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_place_and_1() {
+fn a_mistake_is_reported_with_its_place_and_1() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("k.yaml");
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();

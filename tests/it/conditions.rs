@@ -54,7 +54,7 @@ async fn a_value_is_unique_as_long_as_no_other_resource_has_it() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_number_is_told_once_and_fails_nothing() -> Result<()> {
+async fn what_is_no_number_is_reported_once_and_fails_nothing() -> Result<()> {
     let scenario = running("doubt").await?;
     waters::pond(&scenario, "odd", &json!({ "depth": "bottomless" })).await?;
     let ponds = scenario.objects("ponds");

@@ -225,7 +225,7 @@ async fn what_an_instance_of_a_new_kind_owns_is_collected_too() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_audit_log_tells_each_request_of_a_user_once() -> Result<()> {
+async fn the_audit_log_shows_each_request_of_a_user_once() -> Result<()> {
     let cluster = ControlPlane::shared();
     let own = namespace(&cluster.admin().client()?, "audit").await?;
     let clerk = cluster.identity("audit-clerk", &[testbed::SYSTEM_MASTERS])?;

@@ -127,7 +127,7 @@ async fn actual(scenario: &Scenario, far: &str) -> Result<BTreeMap<String, (Stri
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn i_twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_stuck() -> Result<()>
+async fn twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_stuck() -> Result<()>
 {
     let mut scenario = Scenario::new("crashes").await?;
     let far = waters::second_namespace(&scenario.client).await?;

@@ -68,7 +68,7 @@ async fn a_life(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn g_a_crd_may_come_and_go_and_come_back() -> Result<()> {
+pub(crate) async fn a_crd_may_come_and_go_and_come_back() -> Result<()> {
     let mut scenario = Scenario::new("life").await?;
     let katalog = input("garden/katalog.yaml")?;
     scenario.grant(&katalog).await?;

@@ -101,11 +101,11 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     .await?;
     ponds.until_ready("wide").await?;
 
-    an_object_is_not_created_anew_without_end(&scenario).await
+    an_object_is_not_replaced_without_end(&scenario).await
 }
 
 /// Changes an immutable field several times, and checks that the object is not created anew each time.
-async fn an_object_is_not_created_anew_without_end(scenario: &Scenario) -> Result<()> {
+async fn an_object_is_not_replaced_without_end(scenario: &Scenario) -> Result<()> {
     // Somebody who undoes each change by creating the object anew is not fought without end.
     let ponds = scenario.objects("ponds");
     let mark = Scenario::mark()?;

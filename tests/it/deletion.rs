@@ -60,7 +60,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_deleted_resource_leaves_no_children_and_no_finalizer() -> Result<()> {
+async fn a_deleted_resource_leaves_no_children_and_no_finalizer() -> Result<()> {
     let scenario = orchard("delete").await?;
     let north = scenario.objects("orchards").fetch("north").await?;
     assert_eq!(finalizers(&north), [FINALIZER]);
@@ -69,7 +69,7 @@ async fn e_a_deleted_resource_leaves_no_children_and_no_finalizer() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_resource_whose_katalog_is_broken_can_be_deleted() -> Result<()> {
+async fn a_resource_whose_katalog_is_broken_can_be_deleted() -> Result<()> {
     let mut scenario = orchard("broken").await?;
     scenario.apply(&input("garden/orchard.yaml")?.replace("north", "south"))?;
     scenario.objects("orchards").until_ready("south").await?;
@@ -95,7 +95,7 @@ async fn e_a_resource_whose_katalog_is_broken_can_be_deleted() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
+async fn a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
     let mut scenario = orchard("down").await?;
     scenario.terminate()?;
     scenario.kubectl(&["delete", &kind(&scenario), "north", "--wait=false"])?;
@@ -107,7 +107,7 @@ async fn e_a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()> {
+pub(crate) async fn a_crd_deleted_with_its_resources_goes_with_all_of_them() -> Result<()> {
     let scenario = orchard("crdgone").await?;
     let _collector = scenario.cluster.keep_collector();
     let name = kind(&scenario);
@@ -125,7 +125,7 @@ pub(crate) async fn e_a_crd_deleted_with_its_resources_goes_with_all_of_them() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()>
+pub(crate) async fn a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()>
 {
     let mut scenario = orchard("crdlate").await?;
     let _collector = scenario.cluster.keep_collector();
@@ -209,7 +209,7 @@ impl Far {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn e_children_that_kubernetes_does_not_collect_go_too() -> Result<()> {
+pub(crate) async fn children_that_kubernetes_does_not_collect_go_too() -> Result<()> {
     let far = Far::new("far").await?;
     // They are kept as declared like the others.
     far.signs.delete("north-sign").await?;
@@ -221,7 +221,7 @@ pub(crate) async fn e_children_that_kubernetes_does_not_collect_go_too() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_children_that_the_katalog_no_longer_declares_go_with_their_resource() -> Result<()> {
+async fn children_that_the_katalog_no_longer_declares_go_with_their_resource() -> Result<()> {
     let mut far = Far::new("undeclared").await?;
     let katalog = input("garden/far.yaml")?;
     let custom = katalog.find("          custom:").context("a block")?;
@@ -233,7 +233,7 @@ async fn e_children_that_the_katalog_no_longer_declares_go_with_their_resource()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_resource_deleted_with_orphan_propagation_leaves_its_children() -> Result<()> {
+async fn a_resource_deleted_with_orphan_propagation_leaves_its_children() -> Result<()> {
     let scenario = orchard("orphan").await?;
     let maps = scenario.objects("configmaps");
     let basket = maps.fetch("north-basket").await?;
@@ -261,7 +261,7 @@ async fn e_a_resource_deleted_with_orphan_propagation_leaves_its_children() -> R
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_orphan_propagation_leaves_children_without_an_owner_reference_too() -> Result<()> {
+async fn orphan_propagation_leaves_children_without_an_owner_reference_too() -> Result<()> {
     let far = Far::new("orphans").await?;
     let kind = kind(&far.scenario);
     far.scenario
@@ -296,7 +296,7 @@ async fn doomed(far: &Far) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_namespace_with_resources_can_be_deleted_while_the_controller_runs() -> Result<()> {
+async fn a_namespace_with_resources_can_be_deleted_while_the_controller_runs() -> Result<()> {
     let far = Far::new("nsup").await?;
     let doomed = doomed(&far).await?;
     let spaces = Objects::of_cluster(&far.scenario.client, "namespaces");
@@ -307,7 +307,7 @@ async fn e_a_namespace_with_resources_can_be_deleted_while_the_controller_runs()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_namespace_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
+async fn a_namespace_deleted_while_the_controller_is_down_goes_when_it_is_back() -> Result<()> {
     let mut far = Far::new("nsdown").await?;
     let doomed = doomed(&far).await?;
     far.scenario.kill9()?;
@@ -325,7 +325,7 @@ async fn e_a_namespace_deleted_while_the_controller_is_down_goes_when_it_is_back
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_deletion_needs_no_template_no_source_and_no_crd_of_its_children() -> Result<()> {
+async fn a_deletion_needs_no_template_no_source_and_no_crd_of_its_children() -> Result<()> {
     let katalog = input("garden/needy.yaml")?;
     let crds = [CRDS[0], "kinds/crds.yaml"];
     let mut scenario = Scenario::with_katalog("needy", &crds, &katalog).await?;

@@ -66,7 +66,7 @@ async fn assert_soon(scenario: &Scenario, since: Mark, resource: &str, what: &st
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_what_somebody_changes_or_deletes_is_put_right_within_a_second() -> Result<()> {
+async fn what_somebody_changes_or_deletes_is_corrected_within_a_second() -> Result<()> {
     let scenario = converged("repair").await?;
     let deployments = scenario.objects("deployments");
 
@@ -119,7 +119,7 @@ async fn b_what_somebody_changes_or_deletes_is_put_right_within_a_second() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_a_field_of_somebody_else_stays_and_costs_nothing() -> Result<()> {
+async fn a_field_of_somebody_else_stays_and_costs_nothing() -> Result<()> {
     let scenario = converged("foreign").await?;
     let maps = scenario.objects("configmaps");
     // The Katalog's row about the resource, which became ready, is written a little later.
@@ -158,7 +158,7 @@ async fn b_a_field_of_somebody_else_stays_and_costs_nothing() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_an_autoscaler_that_targets_the_deployment_takes_replicas_over() -> Result<()> {
+async fn an_autoscaler_that_targets_the_deployment_takes_replicas_over() -> Result<()> {
     let scenario = converged("scaled").await?;
     let deployments = scenario.objects("deployments");
     scenario

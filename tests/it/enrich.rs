@@ -77,7 +77,7 @@ async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn children_tell_of_nodes_warnings_volumes_jobs_and_load_balancers() -> Result<()> {
+async fn children_report_nodes_warnings_volumes_jobs_and_load_balancers() -> Result<()> {
     let crds = ["cross/app-crd.yaml"];
     let scenario = Scenario::running("enrich-all", &crds, "enrich/everything.yaml").await?;
     let app = waters::resource(&scenario, "App", "web", &json!({}));

@@ -119,7 +119,7 @@ async fn an_event_names_all_three(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_told_once() -> Result<()> {
+pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_reported_once() -> Result<()> {
     let mut scenario = running("degraded").await?;
     let lakes = scenario.objects("lakes");
     let spec = |bed: &str| json!({ "bed": bed, "colour": "blue" });

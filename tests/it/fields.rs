@@ -64,7 +64,7 @@ async fn given_back(scenario: &Scenario, replicas: i64) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_replicas_are_given_back_when_the_autoscaler_is_gone() -> Result<()> {
+async fn replicas_are_given_back_when_the_autoscaler_is_gone() -> Result<()> {
     let mut scenario = converged("unscaled").await?;
     let (websites, deployments) = (
         scenario.objects("websites"),
@@ -112,7 +112,7 @@ async fn b_replicas_are_given_back_when_the_autoscaler_is_gone() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_an_empty_map_that_another_applies_owns_nothing() -> Result<()> {
+async fn an_empty_map_that_another_applies_owns_nothing() -> Result<()> {
     let scenario = converged("hollow").await?;
     let maps = scenario.objects("configmaps");
     let empty =

@@ -155,7 +155,7 @@ fn finalizers(object: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_release_lets_go()
+pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_releases()
 -> Result<()> {
     let desk = Desk::new().await?;
     let mark = Scenario::mark()?;
@@ -353,7 +353,7 @@ async fn ork_run_refuses_a_kind_that_a_katalog_in_the_cluster_claims() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ork_run_tells_a_mistake_in_a_file_before_it_asks_the_cluster() -> Result<()> {
+async fn ork_run_shows_a_mistake_in_a_file_before_it_asks_the_cluster() -> Result<()> {
     let desk = Desk::new().await?;
     desk.edit(
         "colour: \"{{ .spec.colour }}\"",

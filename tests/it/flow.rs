@@ -95,7 +95,7 @@ async fn what_pods_use_is_there_before_what_makes_pods() -> Result<()> {
 }
 
 #[tokio::test]
-async fn passes_and_requests_are_told_as_they_are() -> Result<()> {
+async fn passes_and_requests_are_reported_as_they_are() -> Result<()> {
     let scenario = running("told").await?;
     eventually("every pass is told with its cause", LIMIT, async || {
         let labels = [("crd", "pond")];

@@ -95,7 +95,7 @@ async fn a_resource_with_a_forged_inventory_can_be_deleted() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_katalog_is_let_go_though_a_resource_has_a_forged_inventory() -> Result<()> {
+async fn a_katalog_is_released_though_a_resource_has_a_forged_inventory() -> Result<()> {
     let mut scenario = with_katalog("forgedkat").await?;
     let mut north: Value = serde_saphyr::from_str(&scenario.text(&input("garden/orchard.yaml")?))?;
     north["metadata"]["labels"] = json!({ "app": "theirs" });

@@ -220,7 +220,7 @@ async fn ensure_immutable_is_told(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_with_the_derived_rights()
+pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_with_the_derived_permissions()
 -> Result<()> {
     let all = All::read()?;
     let mut scenario = Scenario::new("kinds").await?;

@@ -117,7 +117,7 @@ fn message(pond: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn values_of_secrets_are_told_nowhere() -> Result<()> {
+async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
     let mut scenario = Scenario::new("markers").await?;
     scenario.log_filter = Some("debug");
     let katalog = input("markers/katalog.yaml")?;
@@ -172,7 +172,7 @@ async fn values_of_secrets_are_told_nowhere() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_katalog_that_would_tell_a_secret_is_refused_with_its_place() -> Result<()> {
+async fn a_katalog_that_would_disclose_a_secret_is_refused_with_its_place() -> Result<()> {
     let mut scenario = Scenario::new("tells").await?;
     let katalog = input("markers/katalog.yaml")?;
     scenario.grant(&katalog).await?;

@@ -16,7 +16,7 @@ async fn is_at_work(scenario: &Scenario, hides: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f_a_motif_is_taken_up_as_it_comes_and_changes_and_what_runs_outlives_it() -> Result<()> {
+async fn a_motif_is_taken_up_as_it_comes_and_changes_and_what_runs_outlives_it() -> Result<()> {
     let (katalog, motif) = (input("motif/katalog.yaml")?, input("motif/reeds.yaml")?);
     let mut scenario = Scenario::new("motif").await?;
     scenario.grant(&format!("{katalog}---\n{motif}")).await?;

@@ -19,7 +19,7 @@ fn foreign(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn l_an_object_that_somebody_else_made_is_neither_changed_nor_deleted() -> Result<()> {
+async fn an_object_that_somebody_else_made_is_neither_changed_nor_deleted() -> Result<()> {
     let mut scenario = Scenario::new("names").await?;
     let katalog = waters::filled("names/katalog.yaml", "ADOPT", "false")?;
     scenario.grant(&katalog).await?;
@@ -95,8 +95,8 @@ async fn both_say_which_name_is_taken(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_adopt()
--> Result<()> {
+async fn an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_adopt() -> Result<()>
+{
     let mut scenario = Scenario::new("adopt").await?;
     let [refusing, adopting] =
         ["false", "true"].map(|adopt| waters::filled("names/katalog.yaml", "ADOPT", adopt));
@@ -131,7 +131,7 @@ async fn l_an_object_that_somebody_else_made_is_taken_over_where_the_katalog_say
         .await?;
     maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT)
         .await?;
-    one_that_is_pruned_is_made_anew(&ponds, &maps, &taken).await?;
+    one_that_is_pruned_is_made_again(&ponds, &maps, &taken).await?;
     what_another_object_controls_is_left_alone(&scenario).await?;
     scenario.check_running()
 }
@@ -147,7 +147,7 @@ async fn until_refused(ponds: &Objects, name: &str) -> Result<()> {
 }
 
 /// Nothing keeps anybody from pruning an object that was taken over; then it is made anew, as it is declared.
-async fn one_that_is_pruned_is_made_anew(
+async fn one_that_is_pruned_is_made_again(
     ponds: &Objects,
     maps: &Objects,
     taken: &Value,

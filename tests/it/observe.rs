@@ -265,7 +265,7 @@ async fn a_kind_that_is_not_served_is_named_and_followed_once_it_is() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_right_it_is_named_and_the_rest_goes_on_and_its_return_leads_to_a_pass()
+async fn without_a_permission_it_is_named_and_the_rest_continues_and_its_return_leads_to_a_pass()
 -> Result<()> {
     let katalog = input("observe/katalog.yaml")?;
     let mut scenario = Scenario::new("observeright").await?;

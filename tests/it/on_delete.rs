@@ -37,7 +37,7 @@ fn says(reason: &'static str) -> impl Fn(&Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_end_goes_on_step_by_step_across_a_restart_and_runs_each_job_once() -> Result<()> {
+async fn an_end_continues_step_by_step_across_a_restart_and_runs_each_job_once() -> Result<()> {
     let mut scenario = running("steps", "5m").await?;
     let space = scenario.namespace.clone();
     let groves = grove(&scenario, &space, json!({})).await?;
@@ -73,7 +73,7 @@ async fn an_end_goes_on_step_by_step_across_a_restart_and_runs_each_job_once() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn after_the_timeout_the_resource_stays_until_it_is_let_go() -> Result<()> {
+pub(crate) async fn after_the_timeout_the_resource_stays_until_it_is_released() -> Result<()> {
     let scenario = running("late", "2s").await?;
     let space = scenario.namespace.clone();
     let groves = grove(&scenario, &space, json!({})).await?;

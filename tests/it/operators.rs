@@ -56,7 +56,7 @@ async fn of_the_pond(scenario: &Scenario) -> Result<Vec<(String, String)>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c_an_edited_template_changes_the_children_of_its_entry_and_nothing_else() -> Result<()> {
+async fn an_edited_template_changes_the_children_of_its_entry_and_nothing_else() -> Result<()> {
     let mut scenario = garden("edit").await?;
     let pond = of_the_pond(&scenario).await?;
     let passes = scenario.passes("pond").await?;
@@ -111,7 +111,7 @@ async fn c_an_edited_template_changes_the_children_of_its_entry_and_nothing_else
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d_an_entry_removed_stops_that_operator_alone_and_releases_its_resources() -> Result<()> {
+async fn an_entry_removed_stops_that_operator_alone_and_releases_its_resources() -> Result<()> {
     let mut scenario = garden("removed").await?;
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     ensure!(
@@ -164,8 +164,7 @@ async fn d_an_entry_removed_stops_that_operator_alone_and_releases_its_resources
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d_an_entry_removed_while_the_controller_is_down_is_released_when_it_is_back() -> Result<()>
-{
+async fn an_entry_removed_while_the_controller_is_down_is_released_when_it_is_back() -> Result<()> {
     let mut scenario = garden("away").await?;
     scenario.terminate()?;
     scenario.apply(&without_pond()?)?;

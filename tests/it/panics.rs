@@ -92,7 +92,7 @@ impl Moments {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on()
+pub(crate) async fn a_panic_in_one_operators_pass_is_counted_and_everything_else_continues()
 -> Result<()> {
     let mut scenario = Scenario::new("panic").await?;
     let katalog = input("panic/katalog.yaml")?;
@@ -148,7 +148,7 @@ pub(crate) async fn h_a_panic_in_one_operators_pass_is_counted_and_everything_el
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn h_a_template_that_exhausts_its_budget_fails_its_resource_alone() -> Result<()> {
+async fn a_template_that_exhausts_its_budget_fails_its_resource_alone() -> Result<()> {
     let mut scenario = Scenario::new("budget").await?;
     let katalog = input("panic/budget.yaml")?;
     scenario.grant(&katalog).await?;

@@ -73,7 +73,7 @@ async fn survivors(maps: &Objects) -> Result<Vec<(String, Value)>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d_a_child_entry_removed_from_the_katalog_is_pruned_for_every_instance() -> Result<()> {
+async fn a_child_entry_removed_from_the_katalog_is_pruned_for_every_instance() -> Result<()> {
     let scenario = orchards("prune").await?;
     let before = survivors(&scenario.objects("configmaps")).await?;
     scenario.apply(&without_ladder()?)?;
@@ -81,8 +81,8 @@ async fn d_a_child_entry_removed_from_the_katalog_is_pruned_for_every_instance()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d_a_child_entry_removed_while_the_controller_is_down_is_pruned_when_it_is_back()
--> Result<()> {
+async fn a_child_entry_removed_while_the_controller_is_down_is_pruned_when_it_is_back() -> Result<()>
+{
     let mut scenario = orchards("late").await?;
     let maps = scenario.objects("configmaps");
     let before = survivors(&maps).await?;
@@ -96,7 +96,7 @@ async fn d_a_child_entry_removed_while_the_controller_is_down_is_pruned_when_it_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d_the_last_entry_of_a_kind_is_pruned_too() -> Result<()> {
+async fn the_last_entry_of_a_kind_is_pruned_too() -> Result<()> {
     let mut scenario = orchards("last").await?;
     let maps = scenario.objects("configmaps");
     let katalog = input("garden/katalog.yaml")?;
@@ -127,7 +127,7 @@ async fn d_the_last_entry_of_a_kind_is_pruned_too() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d_a_gate_on_spec_that_closes_removes_and_one_on_status_keeps() -> Result<()> {
+async fn a_gate_on_spec_that_closes_removes_and_one_on_status_keeps() -> Result<()> {
     let scenario =
         Scenario::running("gates", &["garden/orchard-crd.yaml"], "garden/gates.yaml").await?;
     scenario.apply(&input("garden/orchard.yaml")?)?;

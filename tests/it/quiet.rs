@@ -107,7 +107,7 @@ async fn until_all_looked_at(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one()
+pub(crate) async fn what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one()
 -> Result<()> {
     let mut scenario = Scenario::new("quiet").await?;
     let katalog = input("quiet/katalog.yaml")?;

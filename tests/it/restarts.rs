@@ -17,7 +17,7 @@ async fn pond(ponds: &Objects, name: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn p_a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile()
+pub(crate) async fn a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile()
 -> Result<()> {
     let private = Private::start(Options::default(), GROUP)?;
     let katalog = input("panic/katalog.yaml")?.replace("GROUP", GROUP);

@@ -81,7 +81,7 @@ async fn kubectl_says(scenario: &Scenario, revision: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f_an_invalid_revision_is_told_with_its_place_and_the_last_good_one_stays_at_work()
+async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_stays_in_force()
 -> Result<()> {
     let mut scenario = Scenario::running("invalid", &CRDS, "garden/katalog.yaml").await?;
     scenario.apply(&input("garden/orchard.yaml")?)?;
@@ -129,7 +129,7 @@ async fn f_an_invalid_revision_is_told_with_its_place_and_the_last_good_one_stay
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f_a_first_revision_that_is_invalid_runs_nothing_until_it_is_mended() -> Result<()> {
+async fn a_first_revision_that_is_invalid_runs_nothing_until_it_is_fixed() -> Result<()> {
     let mut scenario = Scenario::new("first").await?;
     let katalog = input("garden/katalog.yaml")?;
     scenario.grant(&katalog).await?;

@@ -242,7 +242,7 @@ impl Case {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_lost_right_on_one_operators_children_is_named_and_hits_that_operator_alone()
+async fn a_lost_permission_on_one_operators_children_is_named_and_hits_that_operator_alone()
 -> Result<()> {
     let (mut one, mut other) = tokio::try_join!(Case::new(), Case::new())?;
     tokio::try_join!(
@@ -259,7 +259,7 @@ async fn n_a_lost_right_on_one_operators_children_is_named_and_hits_that_operato
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_lost_right_on_one_operators_resources_is_named_and_hits_that_operator_alone()
+async fn a_lost_permission_on_one_operators_resources_is_named_and_hits_that_operator_alone()
 -> Result<()> {
     let (mut one, mut other) = tokio::try_join!(Case::new(), Case::new())?;
     tokio::try_join!(
@@ -270,7 +270,7 @@ async fn n_a_lost_right_on_one_operators_resources_is_named_and_hits_that_operat
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_lost_right_of_the_runtime_itself_is_named_where_it_can_be() -> Result<()> {
+async fn a_lost_permission_of_the_runtime_itself_is_named_where_it_can_be() -> Result<()> {
     let (mut one, mut other) = tokio::try_join!(Case::new(), Case::new())?;
     tokio::try_join!(
         async {

@@ -167,7 +167,7 @@ const LOST: [(&str, &str, &str); 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_one_verb_what_needs_it_is_told() -> Result<()> {
+async fn without_one_verb_what_needs_it_is_reported() -> Result<()> {
     let mut case = Case::new().await?;
     for (turn, (verb, group, resource)) in LOST.into_iter().enumerate() {
         let group = case.scenario.text(group);
@@ -219,7 +219,7 @@ const UNWATCHED: [(&str, &str, &str); 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_list_or_a_watch_what_needs_it_is_told() -> Result<()> {
+async fn without_a_list_or_a_watch_what_needs_it_is_reported() -> Result<()> {
     let mut case = Case::new().await?;
     for (verb, group, resource) in UNWATCHED {
         let group = case.scenario.text(group);

@@ -10,8 +10,8 @@ use crate::rights::{Case, RECOVERED};
 use crate::scenario::{LIMIT, Scenario, input};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_noticed() -> Result<()>
-{
+async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_noticed()
+-> Result<()> {
     let mut case = Case::new().await?;
     let (secrets, deployments) = (
         case.scenario.objects("secrets"),
@@ -63,8 +63,8 @@ async fn n_a_right_lost_while_the_controller_runs_is_named_and_its_return_is_not
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_without_rights_on_katalogs_the_operators_go_on_and_the_log_names_the_right() -> Result<()>
-{
+async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_names_the_permission()
+-> Result<()> {
     let mut case = Case::new().await?;
     // Nothing can be written where the right to write is what is missing.
     let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs/status")])?;
@@ -170,7 +170,7 @@ async fn both_operators_follow(case: &mut Case, limit: Duration) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn n_the_printed_rights_suffice_to_go_back_to_an_earlier_revision() -> Result<()> {
+async fn the_printed_permissions_suffice_to_go_back_to_an_earlier_revision() -> Result<()> {
     let mut case = Case::new().await?;
     let katalog = input("rights/katalog.yaml")?;
     for katalog in [katalog.replace("revision 0", "revision 1"), katalog] {

@@ -34,8 +34,8 @@ async fn running(prefix: &str, katalog: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn row_17_credentials_are_made_once_and_made_again_only_when_they_are_gone()
--> Result<()> {
+pub(crate) async fn credentials_are_made_once_and_made_again_only_when_they_are_gone() -> Result<()>
+{
     let mut scenario =
         Scenario::with_katalog("secrets", &[seed::DEMO], &seed::sample("environment")?).await?;
     let spec =
@@ -302,7 +302,7 @@ fn in_process(scenario: &Scenario, began: Timestamp) -> Result<(Engine, Moments)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn row_17_a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given()
+pub(crate) async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given()
 -> Result<()> {
     let mut scenario = Scenario::new("monthly").await?;
     let katalog = seed::sample("environment")?;

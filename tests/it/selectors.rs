@@ -118,11 +118,11 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         assert_eq!(left.get("status"), None, "{name}");
     }
 
-    one_that_leaves_is_let_go_and_looked_after_when_it_is_back(&groves.scenario, &first).await
+    one_that_leaves_is_released_and_looked_after_when_it_is_back(&groves.scenario, &first).await
 }
 
 /// Checks that one that leaves the selection is let go, and its child stays.
-async fn one_that_leaves_is_let_go_and_looked_after_when_it_is_back(
+async fn one_that_leaves_is_released_and_looked_after_when_it_is_back(
     scenario: &Scenario,
     groves: &Objects,
 ) -> Result<()> {

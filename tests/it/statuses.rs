@@ -80,7 +80,7 @@ async fn a_status_that_its_schema_refuses_is_the_resources_own_trouble() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn j_a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_says_so() -> Result<()>
+async fn a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_says_so() -> Result<()>
 {
     let mut scenario = Scenario::new("status").await?;
     let katalog = input("status/katalog.yaml")?;

@@ -45,7 +45,7 @@ const TEXTS: [&str; 31] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m_texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result<()> {
+async fn texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result<()> {
     let mut scenario = Scenario::new("values").await?;
     let katalog = katalog_of_texts();
     scenario.grant(&katalog).await?;
@@ -136,7 +136,7 @@ fn decoded(encoded: &str) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m_a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_retried_hot()
+async fn a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_retried_hot()
 -> Result<()> {
     let mut scenario = Scenario::new("illegal").await?;
     let katalog = input("values/services.yaml")?;

@@ -279,7 +279,7 @@ fn hostile_templates_end_within_the_budget() {
 }
 
 #[test]
-fn what_is_nested_deeply_and_never_printed_is_let_go_without_recursion() {
+fn what_is_nested_deeply_and_never_printed_is_dropped_without_recursion() {
     let source = r#"{{ $d := dict }}{{ range until 300000 }}{{ $d = dict "d" $d }}{{ end }}{{ $l := list }}{{ range until 300000 }}{{ $l = list $l }}{{ end }}kind: A"#;
     assert_eq!(
         rendered(&[("templates/a.yaml", source)])

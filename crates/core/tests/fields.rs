@@ -100,7 +100,7 @@ fn all_objects() -> Vec<&'static ObjectShape> {
 }
 
 #[test]
-fn every_field_says_what_it_is_and_defaults_are_told_in_one_way() {
+fn every_field_says_what_it_is_and_defaults_are_described_in_one_way() {
     for object in all_objects() {
         for (name, field) in &object.fields {
             let place = format!("{}.{name}: {}", object.name, field.description);

@@ -149,7 +149,7 @@ fn every_kind_has_a_fixture_that_sets_every_field() {
 }
 
 #[test]
-fn every_kind_makes_the_expected_objects_with_the_expected_rights() {
+fn every_kind_makes_the_expected_objects_with_the_expected_permissions() {
     let mut wrong = Vec::new();
     for list in lists().into_keys() {
         let Fixture { plan, preview, .. } = fixture(&list);

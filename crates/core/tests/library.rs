@@ -124,7 +124,7 @@ fn what_is_taken_from_elsewhere_becomes_part_of_the_plan() {
 }
 
 #[test]
-fn mistakes_are_told_in_the_file_that_makes_them() {
+fn mistakes_are_reported_in_the_file_that_makes_them() {
     let mut failures = Vec::new();
     for case in cases("mistakes") {
         match compile(&case) {

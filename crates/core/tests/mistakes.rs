@@ -196,7 +196,7 @@ fn line(problem: &Diagnostic) -> String {
 }
 
 #[test]
-fn every_mistake_is_told_at_its_place() {
+fn every_mistake_is_reported_at_its_place() {
     let mut wrong = Vec::new();
     for path in files("yaml") {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -281,7 +281,7 @@ fn nothing_is_said_of_what_only_looks_like_a_mistake() {
 }
 
 #[test]
-fn every_wrong_sample_has_its_problem_and_no_other_and_every_right_one_has_none() {
+fn every_wrong_sample_has_its_problem_and_no_other_and_every_correct_one_has_none() {
     let mut failures = Vec::new();
     let codes = Code::ALL.iter();
     for code in codes.filter(|code| !OF_RESOURCES.contains(code)) {
@@ -322,7 +322,7 @@ const BROKEN_SEEDS: [(&str, Code); 5] = [
 ];
 
 #[test]
-fn nothing_is_told_of_the_seeds_but_what_is_broken_and_what_is_not_built() {
+fn nothing_is_reported_of_the_seeds_but_what_is_broken_and_what_is_not_built() {
     let folder = inputs().with_file_name("document");
     let mut seen = 0;
     for entry in fs::read_dir(folder).unwrap() {

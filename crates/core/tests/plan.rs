@@ -68,7 +68,7 @@ fn with_entries(entries: &[String]) -> Plan {
 }
 
 #[test]
-fn one_entry_without_a_kind_is_told_from_other_problems() {
+fn one_entry_without_a_kind_is_distinguished_from_other_problems() {
     let compile = |spec: &str| {
         let spec = serde_json::from_value(serde_saphyr::from_str(spec).unwrap()).unwrap();
         compile::katalog(&katalog(), &spec, &Schemas::default(), &Library::default()).unwrap_err()
@@ -211,7 +211,7 @@ fn shown(plan: &Plan, warnings: &Diagnostics) -> String {
 }
 
 #[test]
-fn katalogs_compile_to_the_expected_plans_and_rights() {
+fn katalogs_compile_to_the_expected_plans_and_permissions() {
     let mut failures = Vec::new();
     for case in cases("plans") {
         match compile(&case) {
@@ -223,7 +223,7 @@ fn katalogs_compile_to_the_expected_plans_and_rights() {
 }
 
 #[test]
-fn mistakes_are_all_told_at_once_with_path_and_advice() {
+fn mistakes_are_all_reported_at_once_with_path_and_advice() {
     let mut failures = Vec::new();
     for case in cases("mistakes") {
         match compile(&case) {
@@ -279,7 +279,7 @@ fn compiling_twice_gives_the_same_hashes() {
 }
 
 #[test]
-fn no_right_is_a_wildcard_or_grants_rights() {
+fn no_permission_is_a_wildcard_or_grants_permissions() {
     for case in cases("plans") {
         let (plan, _) = compile(&case).unwrap();
         for manifest in plan::rbac::manifests(&[&plan], &BTreeSet::new()) {
@@ -295,7 +295,7 @@ fn no_right_is_a_wildcard_or_grants_rights() {
 }
 
 #[test]
-fn what_is_wrong_in_templates_is_told_beside_what_is_wrong_elsewhere() {
+fn what_is_wrong_in_templates_is_reported_beside_what_is_wrong_elsewhere() {
     let text = concat!(
         "apiVersion: orkestra.orkspace.io/v1\n",
         "kind: Katalog\n",

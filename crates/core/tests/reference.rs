@@ -329,7 +329,7 @@ fn fields_are_explained_however_they_are_written() {
 }
 
 #[test]
-fn a_wrong_path_is_told_with_what_is_meant() {
+fn a_wrong_path_is_reported_with_what_is_meant() {
     for (path, at, hint) in [
         ("katalog.spec.crdz", "Katalog.spec", "did you mean `crds`?"),
         (

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machines_clock_goes_on_and_is_no_earlier_than_the_timers() {
+    fn the_machines_clock_continues_and_is_no_earlier_than_the_timers() {
         let clock = BootClock::system();
         let before = clock.now();
         std::thread::sleep(Duration::from_millis(5));

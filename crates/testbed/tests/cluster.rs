@@ -28,7 +28,7 @@ impl Drop for Down<'_> {
 }
 
 #[test]
-fn a_cluster_that_is_up_stays_until_it_is_told_to_end() -> Result<()> {
+fn a_cluster_that_is_up_stays_until_it_is_asked_to_end() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let dir = scratch.path().join("it's here");
     let _down = Down(&dir);

@@ -136,7 +136,7 @@ async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_right_is_named_and_tried_again_after_thirty_seconds() {
+async fn a_missing_permission_is_named_and_tried_again_after_thirty_seconds() {
     let (sink, metrics, seen) = sink(403);
     for _ in 0..5 {
         sink.publish(event("one"));

@@ -174,7 +174,7 @@ async fn a_call_that_fails_is_tried_again_as_often_as_it_says() {
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_sent_is_told_by_its_name() {
+async fn a_header_that_cannot_be_sent_is_reported_by_its_name() {
     let mut request = get("http://127.0.0.1:1/");
     request.headers = Box::new([("x-shop".into(), "planted\r\nevil: 1".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;

@@ -125,7 +125,7 @@ fn in_a_hurry_everything_stops_at_once() {
 }
 
 #[test]
-fn an_operator_stops_at_once_when_what_depends_on_it_goes_on() {
+fn an_operator_stops_at_once_when_what_depends_on_it_continues() {
     let mut ledger = Ledger::default();
     ledger.want(
         katalog("a"),

@@ -202,7 +202,7 @@ fn a_refused_revision_is_stalled_while_the_last_good_one_runs() {
 }
 
 #[test]
-fn a_katalog_that_goes_says_what_it_lets_go_of() {
+fn a_katalog_in_deletion_says_what_it_releases() {
     let status = status(&Verdict::Deleted, &[], &[("ponds", Some("cannot list"))]);
     assert_eq!(
         conditions(&status),
@@ -240,7 +240,7 @@ fn a_deletion_that_waits_names_its_way_out() {
 }
 
 #[test]
-fn a_kind_that_is_let_go_is_work_and_a_failure_says_so() {
+fn a_kind_that_is_released_is_work_and_a_failure_says_so() {
     let at_work = status(&Verdict::Accepted, &[running(1)], &[("ponds", None)]);
     assert_eq!(
         conditions(&at_work),

@@ -58,7 +58,7 @@ async fn what_is_being_deleted_makes_nothing() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_at_its_field_in_the_katalog() {
+async fn a_failure_is_reported_at_its_field_in_the_katalog() {
     let desk = Desk::new(&pond("").replace("north", "North Pond"));
     let rendered = render(&desk.request()).await;
     let problem = &rendered.problems.0[0];
@@ -76,7 +76,7 @@ async fn a_failure_is_told_at_its_field_in_the_katalog() {
 }
 
 #[tokio::test]
-async fn a_failure_in_a_motif_is_told_there() {
+async fn a_failure_in_a_motif_is_reported_there() {
     let desk = Desk::new(&pond("").replace("north", "North"));
     let katalog = KATALOG.replace(
         "plural: ponds }\n",
@@ -106,7 +106,7 @@ async fn a_failure_in_a_motif_is_told_there() {
 }
 
 #[tokio::test]
-async fn the_samples_of_codes_of_custom_resources_are_right() {
+async fn the_samples_of_codes_of_custom_resources_are_correct() {
     for code in [Code::NotOperated, Code::CannotRender] {
         let explained = code.explain();
         for (sample, expected) in [(explained.wrong, vec![code]), (explained.right, vec![])] {

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_told_without_the_value() {
+    fn the_reason_is_given_without_the_value() {
         let told = |message: &str| {
             let cause = Cause {
                 reason: "FieldValueInvalid".to_owned(),

@@ -72,7 +72,7 @@ fn a_pass_is_due_at_its_moment_and_never_before() {
 }
 
 #[test]
-fn a_moment_that_had_passed_when_it_was_told_is_no_hot_loop() {
+fn a_moment_that_had_passed_when_it_was_reported_is_no_hot_loop() {
     let now = "2026-03-02T09:00:00Z";
     for moment in ["2026-03-02T09:00:00Z", "2026-03-02T08:00:00Z"] {
         let (now_is, moment) = (now.parse().unwrap(), moment.parse().unwrap());

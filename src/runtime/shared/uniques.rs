@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_the_text_that_another_takes_or_leaves_is_told() {
+    fn who_has_the_text_that_another_takes_or_leaves_is_notified() {
         let mut index = Index::default();
         assert_eq!(index.put(&key("a"), vec![place("x")]), []);
         assert_eq!(index.put(&key("b"), vec![place("y")]), []);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_last_reader_leaves_is_told() {
+    fn what_the_last_reader_leaves_is_reported() {
         let readers = Readers::new(Queue::new(Entropy::seeded(1)));
         let (a, b) = (secret("a"), secret("b"));
         assert_eq!(readers.settle(&key("web"), [&a, &b]), []);

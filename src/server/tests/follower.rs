@@ -44,7 +44,7 @@ fn follows() -> LeaderStatus {
 }
 
 #[tokio::test]
-async fn a_follower_tells_who_leads_and_what_that_says_and_of_itself_only_what_it_knows() {
+async fn a_follower_shows_who_leads_and_what_that_says_and_of_itself_only_what_it_knows() {
     let (pages, leadership) = follower(Some(row()));
     leadership.tell(follows());
     let (_, page) = get_json(&pages, "/katalog").await;
@@ -99,7 +99,7 @@ async fn a_follower_is_never_pending_for_resting() {
 }
 
 #[tokio::test]
-async fn a_process_is_ready_once_it_is_warm_and_knows_of_the_lease_whoever_leads() {
+async fn a_process_is_ready_once_it_is_warm_and_knows_the_lease_whoever_leads() {
     let (pages, leadership) = follower(Some(row()));
     let ready = async || send(&pages, "GET", "/readyz").await;
     assert_eq!(ready().await, (503, "starting\n".to_owned()));

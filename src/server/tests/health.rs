@@ -72,7 +72,7 @@ async fn the_summary_counts_what_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
+async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
     let nobody = service_fn(|_: Request<kube::client::Body>| async {
         Err::<Response<Body>, _>(std::io::Error::other("connection refused"))
     });
@@ -113,7 +113,7 @@ async fn an_api_server_that_is_away_is_told_of_and_the_process_lives() {
 
 // Over 60 lines: a table of the states of an operator, and what its health page says.
 #[tokio::test]
-async fn health_tells_states_apart() {
+async fn health_distinguishes_states() {
     let problem = || {
         vec![Problem {
             reason: KatalogReason::CrdMissing,

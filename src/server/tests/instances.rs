@@ -133,7 +133,7 @@ async fn an_instance_shows_its_children_and_never_values_of_secrets() {
 }
 
 #[tokio::test]
-async fn namesakes_in_several_namespaces_are_told_apart() {
+async fn namesakes_in_several_namespaces_are_distinguished() {
     let answers = BTreeMap::from([(
         "/apis/water.example/v1/ponds",
         list_of(&[pond("marsh", "one"), pond("delta", "one")], ""),

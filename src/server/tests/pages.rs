@@ -49,7 +49,7 @@ fn names(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_list_goes_on_where_its_last_page_ended() {
+async fn a_list_continues_where_its_last_page_ended() {
     let ponds: Vec<String> = (0..730)
         .map(|serial| pond("marsh", &format!("p{serial}")).to_string())
         .collect();

@@ -6,7 +6,7 @@ use super::{QUIET, finalizers, is_all_gone, kind, orchard};
 use crate::scenario::{LIMIT, Scenario, input, owner_uid};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> Result<()> {
+async fn a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> Result<()> {
     let mut scenario = orchard("katalog").await?;
     let process = scenario.pid();
     scenario.kubectl(&["delete", "katalog", "garden", "--timeout=120s"])?;
@@ -22,7 +22,8 @@ async fn e_a_deleted_katalog_stops_its_operators_and_leaves_what_they_made() -> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_katalog_deleted_while_the_controller_is_down_lets_go_when_it_is_back() -> Result<()> {
+async fn a_katalog_deleted_while_the_controller_is_down_is_released_when_it_is_back() -> Result<()>
+{
     let mut scenario = orchard("gone").await?;
     scenario.kill9()?;
     scenario.kubectl(&["delete", "katalog", "garden", "--wait=false"])?;
@@ -56,7 +57,7 @@ async fn is_left_alone(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e_a_katalog_that_never_compiled_can_be_deleted() -> Result<()> {
+async fn a_katalog_that_never_compiled_can_be_deleted() -> Result<()> {
     let mut scenario = Scenario::new("never").await?;
     scenario.grant(&input("garden/katalog.yaml")?).await?;
     scenario.start().await?;

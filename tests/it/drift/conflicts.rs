@@ -41,7 +41,7 @@ async fn until_conflict(websites: &Objects, named: &[&str]) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets_go() -> Result<()>
+async fn a_path_that_another_manager_applies_is_a_field_conflict_until_it_releases_it() -> Result<()>
 {
     let scenario = converged("conflict").await?;
     let (websites, maps) = (scenario.objects("websites"), scenario.objects("configmaps"));
@@ -82,7 +82,7 @@ async fn b_a_path_that_another_manager_applies_is_a_field_conflict_until_it_lets
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() -> Result<()> {
+async fn a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() -> Result<()> {
     let scenario = converged("shared").await?;
     let (websites, deployments) = (
         scenario.objects("websites"),
@@ -151,7 +151,7 @@ async fn another_applies_the_same(scenario: &Scenario, deployments: &Objects) ->
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys() -> Result<()> {
+async fn an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys() -> Result<()> {
     let mut scenario = converged_by("closed", "drift/closed.yaml").await?;
     let deployments = scenario.objects("deployments");
     let policies = scenario.objects("networkpolicies");
@@ -203,7 +203,7 @@ async fn b_an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobod
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b_a_fight_is_slowed_and_named() -> Result<()> {
+async fn a_fight_is_slowed_and_named() -> Result<()> {
     let scenario = converged("fight").await?;
     let maps = scenario.objects("configmaps");
     let mark = Scenario::mark()?;

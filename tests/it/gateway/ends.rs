@@ -62,7 +62,7 @@ async fn until_judged(gate: &Gate) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_reviews_go_on()
+pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_reviews_continue()
 -> Result<()> {
     let katalog = KATALOG.replace("CLEANUP", "false");
     let mut gate = Gate::prepared("gatetask", &["rules/crds.yaml"], &[&katalog]).await?;

@@ -163,7 +163,7 @@ async fn applied_by(gate: &Gate, author: &Identity) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_author_check_warn_the_author_is_told_the_missing_permissions() -> Result<()> {
+async fn with_author_check_warn_the_author_is_reported_the_missing_permissions() -> Result<()> {
     let arguments = &["--admission-author-check=warn"];
     let gate = Gate::start_with("gatewarn", CRDS, PLAIN, arguments).await?;
     let said = applied_by(&gate, &author(&gate)?).await?;

@@ -287,7 +287,8 @@ async fn a_leader_whose_lease_is_stolen_rests_until_it_is_free() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_rights_on_leases_a_process_is_not_ready_and_names_the_right() -> Result<()> {
+async fn without_permissions_on_leases_a_process_is_not_ready_and_names_the_permission()
+-> Result<()> {
     let replicas = Replicas::new("unelected").await?;
     let mark = Scenario::mark()?;
     let first = replicas.launch("first", &[]).await?;

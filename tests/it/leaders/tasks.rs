@@ -157,7 +157,7 @@ fn every_task_is_ended_by_a_test_or_says_why_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbours_go_on()
+async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbours_continue()
 -> Result<()> {
     let replicas = Replicas::new("tasks").await?;
     let mut first = replicas.launch("first", &[]).await?;

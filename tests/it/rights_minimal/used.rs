@@ -137,7 +137,7 @@ async fn unlabel(scenario: &Scenario, plural: &str, name: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_right_that_is_derived_is_used() -> Result<()> {
+async fn every_permission_that_is_derived_is_used() -> Result<()> {
     let start = Scenario::mark()?;
     let mut case = Case::new().await?;
     let scenario = &case.scenario;

@@ -10,8 +10,7 @@ use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_15_a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()>
-{
+pub(super) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()> {
     // As printed it is no YAML: two quotes within quotes. The operator that it reads is another Katalog's.
     let (katalog, databases) = (mended(&sample("cross")?)?, input("cross/databases.yaml")?);
     let mut scenario = Scenario::new("row15").await?;
@@ -62,7 +61,7 @@ pub(super) async fn row_15_a_deployment_waits_for_its_database_and_gets_its_endp
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_19_children_are_gated_on_what_calls_answer() -> Result<()> {
+pub(super) async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let sink = Sink::start().await?;
     sink.answer("/health", 503, "");
     sink.answer("/flags/shop", 200, "dark-mode");

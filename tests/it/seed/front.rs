@@ -19,7 +19,7 @@ async fn with_website(prefix: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_01_a_katalog_is_stored_as_written_and_becomes_an_operator() -> Result<()> {
+pub(super) async fn a_katalog_is_stored_as_written_and_becomes_an_operator() -> Result<()> {
     let scenario = with_website("row1").await?;
     let stored = scenario.objects("katalogs").fetch(OPERATOR).await?;
     let written: Value = serde_saphyr::from_str(&scenario.text(&sample("website")?))?;
@@ -40,8 +40,7 @@ pub(super) async fn row_01_a_katalog_is_stored_as_written_and_becomes_an_operato
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_09_an_operator_has_all_that_is_promised_without_a_word_of_it() -> Result<()>
-{
+pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() -> Result<()> {
     let scenario = with_website("row9").await?;
     let (websites, deployments, services) = (
         scenario.objects("websites"),
@@ -62,7 +61,7 @@ pub(super) async fn row_09_an_operator_has_all_that_is_promised_without_a_word_o
             child["metadata"]
         );
     }
-    events_tell_of_children(&scenario).await?;
+    events_name_children(&scenario).await?;
 
     // What somebody changes or deletes is put right.
     scenario.kubectl(&["scale", "deployment/hello", "--replicas=5"])?;
@@ -90,7 +89,7 @@ pub(super) async fn row_09_an_operator_has_all_that_is_promised_without_a_word_o
 }
 
 /// Waits for Events that name what was made for the Website.
-async fn events_tell_of_children(scenario: &Scenario) -> Result<()> {
+async fn events_name_children(scenario: &Scenario) -> Result<()> {
     let events = scenario.objects("events");
     let is_told = |event: &Value, child: &str| {
         let about = &event["involvedObject"];
@@ -135,7 +134,7 @@ async fn it_has_metrics(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_25_pages_and_metrics_tell_of_every_operator() -> Result<()> {
+pub(super) async fn pages_and_metrics_show_every_operator() -> Result<()> {
     let scenario = with_website("row25").await?;
     scenario.objects("websites").until_ready("hello").await?;
     scenario

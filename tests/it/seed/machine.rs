@@ -79,7 +79,7 @@ async fn begin(scenario: &Scenario) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_16_as_printed_the_machine_stops_where_it_is_told_to_stop() -> Result<()> {
+pub(super) async fn as_printed_the_machine_stops_at_the_declared_state() -> Result<()> {
     let text = without_resync()?;
     let scenario = running("row16a", &text).await?;
     // It is told before anything runs.
@@ -120,8 +120,8 @@ pub(super) async fn row_16_as_printed_the_machine_stops_where_it_is_told_to_stop
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_16_with_its_missing_steps_it_goes_through_each_once_without_a_resync()
--> Result<()> {
+pub(super) async fn with_its_missing_steps_it_goes_through_each_once_without_a_resync() -> Result<()>
+{
     let text = changed(&without_resync()?, LAST, &format!("{MISSING}{LAST}"))?;
     let scenario = running("row16b", &text).await?;
     let since = begin(&scenario).await?;

@@ -31,79 +31,70 @@ type Row = (u8, fn() -> Result<()>);
 const ROWS: &[Row] = &[
     (
         1,
-        front::row_01_a_katalog_is_stored_as_written_and_becomes_an_operator,
+        front::a_katalog_is_stored_as_written_and_becomes_an_operator,
     ),
     (
         2,
-        files::row_02_a_katalog_without_metadata_brings_its_definition_samples_and_setup,
+        files::a_katalog_without_metadata_brings_its_definition_samples_and_setup,
     ),
-    (
-        3,
-        files::row_03_types_are_declared_or_taken_from_the_definition,
-    ),
+    (3, files::types_are_declared_or_taken_from_the_definition),
     (
         4,
-        files::row_04_workers_and_resync_are_those_of_the_reconciler_or_of_the_entry,
+        files::workers_and_resync_are_those_of_the_reconciler_or_of_the_entry,
     ),
     (
         5,
-        files::row_05_deployments_and_services_follow_their_resource_with_ports_in_either_form,
+        files::deployments_and_services_follow_their_resource_with_ports_in_either_form,
     ),
-    (
-        6,
-        children::row_06_objects_disappear_when_a_condition_is_false,
-    ),
-    (
-        7,
-        children::row_07_the_default_reconciler_is_the_declared_blocks,
-    ),
+    (6, children::objects_disappear_when_a_condition_is_false),
+    (7, children::the_default_reconciler_is_the_declared_blocks),
     (
         8,
-        children::row_08_a_status_is_told_from_the_resource_and_its_children,
+        children::a_status_is_computed_from_the_resource_and_its_children,
     ),
     (
         9,
-        front::row_09_an_operator_has_all_that_is_promised_without_a_word_of_it,
+        front::an_operator_has_all_that_is_promised_without_a_word_of_it,
     ),
     (
         10,
-        autoscale::row_10_an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do,
+        autoscale::an_operator_gets_more_workers_while_it_and_another_have_too_much_to_do,
     ),
-    (11, rules::row_11_an_image_from_elsewhere_is_denied),
-    (12, rules::row_12_what_the_user_left_out_is_completed),
+    (11, rules::an_image_from_elsewhere_is_denied),
+    (12, rules::what_the_user_left_out_is_completed),
     (
         13,
         conversion::the_sample_of_conversion_serves_both_versions_and_goes_with_its_entry,
     ),
     (
         14,
-        rules::row_14_the_resource_is_brought_to_one_form_before_anything_is_made,
+        rules::the_resource_is_brought_to_one_form_before_anything_is_made,
     ),
     (
         15,
-        data::row_15_a_deployment_waits_for_its_database_and_gets_its_endpoint,
+        data::a_deployment_waits_for_its_database_and_gets_its_endpoint,
     ),
     (
         16,
-        machine::row_16_as_printed_the_machine_stops_where_it_is_told_to_stop,
+        machine::as_printed_the_machine_stops_at_the_declared_state,
     ),
     (
         16,
-        machine::row_16_with_its_missing_steps_it_goes_through_each_once_without_a_resync,
+        machine::with_its_missing_steps_it_goes_through_each_once_without_a_resync,
     ),
     (
         17,
-        secrets::row_17_credentials_are_made_once_and_made_again_only_when_they_are_gone,
+        secrets::credentials_are_made_once_and_made_again_only_when_they_are_gone,
     ),
     (
         17,
-        secrets::row_17_a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given,
+        secrets::a_rotation_comes_within_a_second_of_its_moment_by_the_clock_it_is_given,
     ),
     (
         18,
-        children::row_18_a_container_has_values_of_secrets_and_config_maps,
+        children::a_container_has_values_of_secrets_and_config_maps,
     ),
-    (19, data::row_19_children_are_gated_on_what_calls_answer),
+    (19, data::children_are_gated_on_what_calls_answer),
     (
         20,
         komposer::a_komposer_runs_operators_of_its_sources_and_a_change_of_one_touches_no_other,
@@ -119,18 +110,18 @@ const ROWS: &[Row] = &[
     ),
     (
         23,
-        panics::h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on,
+        panics::a_panic_in_one_operators_pass_is_counted_and_everything_else_continues,
     ),
     (
         23,
-        claims::k_of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which,
+        claims::of_two_versions_of_a_crd_one_reconciles_and_the_other_says_which,
     ),
-    (24, files::row_24_a_new_katalog_is_run_from_its_file),
+    (24, files::a_new_katalog_is_run_from_its_file),
     (
         24,
-        files::row_24_a_katalog_in_a_config_map_is_run_with_no_more_rights_than_it_needs,
+        files::a_katalog_in_a_config_map_is_run_with_no_more_permissions_than_it_needs,
     ),
-    (25, front::row_25_pages_and_metrics_tell_of_every_operator),
+    (25, front::pages_and_metrics_show_every_operator),
 ];
 
 /// Rows that are not built: providers. Their samples are refused with what is not supported. Not built either: control center

@@ -37,7 +37,7 @@ async fn told(scenario: &Scenario, name: &str, kind: &str, reason: &str) -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_11_an_image_from_elsewhere_is_denied() -> Result<()> {
+pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
     let scenario = running("row11", &(sample("rules")? + DEPLOYMENT)).await?;
     let deployments = scenario.objects("deployments");
     demo(&scenario, "shop", &json!({ "image": "nginx" })).await?;
@@ -65,7 +65,7 @@ pub(super) async fn row_11_an_image_from_elsewhere_is_denied() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_12_what_the_user_left_out_is_completed() -> Result<()> {
+pub(super) async fn what_the_user_left_out_is_completed() -> Result<()> {
     let scenario = running("row12", &(sample("rules")? + DEPLOYMENT)).await?;
     let deployments = scenario.objects("deployments");
     let spec = json!({ "image": "myorg/shop:1" });
@@ -96,8 +96,7 @@ pub(super) async fn row_12_what_the_user_left_out_is_completed() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn row_14_the_resource_is_brought_to_one_form_before_anything_is_made()
--> Result<()> {
+pub(super) async fn the_resource_is_brought_to_one_form_before_anything_is_made() -> Result<()> {
     let printed = sample("normalize")? + CONFIG_MAP;
     let scenario = running("row14", &printed).await?;
     let maps = scenario.objects("configmaps");

@@ -53,7 +53,7 @@ const TRAPS: &[Trap] = &[
     (
         3,
         "what the API server fills in is no reason to write again",
-        &[Here(quiet::o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one)],
+        &[Here(quiet::what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one)],
     ),
     (
         4,
@@ -64,7 +64,7 @@ const TRAPS: &[Trap] = &[
         5,
         "defaults of the API server are no drift, for every kind",
         &[
-            Here(kinds::every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_with_the_derived_rights),
+            Here(kinds::every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_with_the_derived_permissions),
             Here(shapes::whatever_is_left_empty_a_second_pass_writes_nothing),
         ],
     ),
@@ -90,7 +90,7 @@ const TRAPS: &[Trap] = &[
         12,
         "documents of a file are told apart by their kinds",
         &[
-            Here(files::ork_run_applies_what_files_name_follows_their_changes_and_release_lets_go),
+            Here(files::ork_run_applies_what_files_name_follows_their_changes_and_releases),
             Elsewhere("src/files/tests.rs", "a_folder_is_read_whole_and_other_objects_are_passed_over"),
         ],
     ),
@@ -106,8 +106,8 @@ const TRAPS: &[Trap] = &[
         17,
         "a resource can be deleted though its definition goes",
         &[
-            Here(deletion::e_a_crd_deleted_with_its_resources_goes_with_all_of_them),
-            Here(deletion::e_a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back),
+            Here(deletion::a_crd_deleted_with_its_resources_goes_with_all_of_them),
+            Here(deletion::a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back),
         ],
     ),
     (
@@ -132,7 +132,7 @@ const TRAPS: &[Trap] = &[
         21,
         "a status of ours leads to no pass of ours",
         &[
-            Here(quiet::o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one),
+            Here(quiet::what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one),
             Here(cross::two_operators_that_read_each_other_come_to_rest),
         ],
     ),
@@ -157,7 +157,7 @@ const TRAPS: &[Trap] = &[
         "children in other namespaces live, and go with their resource",
         &[
             Here(copies::a_copy_waits_for_its_source_follows_it_and_is_cleaned_up),
-            Here(deletion::e_children_that_kubernetes_does_not_collect_go_too),
+            Here(deletion::children_that_kubernetes_does_not_collect_go_too),
         ],
     ),
     (
@@ -169,7 +169,7 @@ const TRAPS: &[Trap] = &[
         26,
         "what was drawn once stays, whatever the cache says",
         &[
-            Here(secrets::row_17_credentials_are_made_once_and_made_again_only_when_they_are_gone),
+            Here(secrets::credentials_are_made_once_and_made_again_only_when_they_are_gone),
             Elsewhere("crates/core/tests/pass/randomness.rs", "what_is_made_once_keeps_the_values_that_it_was_made_with"),
         ],
     ),
@@ -200,7 +200,7 @@ const TRAPS: &[Trap] = &[
         &[
             Here(depends::an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came),
             Elsewhere("src/runtime/operator/depends.rs", "started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded"),
-            Here(failing::an_operator_is_degraded_and_recovers_and_each_is_told_once),
+            Here(failing::an_operator_is_degraded_and_recovers_and_each_is_reported_once),
         ],
     ),
     (
@@ -211,12 +211,12 @@ const TRAPS: &[Trap] = &[
     (
         36,
         "a Job of `onDelete` that fails holds its resource until it is let go",
-        &[Here(on_delete::after_the_timeout_the_resource_stays_until_it_is_let_go)],
+        &[Here(on_delete::after_the_timeout_the_resource_stays_until_it_is_released)],
     ),
     (
         37,
         "a definition that comes back with another schema is followed",
-        &[Here(crd_life::g_a_crd_may_come_and_go_and_come_back)],
+        &[Here(crd_life::a_crd_may_come_and_go_and_come_back)],
     ),
     (
         38,
@@ -256,12 +256,12 @@ const SCALING: &[(&str, &[Proof])] = &[
         &[
             Here(scale::a_kind_that_fails_as_fast_as_it_can_holds_up_no_other),
             Elsewhere(QUEUE, "a_hot_loop_is_slowed_to_a_pass_a_second_and_its_neighbours_are_not"),
-            Here(panics::h_a_panic_in_one_operators_pass_is_counted_and_everything_else_goes_on),
+            Here(panics::a_panic_in_one_operators_pass_is_counted_and_everything_else_continues),
         ],
     ),
     (
         "a status triggers itself",
-        &[Here(quiet::o_what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one)],
+        &[Here(quiet::what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one)],
     ),
     (
         "empty lists, maps, nulls and defaults",
@@ -278,7 +278,7 @@ const SCALING: &[(&str, &[Proof])] = &[
         "a storm after an outage",
         &[
             Here(outage::a_killed_api_server_pauses_everything_and_its_return_is_no_storm),
-            Here(restarts::p_a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile),
+            Here(restarts::a_killed_api_server_leaves_the_controller_up_and_it_repairs_what_changed_meanwhile),
             Elsewhere("crates/cluster/src/reach/tests.rs", "all_that_wait_come_back_one_by_one_and_the_fewer_the_sooner"),
         ],
     ),

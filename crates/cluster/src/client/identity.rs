@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn another_s_key_is_told_as_such() {
+    fn another_s_key_is_reported_as_such() {
         let (certificate, key) = version_3();
         let error = tls(&config(CERTIFICATE, &key)).unwrap_err();
         assert!(

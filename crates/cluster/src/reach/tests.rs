@@ -113,7 +113,8 @@ async fn an_outage_is_probed_one_at_a_time_with_longer_and_longer_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_starts_and_knows_no_rights_yet_is_not_up_and_one_that_never_tells_is() {
+async fn a_server_that_starts_and_knows_no_permissions_yet_is_not_up_and_one_that_never_reports_is()
+{
     let starting = [
         failed(),
         Probe::Denied,
@@ -216,7 +217,7 @@ async fn rewinds_after(looks: &[Result<Option<&'static str>, ()>]) -> (u64, u32)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_write_is_known_before_anybody_goes_on() {
+async fn a_lost_write_is_known_before_anybody_continues() {
     assert_eq!(rewinds_after(&[Ok(Some("70"))]).await, (0, 2));
     assert_eq!(rewinds_after(&[Ok(Some("69"))]).await, (1, 1));
     assert_eq!(rewinds_after(&[Ok(None)]).await, (1, 1));

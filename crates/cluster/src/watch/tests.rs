@@ -228,7 +228,7 @@ async fn children_are_found_by_their_owner_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_goes_on_from_its_last_bookmark() {
+async fn a_watch_that_ends_continues_from_its_last_bookmark() {
     let server = Server::new();
     let (_informers, handle, feed, told) = websites(&server).await;
     feed.send("BOOKMARK", &bookmark(77));

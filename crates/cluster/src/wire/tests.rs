@@ -32,7 +32,7 @@ async fn refused(kind: &Served, code: u16, body: impl Into<String>) -> WireError
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_object_and_an_unknown_kind_are_told_apart() {
+async fn an_unknown_object_and_an_unknown_kind_are_distinguished() {
     let named = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"pods \"web\" not found","details":{"name":"web","kind":"pods"}}"#;
     assert!(
         matches!(refused(&served("", "pods"), 404, named).await, WireError::NotFound(message) if message.contains("web"))
@@ -90,7 +90,7 @@ async fn conflicts_of_fields_name_their_managers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_right_is_not_a_policy_that_says_no() {
+async fn a_missing_permission_is_not_a_policy_that_says_no() {
     let kind = served("apps", "deployments");
     let missing = refused(
         &kind,

@@ -239,7 +239,7 @@ fn objects_as_large_as_the_api_server_lets_in_are_read() {
 }
 
 #[test]
-fn an_error_is_told_apart_from_what_is_no_event() {
+fn an_error_is_distinguished_from_what_is_no_event() {
     let projection = CrRecord::looks_at(&[]);
     let line = |text: &str| events(&projection, format!("{text}\n").as_bytes(), 5);
     let status = r#"{"kind":"Status","code":410,"reason":"Expired"}"#;

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_the_mistake_is_told_and_not_the_one_where_the_parser_stops() {
+    fn the_line_of_the_mistake_is_reported_and_not_the_one_where_the_parser_stops() {
         let (line, column, _, hint) = told("a:\n  - b: \"x\n    c: 1\n");
         assert_eq!((line, column), (2, 8));
         assert_eq!(hint.as_deref(), Some("add `\"` at the end of the text"));

@@ -22,7 +22,7 @@ fn of(relation: Relation, object: &Value) -> Option<String> {
 }
 
 #[test]
-fn pods_tell_their_containers_and_what_they_belong_to() {
+fn pods_show_their_containers_and_what_they_belong_to() {
     let mut pod = json!({
         "metadata": {
             "name": "web-7f-x2",
@@ -139,7 +139,7 @@ fn claim() -> Value {
 }
 
 #[test]
-fn claims_and_volumes_tell_of_each_other() {
+fn claims_and_volumes_name_each_other() {
     let seen = json!({
         "name": "data-db-0", "namespace": "east", "phase": "Bound", "capacity": "2Gi", "storageClass": "fast", "volume": "vol-1",
     });
@@ -179,7 +179,7 @@ fn claims_and_volumes_tell_of_each_other() {
 }
 
 #[test]
-fn a_claim_tells_its_class() {
+fn a_claim_shows_its_class() {
     let class = json!({
         "metadata": { "name": "fast" }, "provisioner": "disks.example", "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer", "allowVolumeExpansion": true, "parameters": { "secret": "x" },
@@ -194,7 +194,7 @@ fn a_claim_tells_its_class() {
 }
 
 #[test]
-fn a_service_tells_its_addresses_and_the_pods_behind_them() {
+fn a_service_shows_its_addresses_and_the_pods_behind_them() {
     let slice = |address: &str, ports: Value| {
         json!({
             "metadata": { "name": "s-x", "namespace": "east", "labels": { "kubernetes.io/service-name": "s" } },
@@ -232,7 +232,7 @@ fn a_service_tells_its_addresses_and_the_pods_behind_them() {
 }
 
 #[test]
-fn a_pod_tells_where_its_node_is() {
+fn a_pod_shows_where_its_node_is() {
     let node = json!({ "metadata": { "name": "n1", "labels": {
         "topology.kubernetes.io/zone": "north-a", "topology.kubernetes.io/region": "north",
         "node.kubernetes.io/instance-type": "large", "kubernetes.io/arch": "arm64",
@@ -247,7 +247,7 @@ fn a_pod_tells_where_its_node_is() {
 }
 
 #[test]
-fn an_autoscaler_tells_what_it_measures_and_scales() {
+fn an_autoscaler_shows_what_it_measures_and_scales() {
     let child = json!({
         "spec": { "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" } },
         "status": { "currentMetrics": [
@@ -280,7 +280,7 @@ fn an_autoscaler_tells_what_it_measures_and_scales() {
 }
 
 #[test]
-fn a_cron_job_tells_its_jobs() {
+fn a_cron_job_shows_its_jobs() {
     let job = |name: &str, created: &str, status: Value| {
         json!({
             "metadata": {
@@ -323,7 +323,7 @@ fn a_cron_job_tells_its_jobs() {
 }
 
 #[test]
-fn an_ingress_tells_its_addresses_and_names_of_secrets() {
+fn an_ingress_shows_its_addresses_and_names_of_secrets() {
     let child = json!({
         "spec": { "tls": [
             { "hosts": ["a.example"], "secretName": "web-tls" }, { "hosts": ["b.example"] }, { "secretName": "web-tls" },

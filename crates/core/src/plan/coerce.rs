@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misfit_says_what_is_wanted_and_shows_a_part() {
+    fn a_mismatch_says_what_is_expected_and_shows_a_part() {
         let misfit = text(Coerce::Bool, &"y".repeat(50)).unwrap_err();
         assert_eq!(
             misfit.to_string(),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_one_that_the_api_server_takes_and_is_told_of_in_sentences() {
+    fn every_reason_is_one_that_the_api_server_takes_and_is_described_in_sentences() {
         for about in all() {
             let legal = about
                 .name

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_tells_types() {
+    fn a_schema_shows_types() {
         for (text, kind) in [
             ("ready", Some("integer")),
             ("url", Some("string")),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_alone_are_told_from_a_selector_of_kubernetes() {
+    fn labels_alone_are_distinguished_from_a_selector_of_kubernetes() {
         let plain = plain_labels(&node(r#"{"app":"web","tier":1}"#)).unwrap();
         assert_eq!(plain["tier"].as_str(), "1");
         for selector in [

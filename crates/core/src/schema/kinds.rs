@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_in_words() {
+    fn kinds_are_described_in_words() {
         for (kinds, words) in [
             (Kinds::INT, "integer"),
             (Kinds::NUMBER, "number"),

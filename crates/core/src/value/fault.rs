@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_is_told_from_what_serde_json_says() {
+    fn the_cause_is_read_from_what_serde_json_says() {
         let cause = |text: &[u8]| Cause::of(&serde_json::from_slice::<Node>(text).unwrap_err());
         let deep = [b"[".repeat(200), b"]".repeat(200)].concat();
         assert_eq!(cause(&deep), Cause::TooDeep);

@@ -182,7 +182,7 @@ fn times() -> impl Strategy<Value = Option<Time>> {
 
 proptest! {
     #[test]
-    fn no_answer_changes_before_the_moment_that_is_told(
+    fn no_answer_changes_before_the_moment_that_is_reported(
         now in moments(), part in 0.0..1.0, after in times(), before in times(), days in 0_u8..128,
         cron in "(\\*|[0-9]|\\*/7|3,4,50) (\\*|[0-9]|1-4) (\\*|[1-9]|\\*/9) \\* (\\*|[0-6]|1-5)",
         minutes in 1_u64..5_000,

@@ -9,7 +9,7 @@ use super::{cases, inputs};
 
 /// The seeds' samples are refused for what is not built yet, and for nothing else; but for those that are no YAML.
 #[test]
-fn samples_of_the_seeds_are_right_as_printed() {
+fn samples_of_the_seeds_are_correct_as_printed() {
     let broken = ["seed-cross", "seed-lost-indentation", "seed-status"];
     for path in cases() {
         let name = path.file_stem().unwrap().to_str().unwrap();

@@ -164,7 +164,7 @@ fn a_failed_call_touches_no_child_and_makes_no_further_call() {
 }
 
 #[test]
-fn a_call_that_may_fail_tells_why_and_the_pass_goes_on() {
+fn a_call_that_may_fail_shows_why_and_the_pass_continues() {
     let told = |request: &Request| match &*request.name {
         "healthCheck" => good(200, ""),
         _ => bad(None, "it is down", false),
@@ -314,7 +314,7 @@ resources:
 }
 
 #[test]
-fn the_status_tells_what_was_answered_also_of_a_pass_that_failed() {
+fn the_status_shows_what_was_answered_also_after_a_pass_that_failed() {
     let declared = "
 onReconcile:
   external: [{ name: health, url: 'https://shop.example' }]

@@ -114,7 +114,7 @@ fn a_child_that_was_made_once_is_not_changed_back() {
 }
 
 #[test]
-fn two_ports_of_one_number_are_told_apart_without_a_declared_protocol() {
+fn two_ports_of_one_number_are_distinguished_without_a_declared_protocol() {
     let plan = operator(
         "onReconcile:
   custom:

@@ -275,7 +275,7 @@ fn a_kind_that_is_not_served_and_not_wanted_is_no_failure() {
 }
 
 #[test]
-fn every_failure_of_a_pass_is_told() {
+fn every_failure_of_a_pass_is_reported() {
     let declared = "onReconcile:
   configMaps: [{ name: '{{ .spec.bad }}' }, { name: a, data: { a: '{{ toInt .spec.bad }}' } }]
   services: [{ name: s, port: '{{ .spec.bad }}', selector: { a: b } }]";

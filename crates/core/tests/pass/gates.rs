@@ -207,7 +207,7 @@ fn all_of_when_and_one_of_or_must_hold() {
 }
 
 #[test]
-fn what_is_no_number_does_not_hold_and_is_told() {
+fn what_is_no_number_does_not_hold_and_is_reported() {
     let spec = json!({"water": "a secret word"});
     for condition in [
         "field: spec.water, greaterThan: 1",

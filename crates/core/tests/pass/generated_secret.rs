@@ -72,7 +72,7 @@ fn a_secret_that_somebody_deletes_is_made_again_with_other_values() {
 }
 
 #[test]
-fn values_that_are_too_old_are_made_anew_in_place_at_their_moment() {
+fn values_that_are_too_old_are_made_again_in_place_at_their_moment() {
     let mut world = world(HOURLY, &json!({ "user": "ann" }));
     let first = world.pass();
     assert_eq!(first.cycle.wake, Some(at(3600)));
@@ -98,7 +98,7 @@ fn values_that_are_too_old_are_made_anew_in_place_at_their_moment() {
 }
 
 #[test]
-fn values_whose_age_nobody_can_tell_are_as_old_as_their_secret() {
+fn values_of_unknown_age_are_as_old_as_their_secret() {
     let mut world = world(HOURLY, &json!({ "user": "ann" }));
     world.pass();
     let record = world.record_of(&key("Secret", "login"));
@@ -139,7 +139,7 @@ fn a_certificate_is_made_and_stays_until_two_thirds_of_its_life() {
 }
 
 #[test]
-fn a_certificate_follows_what_it_is_for_and_is_mended() {
+fn a_certificate_follows_what_it_is_for_and_is_repaired() {
     let mut world = world(TLS, &json!({ "host": "web.example.org" }));
     world.settle();
     world.cr["spec"]["host"] = json!("shop.example.org");
@@ -171,7 +171,7 @@ fn a_certificate_that_is_made_once_follows_nothing_but_time() {
 }
 
 #[test]
-fn what_is_no_host_is_told_and_leaves_the_certificate_there_is() {
+fn what_is_no_host_is_reported_and_leaves_the_certificate_there_is() {
     let mut world = world(TLS, &json!({ "host": "web.example.org" }));
     world.settle();
     world.cr["spec"]["host"] = json!("no host");

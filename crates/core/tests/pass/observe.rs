@@ -122,7 +122,7 @@ fn a_template_that_fails_leads_nowhere_and_says_where_it_stands() {
 }
 
 #[test]
-fn what_happened_is_told_by_uid_and_content() {
+fn what_happened_is_reported_by_uid_and_content() {
     let plan = operator("observe: { watch: [{ apiVersion: v1, kind: ConfigMap }] }");
     let of = |object: Value| seen(&object, &plan);
     let none = Changes::default();

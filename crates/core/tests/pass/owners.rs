@@ -99,7 +99,7 @@ fn decided(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn what_a_predecessor_left_and_nobody_declares_goes() {
+fn what_a_predecessor_left_and_nobody_declares_is_deleted() {
     let mut world = far();
     again(&mut world, |_| {});
     assert!(!is_ours(&world));

@@ -160,7 +160,7 @@ fn a_pass_that_went_well_is_ready_and_nothing_else() {
 }
 
 #[test]
-fn a_failure_is_told_with_its_place_and_every_other() {
+fn a_failure_is_reported_with_its_place_and_every_other() {
     let mut executed = failed(Reason::InvalidName);
     executed.failures.push(Failure {
         reason: Reason::WrongType,

@@ -243,7 +243,7 @@ fn labels_and_annotations_are_set_for_templates() {
 }
 
 #[test]
-fn what_is_completed_is_told_and_not_written() {
+fn what_is_completed_is_reported_and_not_written() {
     let entry = "mutation:
   rules:
     - { field: spec.replicas, default: 2 }

@@ -94,7 +94,7 @@ fn what_is_declared_is_only_where_it_starts() {
 }
 
 #[test]
-fn a_workload_that_is_made_anew_starts_anew() {
+fn a_workload_that_is_made_again_starts_again() {
     let mut world = world();
     pass(&mut world, 10, 90);
     world.objects.remove(&key("Deployment.apps", "pump"));

@@ -240,7 +240,7 @@ fn a_removed_owner_reference_comes_back() {
 }
 
 #[test]
-fn a_changed_hash_is_put_right() {
+fn a_changed_hash_is_corrected() {
     let mut world = two_keys(false);
     let before = world.stored("ConfigMap", "a").leaves.clone();
     let applied = ["metadata", "annotations", "orkestra.orkspace.io/applied"];

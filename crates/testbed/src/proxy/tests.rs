@@ -269,7 +269,7 @@ async fn a_torn_answer_begins_and_is_an_error() {
 }
 
 #[tokio::test]
-async fn watches_are_cut_in_order_or_in_the_middle_and_single_requests_go_on() {
+async fn watches_are_cut_in_order_or_in_the_middle_and_single_requests_continue() {
     let bench = Bench::start(Faults::default()).await;
     for (how, end) in [(Cut::Ended, None), (Cut::Broken, Some(Err(())))] {
         let mut watch = bench.watch().await;
@@ -289,7 +289,7 @@ async fn watches_are_cut_in_order_or_in_the_middle_and_single_requests_go_on() {
 }
 
 #[tokio::test]
-async fn a_stalled_watch_tells_afterwards_what_happened_meanwhile() {
+async fn a_stalled_watch_reports_afterwards_what_happened_meanwhile() {
     let bench = Bench::start(Faults::default()).await;
     let mut watch = bench.watch().await;
     bench.proxy.stall_watches(true);

@@ -146,7 +146,7 @@ async fn leases_of_a_restored_etcd_replace_those_that_were_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_permission_is_told_apart_from_an_api_server_that_is_away() {
+async fn a_missing_permission_is_distinguished_from_an_api_server_that_is_away() {
     for (code, reason, wanted) in [
         (403, "Forbidden", KatalogReason::Forbidden),
         (503, "ServiceUnavailable", KatalogReason::Unavailable),

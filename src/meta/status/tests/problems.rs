@@ -4,7 +4,7 @@ use super::*;
 use crate::runtime::health::Degraded;
 
 #[test]
-fn a_degraded_operator_is_told_of_and_its_katalog_still_runs() {
+fn a_degraded_operator_is_reported_and_its_katalog_still_runs() {
     let degraded = |message: &str| OperatorStatus {
         degraded: Some(Degraded {
             since: now(),
@@ -75,7 +75,7 @@ fn a_missing_crd_is_waited_for() {
 }
 
 #[test]
-fn a_missing_right_names_the_whole_even_beside_others() {
+fn a_missing_permission_names_the_whole_even_beside_others() {
     let status = status(
         &Verdict::Accepted,
         &[
@@ -92,7 +92,7 @@ fn a_missing_right_names_the_whole_even_beside_others() {
 }
 
 #[test]
-fn a_right_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_written_is_not() {
+fn a_permission_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_written_is_not() {
     let with = |reason| {
         let problems = vec![Problem {
             reason,

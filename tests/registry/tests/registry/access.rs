@@ -56,7 +56,7 @@ async fn a_login_is_stored_as_docker_does_and_forgotten_at_logout() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_helper_is_asked_and_told() -> Result<()> {
+async fn a_credential_helper_is_asked_and_given_what_to_keep() -> Result<()> {
     let registry = Registry::start(Access::Password).await?;
     let (mut work, host) = (workspace()?, &registry.host);
     work.set("ORK_REGISTRY_CA_FILE", &registry.authority());

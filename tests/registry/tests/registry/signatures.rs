@@ -121,7 +121,7 @@ async fn what_ork_signs_cosign_verifies_beside_its_own() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_is_told_and_a_key_of_openssl_needs_none() -> Result<()> {
+async fn a_wrong_password_is_reported_and_a_key_of_openssl_needs_none() -> Result<()> {
     let registry = Registry::start(Access::Anonymous).await?;
     let work = workspace()?;
     let reference = pushed(&work, &registry.host)?;

@@ -131,7 +131,7 @@ async fn an_operator_that_floods_does_not_slow_another_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_given_up_after_ten_seconds_tells_of_an_ill_server() {
+async fn a_request_that_is_given_up_after_ten_seconds_shows_an_unhealthy_server() {
     let flow = flow();
     let stuck =
         service_fn(|_: Request<()>| std::future::pending::<Result<Response<()>, Infallible>>());

@@ -58,7 +58,7 @@ async fn several_answers_in_a_row_are_all_echoed_in_silence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_somebody_else_that_our_answer_overtook_is_told() {
+async fn a_change_of_somebody_else_that_our_answer_overtook_is_reported() {
     let server = Server::new();
     let (_informers, handle, feed, told) = websites(&server).await;
     // Another client writes 30, we write 31 on top of it and receive our response first.
@@ -71,7 +71,7 @@ async fn a_change_of_somebody_else_that_our_answer_overtook_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_overtaken_change_is_told_even_when_the_watch_never_shows_it() {
+async fn an_overtaken_change_is_reported_even_when_the_watch_never_shows_it() {
     let server = Server::new();
     let (_informers, handle, feed, told) = websites(&server).await;
     handle.store().answer(&node(&sized("a", 31, 7)));

@@ -99,7 +99,7 @@ async fn a_line_that_is_too_long_is_one_unreadable_object_and_not_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_tells_its_version_last_or_first() {
+async fn a_list_shows_its_version_last_or_first() {
     let server = Server::new();
     let items = [object("a", 10, ""), object("b", 11, "")].join(",");
     server.answer(
@@ -114,7 +114,7 @@ async fn a_list_tells_its_version_last_or_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_is_cut_off_is_read_anew() {
+async fn a_list_that_is_cut_off_is_read_again() {
     let server = Server::new();
     let whole = list(20, "", &[object("a", 10, ""), object("b", 11, "")]);
     server.answer(200, &whole[..whole.len() - 30]);

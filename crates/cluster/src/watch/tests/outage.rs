@@ -32,7 +32,7 @@ fn lists(server: &Server) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_goes_on_from_where_it_was_and_lists_nothing() {
+async fn a_watch_continues_from_where_it_was_and_lists_nothing() {
     let server = Server::new();
     let (informers, reach) = reaching(&server);
     server.answer(200, list(20, "", &[object("a", 10, "")]));
@@ -86,7 +86,7 @@ async fn a_start_that_became_too_old_is_listed_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_stays_open_is_opened_anew_after_an_outage() {
+async fn a_watch_that_stays_open_is_opened_again_after_an_outage() {
     let server = Server::new();
     let (informers, reach) = reaching(&server);
     server.answer(200, list(20, "", &[object("a", 10, "")]));

@@ -8,7 +8,7 @@ fn spec(size: u8) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_failure_an_older_state_is_listed_anew_and_counts() {
+async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
     let server = Server::new();
     let (informers, handle, feed, told) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 900, &spec(5)));
@@ -76,7 +76,7 @@ async fn a_watch_that_ends_as_it_should_asks_for_no_comparison() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_or_a_bookmark_that_is_older_than_what_was_told_leads_to_a_list() {
+async fn an_event_or_a_bookmark_that_is_older_than_what_was_seen_leads_to_a_list() {
     for event in ["MODIFIED", "BOOKMARK"] {
         let server = Server::new();
         let (informers, handle, feed, _told) = websites(&server).await;
@@ -127,7 +127,7 @@ async fn a_doubt_compares_states_once_in_a_while() {
 
 /// The restored server has caught up with the lost versions.
 #[tokio::test(start_paused = true)]
-async fn a_list_is_right_about_everything_up_to_its_version() {
+async fn a_list_is_complete_up_to_its_version() {
     let server = Server::new();
     let (_informers, handle, feed, _told) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 30, &spec(5)));
@@ -143,7 +143,7 @@ async fn a_list_is_right_about_everything_up_to_its_version() {
 
 /// The restored server has passed the known resourceVersion, but a Lease of the process still shows the rewind.
 #[tokio::test(start_paused = true)]
-async fn a_rewind_that_another_object_shows_has_everything_listed_anew() {
+async fn a_rewind_that_another_object_shows_has_everything_listed_again() {
     let (server, reach) = (Server::new(), Reach::unquestioned());
     let wire = Wire::reaching(server.client(), reach.clone());
     let informers = Informers::new(wire, Entropy::seeded(7));

@@ -44,7 +44,7 @@ async fn each_namespace_is_listed_by_itself_and_read_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_without_permission_is_told_and_hides_no_other() {
+async fn a_namespace_without_permission_is_reported_and_hides_no_other() {
     let server = Server::new();
     server.answer(403, status(403, "Forbidden", "not in the garden"));
     server.answer(200, list(20, "", &[object("a", 10, "")]));

@@ -17,7 +17,7 @@ fn problem<R: Record>(handle: &Handle<R>) -> Option<(WatchProblem, bool)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_start_that_is_too_old_lists_anew_and_what_is_missing_vanishes() {
+async fn a_start_that_is_too_old_lists_again_and_what_is_missing_vanishes() {
     for by_event in [false, true] {
         let server = Server::new();
         let (_informers, handle, feed, told) = websites(&server).await;
@@ -51,7 +51,7 @@ async fn a_start_that_is_too_old_lists_anew_and_what_is_missing_vanishes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_is_too_old_begins_the_list_anew() {
+async fn a_page_that_is_too_old_begins_the_list_again() {
     let server = Server::new();
     server.answer(200, list(20, "more", &[object("a", 10, "")]));
     server.answer(410, status(410, "Expired", "the continue token is too old"));
@@ -105,7 +105,7 @@ async fn errors_back_off_to_ten_seconds_with_jitter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_right_is_tried_every_half_minute() {
+async fn a_missing_permission_is_tried_every_half_minute() {
     let server = Server::new();
     let refusal = "websites is forbidden: User ork cannot list resource websites";
     server.answer(403, status(403, "Forbidden", refusal));

@@ -8,7 +8,7 @@ use super::*;
 use crate::watch::testing::node;
 
 #[tokio::test(start_paused = true)]
-async fn an_apply_names_its_manager_and_forces_when_told() {
+async fn an_apply_names_its_manager_and_forces_when_asked_to() {
     let server = Server::new();
     server.answer(200, r#"{"kind":"Deployment"}"#);
     let body = node(r#"{"spec":{"replicas":2}}"#);
@@ -149,7 +149,7 @@ async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_tells_plural_and_scope() {
+async fn discovery_shows_plural_and_scope() {
     let server = Server::new();
     server.answer(
         200,

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_told_from_texts() {
+    fn comments_are_distinguished_from_texts() {
         let text = "# one\na: 1 # two\nb: \"x # no\" # three\nc: x#no\nd: 'it''s # no'\ne: it's # four\r\n";
         let found: Vec<&str> = comments(text).into_iter().map(|at| &text[at]).collect();
         assert_eq!(found, ["# one", "# two", "# three", "# four"]);

@@ -94,7 +94,7 @@ fn each_expression_is_listed_with_its_type() {
 
 // Over 60 lines: a table of templates and their findings.
 #[test]
-fn what_cannot_be_is_told_with_its_place() {
+fn what_cannot_be_is_reported_with_its_place() {
     for (source, expected) in [
         (
             "{{ .spec.replcas }}",
@@ -167,7 +167,7 @@ fn what_cannot_be_is_told_with_its_place() {
 }
 
 #[test]
-fn what_is_not_known_to_be_wrong_is_not_told() {
+fn what_is_not_known_to_be_wrong_is_not_reported() {
     for source in [
         "{{ .spec.raw.any.thing }}{{ .other.x.y }}{{ .spec.labels.whatever }}",
         "{{ toUpper .spec.raw.x }}{{ toUpper .nothing }}{{ toUpper nil }}",

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_tell_what_may_be_left_out() {
+    fn signatures_show_what_may_be_left_out() {
         let signature = |name| signature(super::super::find(name).unwrap());
         assert_eq!(signature("replace"), "replace TEXT TEXT TEXT -> text");
         assert_eq!(signature("get"), "get ANY [TEXT...] -> any");

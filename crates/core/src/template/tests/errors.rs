@@ -125,7 +125,7 @@ fn errors_say_what_is_wrong_where_and_what_to_write_instead() {
 }
 
 #[test]
-fn all_errors_are_told_at_once_and_in_order() {
+fn all_errors_are_reported_at_once_and_in_order() {
     let source =
         "{{ nope .a }}\n{{ if .x | }}{{ \"open }}{{ $y }}{{ end }}{{ end }}\n{{ toLower }}";
     let messages: Vec<String> = errors(source).into_iter().map(|e| e.message).collect();

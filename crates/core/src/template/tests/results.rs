@@ -253,7 +253,7 @@ fn equal_sources_are_one_template() {
 }
 
 #[test]
-fn a_template_tells_what_it_is() {
+fn a_template_shows_what_it_is() {
     let plain = template("a } b");
     assert_eq!(plain.literal(), Some("a } b"));
     assert!(!plain.is_single_expression());

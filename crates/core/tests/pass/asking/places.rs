@@ -49,7 +49,7 @@ fn every_field_of_a_call_counts_in_every_place() {
 }
 
 #[test]
-fn a_token_of_a_secret_is_shown_in_every_place_and_told_nowhere() {
+fn a_token_of_a_secret_is_masked_in_every_place() {
     let call = "external: [{ name: c, url: 'https://c.example', auth: { secretRef: { name: shop, key: token } } }]";
     for entry in [
         format!("mutation: {{ {call} }}"),

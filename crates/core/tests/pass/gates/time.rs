@@ -148,7 +148,7 @@ fn conditions() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
-    fn no_gate_changes_before_the_moment_that_is_told(
+    fn no_gate_changes_before_the_moment_that_is_reported(
         when in proptest::collection::vec(conditions(), 0..3),
         or in proptest::collection::vec(conditions(), 0..3),
         second in 1_770_000_000_i64..1_771_000_000,

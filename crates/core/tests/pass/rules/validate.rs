@@ -26,7 +26,7 @@ fn a_resource_that_keeps_its_rules_is_worked_on() {
 }
 
 #[test]
-fn every_rule_that_is_not_kept_is_told_and_nothing_is_touched() {
+fn every_rule_that_is_not_kept_is_reported_and_nothing_is_touched() {
     let spec = json!({ "image": "nginx", "port": 80, "open": true });
     let mut world = world(DEMANDS, &spec);
     world.settle();

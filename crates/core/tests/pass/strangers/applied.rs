@@ -51,7 +51,7 @@ fn a_held_field_stays_held_while_others_of_ours_change() {
 }
 
 #[test]
-fn a_field_that_its_holder_lets_go_is_ours_again() {
+fn a_field_that_its_holder_releases_is_ours_again() {
     let mut world = two_keys(false);
     let theirs = json!({ "kind": "ConfigMap", "data": { "x": "9" } });
     world

@@ -44,14 +44,14 @@ const CIRCLES: &[(Declared, &[&str])] = &[
 ];
 
 #[test]
-fn circles_are_found_however_long_and_told_once() {
+fn circles_are_found_however_long_and_reported_once() {
     for (declared, expected) in CIRCLES {
         assert_eq!(compile(declared).1, *expected, "{declared:?}");
     }
 }
 
 #[test]
-fn a_circle_is_told_at_the_call_that_closes_it() {
+fn a_circle_is_reported_at_the_call_that_closes_it() {
     let declared = [("a", "x {{ b }}"), ("b", "{{ a }}")];
     let declared: Vec<_> = declared.iter().map(source).collect();
     let (_, problems) = Functions::compile(&declared);

@@ -13,7 +13,7 @@ fn text_at(now: &str, source: &str) -> String {
 }
 
 #[test]
-fn ages_are_told_in_their_largest_unit() {
+fn ages_are_written_in_their_largest_unit() {
     let cases = [
         ("2026-01-09T12:00:00Z", "0s ago", 0),
         ("2026-01-09T11:59:01Z", "59s ago", 59),

@@ -9,7 +9,7 @@ use crate::Digest;
 // Over 60 lines: a table of what is changed, and what the refusal says.
 #[test]
 #[allow(clippy::too_many_lines)]
-fn each_failed_check_is_told_with_what_was_expected() {
+fn each_failed_check_is_reported_with_what_was_expected() {
     let world = World::new();
     let good = Knobs::default;
     let cases: Vec<(Knobs, &str)> = vec![
