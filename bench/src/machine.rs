@@ -56,7 +56,7 @@ fn version(program: &Path) -> Result<String> {
         .with_context(|| format!("cannot run {}", program.display()))?;
     ensure!(
         said.status.success(),
-        "{} tells no version",
+        "{} reports no version",
         program.display()
     );
     Ok(String::from_utf8(said.stdout)?.trim().to_owned())

@@ -64,7 +64,7 @@ async fn run(options: &Options) -> Result<Report> {
     let program = options.program()?;
     let mut report = Report {
         machine: Machine::read(&program)?,
-        sizes: options.sizes.told()?,
+        sizes: options.sizes.reported()?,
         sections: Vec::new(),
     };
     if machine::profile() == "debug" {

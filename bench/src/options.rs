@@ -101,7 +101,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     /// By their names.
-    pub(crate) fn told(&self) -> Result<BTreeMap<String, Value>> {
+    pub(crate) fn reported(&self) -> Result<BTreeMap<String, Value>> {
         Ok(serde_json::from_value(serde_json::to_value(self)?)?)
     }
 }

@@ -148,7 +148,7 @@ impl Ork {
             let kib: f64 = value
                 .trim_end_matches(" kB")
                 .parse()
-                .with_context(|| format!("/proc/PID/status tells no {name}"))?;
+                .with_context(|| format!("/proc/PID/status has no {name}"))?;
             Ok(kib * 1024.0 / 1e6)
         };
         Ok(Memory {

@@ -101,8 +101,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         }
         std::future::pending::<()>().await;
     };
-    let ending = async {
-        if tasks::ending().wait_for(Option::is_some).await.is_ok() {
+    let fatal = async {
+        if tasks::fatal_error().wait_for(Option::is_some).await.is_ok() {
             shutdown.cancel();
         }
         std::future::pending::<()>().await;
@@ -110,12 +110,12 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     tokio::select! {
         () = follow_plans(context, namespaces, publisher, listed, shutdown.clone()) => {}
         () = ready => {}
-        () = ending => {}
+        () = fatal => {}
     }
     stage.set_stopping();
     gateway.await.context("the webhooks failed")?;
     server_stop.cancel();
     server.await.context("the HTTP server failed")?;
-    let why = tasks::ending().borrow().clone();
+    let why = tasks::fatal_error().borrow().clone();
     why.map_or(Ok(()), |why| Err(anyhow::anyhow!(why).into()))
 }

@@ -55,8 +55,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     // Errors that need no cluster to be found are reported before the cluster is contacted.
     let fetch = args.sources.fetch(&paths)?;
     super::files::check(&paths, &*fetch).await?;
-    let (notices, told) = mpsc::unbounded_channel();
-    let teller = tasks::named(Task::Notices, "").start(print_notices(told));
+    let (notices, received) = mpsc::unbounded_channel();
+    let reporter = tasks::named(Task::Notices, "").start(print_notices(received));
     let feed = Feed::Files(meta::Files {
         paths: paths.clone(),
         poll: POLL,
@@ -79,7 +79,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     })
     .await;
     // The task ends with the feed, which has been dropped. A panic in it has been printed.
-    if let Ok(true) = teller.await {
+    if let Ok(true) = reporter.await {
         output::note(&farewell(&paths));
     }
     ended

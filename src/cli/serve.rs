@@ -168,8 +168,8 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     }
     server.await.context("the HTTP server failed")?;
     ended?;
-    let ending = tasks::ending().borrow().clone();
-    ending.map_or(Ok(()), |why| Err(anyhow::anyhow!(why).into()))
+    let fatal = tasks::fatal_error().borrow().clone();
+    fatal.map_or(Ok(()), |why| Err(anyhow::anyhow!(why).into()))
 }
 
 /// Returns the namespaces whose Katalogs the webhooks serve.
@@ -336,9 +336,9 @@ async fn run(
         () = shutdown.cancelled() => return Ok(()),
     }
     tracing::info!(server = connection.server, "connected");
-    let ending = async {
-        let mut ending = tasks::ending();
-        if ending.wait_for(Option::is_some).await.is_ok() {
+    let fatal = async {
+        let mut fatal = tasks::fatal_error();
+        if fatal.wait_for(Option::is_some).await.is_ok() {
             shutdown.cancel();
         }
         std::future::pending::<()>().await;
@@ -364,7 +364,7 @@ async fn run(
         ended = Box::pin(runtime.run(feed, shutdown.clone(), engine_timeout)) => ended,
         () = announce => Ok(true),
         () = stopping => Ok(true),
-        () = ending => Ok(true),
+        () = fatal => Ok(true),
     };
     context.events.flush(LAST_EVENTS.min(timeout)).await;
     if let Some(elector) = elector {

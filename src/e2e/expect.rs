@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{
     Case, Outcome, objects,
-    run::{Run, told_of_objects},
+    run::{Run, reported_objects},
 };
 
 /// The polling interval.
@@ -148,7 +148,7 @@ impl Run<'_> {
             let found = objects::find(&self.session.connection.client, resource);
             let diff = match tokio::time::timeout_at(deadline, found).await {
                 Ok(Ok(found)) => check_resource(resource, &found),
-                Ok(Err(error)) => vec![format!("+ {}", told_of_objects(&error))],
+                Ok(Err(error)) => vec![format!("+ {}", reported_objects(&error))],
                 Err(_) => {
                     seen.is_late = true;
                     vec!["+ the cluster did not answer in time".to_owned()]

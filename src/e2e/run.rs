@@ -389,6 +389,6 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 /// Returns the message of an expectation of objects if the cluster does not respond.
-pub(super) fn told_of_objects(error: &ObjectError) -> String {
+pub(super) fn reported_objects(error: &ObjectError) -> String {
     with_causes(error)
 }

@@ -43,7 +43,7 @@ async fn validated(folder: &TempDir, paths: &[&str]) -> Validated {
 }
 
 /// Problems as `file:line code`, with the file relative to its folder.
-fn told(folder: &TempDir, found: &Validated) -> Vec<String> {
+fn reported(folder: &TempDir, found: &Validated) -> Vec<String> {
     let line = |problem: &Diagnostic| {
         let file = Path::new(problem.file.as_deref().unwrap_or_default());
         let file = file.strip_prefix(folder.path()).unwrap_or(file);
@@ -68,7 +68,7 @@ async fn a_folder_is_read_whole_and_other_objects_are_passed_over() {
         ("notes.txt", &katalog("workerz: 3")),
     ]);
     let found = validated(&folder, &["."]).await;
-    assert_eq!(told(&folder, &found), ["a.yaml:11 UnknownField"]);
+    assert_eq!(reported(&folder, &found), ["a.yaml:11 UnknownField"]);
     assert_eq!((found.katalogs.len(), found.texts.len()), (1, 4));
 }
 
@@ -83,11 +83,11 @@ async fn templates_of_charts_and_pipes_in_a_folder_are_passed_over() {
     let _socket =
         std::os::unix::net::UnixListener::bind(folder.path().join("socket.yaml")).unwrap();
     let found = validated(&folder, &["."]).await;
-    assert_eq!(told(&folder, &found), [""; 0]);
+    assert_eq!(reported(&folder, &found), [""; 0]);
     assert_eq!(found.katalogs.len(), 1);
     // A file that is named explicitly is checked.
     let found = validated(&folder, &["chart/templates/service.yaml"]).await;
-    assert_eq!(told(&folder, &found).len(), 1);
+    assert_eq!(reported(&folder, &found).len(), 1);
 }
 
 #[tokio::test]
@@ -99,9 +99,9 @@ async fn definitions_among_the_files_are_known_to_every_katalog() {
     );
     let folder = folder(&[("k.yaml", &wrong), ("crd.yaml", CRD)]);
     let alone = validated(&folder, &["k.yaml"]).await;
-    assert_eq!(told(&folder, &alone), [""; 0]);
+    assert_eq!(reported(&folder, &alone), [""; 0]);
     let both = validated(&folder, &["k.yaml", "crd.yaml"]).await;
-    assert_eq!(told(&folder, &both).len(), 1, "{:?}", both.problems);
+    assert_eq!(reported(&folder, &both).len(), 1, "{:?}", both.problems);
 }
 
 #[tokio::test]
@@ -115,12 +115,12 @@ async fn a_path_without_a_katalog_is_an_error_that_names_it() {
     ]);
     for path in ["crd.yaml", "s.yaml", "empty.yaml", "none"] {
         let found = validated(&folder, &[path]).await;
-        assert_eq!(told(&folder, &found), [format!("{path} NoDocument")]);
+        assert_eq!(reported(&folder, &found), [format!("{path} NoDocument")]);
     }
     let found = validated(&folder, &["k.yaml", "s.yaml"]).await;
-    assert_eq!(told(&folder, &found), ["s.yaml NoDocument"]);
+    assert_eq!(reported(&folder, &found), ["s.yaml NoDocument"]);
     let found = validated(&folder, &["gone.yaml", "k.yaml"]).await;
-    assert_eq!(told(&folder, &found), ["gone.yaml Unreadable"]);
+    assert_eq!(reported(&folder, &found), ["gone.yaml Unreadable"]);
     assert_eq!(found.katalogs.len(), 1, "the others are checked");
 }
 
@@ -128,7 +128,7 @@ async fn a_path_without_a_katalog_is_an_error_that_names_it() {
 async fn a_file_is_read_once_however_it_is_named() {
     let folder = folder(&[("k.yaml", &katalog("workerz: 3"))]);
     let found = validated(&folder, &["k.yaml", ".", "./k.yaml"]).await;
-    assert_eq!(told(&folder, &found), ["k.yaml:7 UnknownField"]);
+    assert_eq!(reported(&folder, &found), ["k.yaml:7 UnknownField"]);
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_named_file_that_does_not_say_what_it_is_is_meant_to_be_a_katalog() {
     let folder = folder(&[("k.yaml", "spec: { crds: {} }\n")]);
     let found = validated(&folder, &["k.yaml"]).await;
     assert_eq!(
-        told(&folder, &found),
+        reported(&folder, &found),
         ["k.yaml:1 ApiVersion", "k.yaml:1 DocumentKind"]
     );
 }
@@ -155,7 +155,7 @@ async fn all_mistakes_of_a_file_are_reported_in_their_order() {
     let folder = folder(&[("k.yaml", &text)]);
     let found = validated(&folder, &["k.yaml"]).await;
     assert_eq!(
-        told(&folder, &found),
+        reported(&folder, &found),
         [
             "k.yaml:7 UnknownField",
             "k.yaml:8 UnknownNote",
@@ -171,7 +171,7 @@ async fn text_that_is_no_text_is_reported() {
     let folder = folder(&[]);
     fs::write(folder.path().join("k.yaml"), [0xff, 0xfe, 0x00]).unwrap();
     let found = validated(&folder, &["k.yaml"]).await;
-    assert_eq!(told(&folder, &found), ["k.yaml Unreadable"]);
+    assert_eq!(reported(&folder, &found), ["k.yaml Unreadable"]);
     assert!(found.problems.0[0].message.contains("UTF-8"));
     #[cfg(unix)]
     {
@@ -223,7 +223,7 @@ async fn a_motif_is_found_by_its_path_and_by_its_name() {
         ("motifs/reeds.yaml", MOTIF),
     ]);
     let found = validated(&folder, &[""]).await;
-    assert_eq!(told(&folder, &found), Vec::<String>::new());
+    assert_eq!(reported(&folder, &found), Vec::<String>::new());
     let children = found.katalogs.iter();
     let children: Vec<_> = children
         .map(|katalog| katalog.plan.operators[0].children.len())
@@ -231,9 +231,9 @@ async fn a_motif_is_found_by_its_path_and_by_its_name() {
     assert_eq!(children, [1, 1]);
 
     let found = validated(&folder, &["ponds/path.yaml"]).await;
-    assert_eq!(told(&folder, &found), Vec::<String>::new());
+    assert_eq!(reported(&folder, &found), Vec::<String>::new());
     let found = validated(&folder, &["ponds/name.yaml"]).await;
-    assert_eq!(told(&folder, &found), ["ponds/name.yaml:8 NotFound"]);
+    assert_eq!(reported(&folder, &found), ["ponds/name.yaml:8 NotFound"]);
 }
 
 #[tokio::test]
@@ -249,9 +249,9 @@ async fn what_is_wrong_with_a_motif_is_reported_once_and_also_when_nobody_import
     ]);
     let here = ["reeds.yaml:6 UnknownInput"];
     assert_eq!(
-        told(&folder, &validated(&folder, &["reeds.yaml"]).await),
+        reported(&folder, &validated(&folder, &["reeds.yaml"]).await),
         here
     );
     let found = validated(&folder, &["katalog.yaml", "other.yaml"]).await;
-    assert_eq!(told(&folder, &found), here);
+    assert_eq!(reported(&folder, &found), here);
 }

@@ -116,15 +116,15 @@ impl Candidate {
         self.candidacy.gate.clock().now()
     }
 
-    /// Runs until `ending` receives whether to release the lease.
-    pub(super) async fn run(&mut self, ending: &mut oneshot::Receiver<bool>) {
-        let (told, mut news) = mpsc::channel(16);
+    /// Runs until `stop` receives whether to release the lease.
+    pub(super) async fn run(&mut self, stop: &mut oneshot::Receiver<bool>) {
+        let (changes, mut news) = mpsc::channel(16);
         let watcher = Watcher {
             leases: self.leases.clone(),
             name: self.candidacy.name.clone(),
             timing: self.candidacy.timing,
             entropy: self.entropy.clone(),
-            told,
+            changes,
             anew: Arc::clone(&self.anew),
         };
         // The watcher lists again after each restart.
@@ -135,7 +135,7 @@ impl Candidate {
         let release = loop {
             let now = self.moment();
             let step = self.election.next(now);
-            self.tell();
+            self.publish();
             let ElectionStep::Wait(until) = step else {
                 self.attempt(step == ElectionStep::Acquire).await;
                 continue;
@@ -144,7 +144,7 @@ impl Candidate {
             let rest = rest.min(LONGEST_SLEEP);
             tokio::select! {
                 biased;
-                ended = &mut *ending => break ended.unwrap_or(false),
+                ended = &mut *stop => break ended.unwrap_or(false),
                 Some(heard) = news.recv() => self.hear(heard).await,
                 () = sleep(rest) => {}
             }
@@ -153,7 +153,7 @@ impl Candidate {
     }
 
     /// Publishes the standing: to the gate first.
-    fn tell(&mut self) {
+    fn publish(&mut self) {
         let now = self.moment();
         let until = self.election.leads_until(now);
         self.candidacy.gate.set(until);
@@ -165,7 +165,7 @@ impl Candidate {
         };
         self.gauge.set(i64::from(standing.leads));
         let before = self.candidacy.leadership.standing();
-        let turned = self.candidacy.leadership.tell(standing.clone());
+        let turned = self.candidacy.leadership.publish(standing.clone());
         let identity = &**self.candidacy.leadership.identity();
         match (turned, standing.leads) {
             (true, true) => tracing::info!(identity, "this process is the leader"),
@@ -338,7 +338,7 @@ impl Candidate {
     async fn resign(&mut self, release: bool) {
         let held = self.election.leads_until(self.moment()).is_some();
         self.candidacy.gate.set(None);
-        self.candidacy.leadership.tell(LeaderStatus {
+        self.candidacy.leadership.publish(LeaderStatus {
             heard: self.election.has_heard(),
             ..LeaderStatus::default()
         });

@@ -62,7 +62,7 @@ impl Leadership {
     }
 
     /// Publishes the standing; true if the process has started or stopped to lead.
-    pub(crate) fn tell(&self, standing: LeaderStatus) -> bool {
+    pub(crate) fn publish(&self, standing: LeaderStatus) -> bool {
         let mut turned = false;
         self.0.standing.send_if_modified(|before| {
             turned = before.leads != standing.leads;
@@ -127,8 +127,8 @@ mod tests {
             ..LeaderStatus::default()
         };
         assert!(!leadership.leads());
-        assert!(leadership.tell(leads.clone()));
-        assert!(!leadership.tell(leads));
+        assert!(leadership.publish(leads.clone()));
+        assert!(!leadership.publish(leads));
         gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         assert!(leadership.leads());
         let done = leadership.while_leading(sleep(Duration::from_secs(5)));
@@ -138,7 +138,7 @@ mod tests {
             async {
                 sleep(Duration::from_secs(2)).await;
                 assert!(!leadership.leads(), "by the clock");
-                leadership.tell(LeaderStatus::default())
+                leadership.publish(LeaderStatus::default())
             }
         );
         assert_eq!(lost, None);

@@ -38,9 +38,10 @@ const HOSTNAME: &str = "/proc/sys/kernel/hostname";
 /// Returns the name of the Pod or the machine, for people who look up the leader.
 pub fn host() -> String {
     let variables = ["POD_NAME", "HOSTNAME"];
-    let told = variables.iter().filter_map(|name| std::env::var(name).ok());
+    let reported = variables.iter().filter_map(|name| std::env::var(name).ok());
     let kernel = std::iter::once_with(|| std::fs::read_to_string(HOSTNAME).unwrap_or_default());
-    told.chain(kernel)
+    reported
+        .chain(kernel)
         .map(|name| name.trim().to_owned())
         .find(|name| !name.is_empty())
         .unwrap_or_else(|| "orkestra".to_owned())

@@ -42,7 +42,7 @@ pub(super) struct Watcher {
     pub(super) name: String,
     pub(super) timing: Timing,
     pub(super) entropy: Entropy,
-    pub(super) told: mpsc::Sender<LeaseChange>,
+    pub(super) changes: mpsc::Sender<LeaseChange>,
     /// Requests a new start: the watch showed an outdated state.
     pub(super) anew: Arc<Notify>,
 }
@@ -68,13 +68,18 @@ impl Watcher {
                 Ok(next) => version = next,
                 Err(error) if is_expired(&error) => {}
                 Err(error) => {
-                    if self.told.send(LeaseChange::Trouble(error)).await.is_err() {
+                    if self
+                        .changes
+                        .send(LeaseChange::Trouble(error))
+                        .await
+                        .is_err()
+                    {
                         return;
                     }
                     sleep(self.entropy.shorten(self.timing.retry, SPREAD)).await;
                 }
             }
-            if self.told.is_closed() {
+            if self.changes.is_closed() {
                 return;
             }
         }
@@ -87,7 +92,7 @@ impl Watcher {
             let before = newest.replace(state.clone());
             if before.is_some_and(|before| state.is_behind(&before)) {
                 // At the end there is no receiver.
-                let _ = self.told.send(LeaseChange::Older).await;
+                let _ = self.changes.send(LeaseChange::Older).await;
             }
         }
         let version = found
@@ -97,7 +102,7 @@ impl Watcher {
             LeaseChange::Is(Box::new(lease))
         });
         // At the end there is no receiver.
-        let _ = self.told.send(news).await;
+        let _ = self.changes.send(news).await;
         // If there is no Lease, watch from its first state.
         Ok(version.unwrap_or_else(|| "0".to_owned()))
     }
@@ -129,7 +134,7 @@ impl Watcher {
                 }
                 WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
             };
-            if self.told.send(news).await.is_err() {
+            if self.changes.send(news).await.is_err() {
                 return Ok(None);
             }
         }

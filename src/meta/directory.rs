@@ -100,7 +100,7 @@ pub struct OperatorView {
     /// The Katalog that holds this kind, as `namespace/name`, if it is not this one.
     pub conflict: Option<String>,
     /// The row that the leading process wrote for it, if another process leads and has written one.
-    pub told: Option<Arc<Row>>,
+    pub reported: Option<Arc<Row>>,
 }
 
 impl Publisher {
@@ -279,7 +279,7 @@ impl OperatorView {
         self.wanted == other.wanted
             && self.status.same_channel(&other.status)
             && self.conflict == other.conflict
-            && self.told == other.told
+            && self.reported == other.reported
     }
 
     /// Returns the name of the entry.
@@ -328,7 +328,7 @@ mod tests {
             wanted: wanted.clone(),
             status,
             conflict: None,
-            told: None,
+            reported: None,
         };
         assert!(!view.is_settled());
         sender.send_modify(|status| status.is_blocked = true);

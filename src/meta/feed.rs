@@ -92,10 +92,10 @@ async fn watch_all(followed: &mut FollowedKatalogs) {
         }
         tokio::select! {
             () = shutdown.cancelled() => break,
-            Some(told) = watches.told.recv() => {
+            Some(change) = watches.changed.recv() => {
                 // Changes before the list is complete are applied together with it.
-                if !unlisted.contains(&told.watch) {
-                    followed.look_at(&watches, &told, kinds[told.watch]);
+                if !unlisted.contains(&change.watch) {
+                    followed.look_at(&watches, &change, kinds[change.watch]);
                 }
             }
             () = Watches::<KatalogObject>::changed(&mut states) => {}
@@ -173,9 +173,14 @@ impl FollowedKatalogs {
     }
 
     /// Applies the current state of a Katalog or Komposer.
-    fn look_at(&mut self, watches: &Watches<KatalogObject>, told: &ChangedObject, kind: Declaring) {
-        match watches.get(told) {
-            Some(written) if told.rewound => {
+    fn look_at(
+        &mut self,
+        watches: &Watches<KatalogObject>,
+        change: &ChangedObject,
+        kind: Declaring,
+    ) {
+        match watches.get(change) {
+            Some(written) if change.rewound => {
                 let object = KatalogObject::clone(&written.content);
                 self.apply(vec![Arc::new(KatalogObject {
                     rewound: true,
@@ -183,7 +188,7 @@ impl FollowedKatalogs {
                 })]);
             }
             Some(written) => self.apply(vec![written.content.clone()]),
-            None => self.remove(&reference(&told.key).of(kind)),
+            None => self.remove(&reference(&change.key).of(kind)),
         }
     }
 

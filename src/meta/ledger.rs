@@ -432,8 +432,8 @@ impl Ledger {
             let run = runs.get(*key);
             !run.is_some_and(|(wanted, role)| slot.stays(&wanted.plan, role))
         };
-        let ending = self.slots.iter().filter(ends);
-        ending
+        let stopping = self.slots.iter().filter(ends);
+        stopping
             .flat_map(|((katalog, _), slot)| {
                 let on = slot.wanted.plan.depends_on.iter();
                 on.map(|dependency| (katalog.clone(), dependency.on.to_string()))

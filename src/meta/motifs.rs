@@ -111,9 +111,9 @@ async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &Cancella
     loop {
         tokio::select! {
             () = shutdown.cancelled() => break,
-            Some(told) = watches.told.recv() => {
-                let key = reference(&told.key);
-                let motif = watches.get(&told);
+            Some(change) = watches.changed.recv() => {
+                let key = reference(&change.key);
+                let motif = watches.get(&change);
                 motifs.change(|known| known.put(key, motif.as_deref()));
                 continue;
             }
@@ -126,8 +126,8 @@ async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &Cancella
         let count = states.len();
         let is_listed = (0..count).all(|watch| watches.was_synced(watch));
         // Changes from the lists are queued before the state that marks them complete.
-        while let Ok(told) = watches.told.try_recv() {
-            let (key, motif) = (reference(&told.key), watches.get(&told));
+        while let Ok(change) = watches.changed.try_recv() {
+            let (key, motif) = (reference(&change.key), watches.get(&change));
             motifs.change(|known| known.put(key, motif.as_deref()));
         }
         motifs.change(|known| known.trouble.clone_from(&trouble));

@@ -91,15 +91,15 @@ async fn follow(
         }
         tokio::select! {
             () = shutdown.cancelled() => return,
-            Some(_) = katalogs.told.recv() => {}
-            Some(_) = motifs.told.recv() => {}
+            Some(_) = katalogs.changed.recv() => {}
+            Some(_) = motifs.changed.recv() => {}
             Ok(()) = crds.changed() => {}
             () = Watches::<KatalogObject>::changed(&mut states) => {}
             () = Watches::<Motif>::changed(&mut others) => {}
         }
         tokio::time::sleep(PAUSE).await;
-        while katalogs.told.try_recv().is_ok() {}
-        while motifs.told.try_recv().is_ok() {}
+        while katalogs.changed.try_recv().is_ok() {}
+        while motifs.changed.try_recv().is_ok() {}
         crds.mark_unchanged();
         if let Some(why) = katalogs.new_trouble().or_else(|| motifs.new_trouble()) {
             tracing::warn!(error = why, "cannot watch Katalogs and Motifs");
@@ -253,7 +253,7 @@ fn publish(publisher: &Publisher, compiled: BTreeMap<KatalogRef, Compiled>) {
                 },
                 status: watch::channel(OperatorStatus::default()).1,
                 conflict: (*holder != reference).then(|| holder.to_string()),
-                told: None,
+                reported: None,
             }
         });
         publisher.put(KatalogView {

@@ -59,7 +59,7 @@ impl Verdict {
 
 /// The known state of a Katalog.
 #[derive(Debug)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct StatusInputs<'a> {
     /// The generation of the verdict.
     pub(crate) generation: Option<i64>,
     /// The verdict on the newest revision.
@@ -103,49 +103,50 @@ pub(crate) enum Urgency {
     Prompt,
 }
 
-/// Computes the status from `facts`; conditions of other writers stay as they are in `existing`.
+/// Computes the status from `inputs`; conditions of other writers stay as they are in `existing`.
 ///
 /// Source: kstatus: `Ready` always, `Reconciling` and `Stalled` while true and never both.
 pub(crate) fn compute(
-    facts: &Facts<'_>,
+    inputs: &StatusInputs<'_>,
     existing: &KatalogStatus,
     now: jiff::Timestamp,
 ) -> KatalogStatus {
-    let wanted = wanted_conditions(facts).into_iter();
+    let wanted = wanted_conditions(inputs).into_iter();
     let wanted: Vec<_> = wanted
-        .map(|condition| condition.observed(facts.generation))
+        .map(|condition| condition.observed(inputs.generation))
         .collect();
-    let up = facts
+    let up = inputs
         .operators
         .iter()
         .filter(|operator| operator.is_ready())
         .count();
-    let in_force = earlier(facts, existing);
+    let in_force = earlier(inputs, existing);
     KatalogStatus {
-        observed_generation: facts.generation,
+        observed_generation: inputs.generation,
         conditions: conditions::merge(&existing.conditions, &wanted, now),
-        ready: format!("{up}/{}", facts.operators.len()),
-        instances: instances(facts.operators),
-        wanted_revision: in_force.and(facts.revision.map(str::to_owned)),
-        revision: in_force.or(facts.revision).map(str::to_owned),
-        operators: rows(facts),
-        sources: facts.sources.to_vec(),
-        operated: facts.operated.to_vec(),
+        ready: format!("{up}/{}", inputs.operators.len()),
+        instances: instances(inputs.operators),
+        wanted_revision: in_force.and(inputs.revision.map(str::to_owned)),
+        revision: in_force.or(inputs.revision).map(str::to_owned),
+        operators: rows(inputs),
+        sources: inputs.sources.to_vec(),
+        operated: inputs.operated.to_vec(),
         last_handled_reconcile_at: existing.last_handled_reconcile_at.clone(),
     }
 }
 
-/// Returns the conditions that `facts` give.
-fn wanted_conditions(facts: &Facts<'_>) -> Vec<Condition> {
-    let ready = readiness(facts);
-    let stalled = matches!(facts.verdict, Verdict::Refused { reason, .. } if reason.is_permanent());
+/// Returns the conditions that `inputs` give.
+fn wanted_conditions(inputs: &StatusInputs<'_>) -> Vec<Condition> {
+    let ready = readiness(inputs);
+    let stalled =
+        matches!(inputs.verdict, Verdict::Refused { reason, .. } if reason.is_permanent());
     let status = if ready.status == Some(true) {
         ConditionStatus::True
     } else {
         ConditionStatus::False
     };
     let mut wanted = vec![Condition::new(READY, status, &ready.reason, &ready.message)];
-    let suspended = facts.suspended && *facts.verdict != Verdict::Deleted;
+    let suspended = inputs.suspended && *inputs.verdict != Verdict::Deleted;
     if suspended {
         wanted.push(Condition::new(
             SUSPENDED,
@@ -163,7 +164,7 @@ fn wanted_conditions(facts: &Facts<'_>) -> Vec<Condition> {
             &ready.message,
         ));
     }
-    let degraded: Vec<String> = facts
+    let degraded: Vec<String> = inputs
         .operators
         .iter()
         .filter_map(|operator| {
@@ -187,10 +188,10 @@ fn wanted_conditions(facts: &Facts<'_>) -> Vec<Condition> {
 }
 
 /// Returns the rows of the operators and of the entries that do not run, by name.
-fn rows(facts: &Facts<'_>) -> Vec<Row> {
-    let mut rows: Vec<Row> = facts.operators.iter().map(Operating::row).collect();
-    rows.extend(facts.disabled.iter().map(|name| {
-        let stopped = facts.stopped.iter().find(|stopped| stopped.name == *name);
+fn rows(inputs: &StatusInputs<'_>) -> Vec<Row> {
+    let mut rows: Vec<Row> = inputs.operators.iter().map(Operating::row).collect();
+    rows.extend(inputs.disabled.iter().map(|name| {
+        let stopped = inputs.stopped.iter().find(|stopped| stopped.name == *name);
         stopped.map_or_else(|| disabled(name), stopped_row)
     }));
     rows.sort_by(|a, b| a.name.cmp(&b.name));
@@ -227,25 +228,25 @@ fn stopped_row(stopped: &Stopped) -> Row {
 
 /// Returns the revision in force while an operator runs an earlier one than the newest: the one that the status has named so
 /// far if any operator still runs it; none if no operator runs an earlier one.
-fn earlier<'a>(facts: &'a Facts<'_>, existing: &KatalogStatus) -> Option<&'a str> {
-    let mut earlier = (facts.operators.iter())
+fn earlier<'a>(inputs: &'a StatusInputs<'_>, existing: &KatalogStatus) -> Option<&'a str> {
+    let mut earlier = (inputs.operators.iter())
         .filter_map(Operating::runs_instead)
         .map(|running| &*running.revision)
-        .filter(|revision| facts.revision != Some(revision));
+        .filter(|revision| inputs.revision != Some(revision));
     let first = earlier.clone().next();
     let named = existing.revision.as_deref();
     earlier.find(|revision| named == Some(revision)).or(first)
 }
 
 /// Returns the `Ready` condition.
-pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
-    if let Some(undecided) = readiness_of_verdict(facts) {
+pub(crate) fn readiness(inputs: &StatusInputs<'_>) -> Readiness {
+    if let Some(undecided) = readiness_of_verdict(inputs) {
         return undecided;
     }
-    if facts.suspended {
+    if inputs.suspended {
         return not(KatalogReason::Suspended, SUSPENSION);
     }
-    let lacking: Vec<_> = facts
+    let lacking: Vec<_> = inputs
         .operators
         .iter()
         .filter(|operator| !operator.is_ready())
@@ -262,33 +263,33 @@ pub(crate) fn readiness(facts: &Facts<'_>) -> Readiness {
             return not(reason, &lines(&lacking));
         }
     }
-    if is_release_hindered(facts) {
+    if is_release_hindered(inputs) {
         return not(
             KatalogReason::ReleaseFailed,
-            &releasing::message(facts.releasing),
+            &releasing::message(inputs.releasing),
         );
     }
-    if !facts.releasing.is_empty() {
+    if !inputs.releasing.is_empty() {
         return not(
             KatalogReason::Releasing,
-            &releasing::message(facts.releasing),
+            &releasing::message(inputs.releasing),
         );
     }
-    if let Some((reason, message)) = facts.source_problem {
+    if let Some((reason, message)) = inputs.source_problem {
         return not(reason, message);
     }
     Readiness {
         status: Some(true),
         reason: KatalogReason::Running.as_str().into(),
-        message: running_message(facts),
+        message: running_message(inputs),
     }
 }
 
 /// Returns the readiness of a Katalog whose revision does not run, or not yet; none if it is accepted.
-fn readiness_of_verdict(facts: &Facts<'_>) -> Option<Readiness> {
-    Some(match facts.verdict {
-        Verdict::Deleted => not(KatalogReason::Terminating, &terminating_message(facts)),
-        Verdict::Refused { reason, message } => match facts.source_problem {
+fn readiness_of_verdict(inputs: &StatusInputs<'_>) -> Option<Readiness> {
+    Some(match inputs.verdict {
+        Verdict::Deleted => not(KatalogReason::Terminating, &terminating_message(inputs)),
+        Verdict::Refused { reason, message } => match inputs.source_problem {
             // What was refused may not be what the source has now.
             Some((KatalogReason::SourceFailed, why)) if reason.is_permanent() => {
                 not(KatalogReason::SourceFailed, &format!("{why}\n{message}"))
@@ -311,14 +312,14 @@ fn not(reason: KatalogReason, message: &str) -> Readiness {
 }
 
 /// `2 operators run; stopped: web`.
-fn running_message(facts: &Facts<'_>) -> String {
-    let total = facts.operators.len();
+fn running_message(inputs: &StatusInputs<'_>) -> String {
+    let total = inputs.operators.len();
     let message = if total == 1 {
         "1 operator runs".to_owned()
     } else {
         format!("{total} operators run")
     };
-    let names: Vec<&str> = facts.stopped.iter().map(|one| &*one.name).collect();
+    let names: Vec<&str> = inputs.stopped.iter().map(|one| &*one.name).collect();
     if names.is_empty() {
         message
     } else {
@@ -359,24 +360,24 @@ fn lines(operators: &[&Operating<'_>]) -> String {
     lines.join("; ")
 }
 
-fn is_release_hindered(facts: &Facts<'_>) -> bool {
-    let mut releases = facts.releasing.values();
+fn is_release_hindered(inputs: &StatusInputs<'_>) -> bool {
+    let mut releases = inputs.releasing.values();
     releases.any(|release| release.problem.is_some())
 }
 
 /// Returns what a Katalog that is being deleted waits for; if something prevents its deletion, with the remedy.
-fn terminating_message(facts: &Facts<'_>) -> String {
-    let waits = facts.waits.into_iter().chain(facts.trouble);
+fn terminating_message(inputs: &StatusInputs<'_>) -> String {
+    let waits = inputs.waits.into_iter().chain(inputs.trouble);
     let mut parts: Vec<_> = waits.map(str::to_owned).collect();
-    if parts.is_empty() || !facts.releasing.is_empty() {
-        parts.push(releasing::message(facts.releasing));
+    if parts.is_empty() || !inputs.releasing.is_empty() {
+        parts.push(releasing::message(inputs.releasing));
     }
-    if facts.trouble.is_some() || is_release_hindered(facts) {
+    if inputs.trouble.is_some() || is_release_hindered(inputs) {
         parts.push(format!(
             "remove the cause, or annotate the Katalog with {}=true to delete it without that",
             names::ANNOTATION_RELEASE
         ));
-    } else if facts.waits.is_some() {
+    } else if inputs.waits.is_some() {
         parts.push(format!(
             "annotate the Katalog with {}=true to delete it without waiting",
             names::ANNOTATION_RELEASE

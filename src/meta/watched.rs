@@ -85,7 +85,7 @@ pub(crate) struct ChangedObject {
 /// The watches of one of our own kinds, one for each scope.
 pub(crate) struct Watches<T: Content> {
     pub(crate) handles: Vec<(Scope, Handle<ReadObject<T>>)>,
-    pub(crate) told: mpsc::UnboundedReceiver<ChangedObject>,
+    pub(crate) changed: mpsc::UnboundedReceiver<ChangedObject>,
     sender: mpsc::UnboundedSender<ChangedObject>,
     /// The last logged problem of each.
     troubles: Vec<Option<WatchProblem>>,
@@ -107,10 +107,10 @@ impl<T: Content> Watches<T> {
 
     /// Returns no watches.
     pub(crate) fn none() -> Self {
-        let (sender, told) = mpsc::unbounded_channel();
+        let (sender, changed) = mpsc::unbounded_channel();
         Self {
             handles: Vec::new(),
-            told,
+            changed,
             sender,
             troubles: Vec::new(),
         }
@@ -153,9 +153,9 @@ impl<T: Content> Watches<T> {
     }
 
     /// Returns the changed object, if it exists.
-    pub(crate) fn get(&self, told: &ChangedObject) -> Option<Arc<ReadObject<T>>> {
-        let (_, handle) = self.handles.get(told.watch)?;
-        handle.store().get(&told.key)
+    pub(crate) fn get(&self, changed: &ChangedObject) -> Option<Arc<ReadObject<T>>> {
+        let (_, handle) = self.handles.get(changed.watch)?;
+        handle.store().get(&changed.key)
     }
 
     /// Returns all objects of a watch.
@@ -223,11 +223,11 @@ impl<T: Content> Watches<T> {
     /// Returns a problem of the watches that was not reported yet.
     pub(crate) fn new_problem(&mut self) -> Option<WatchProblem> {
         let mut new = None;
-        for (told, (_, handle)) in self.troubles.iter_mut().zip(&self.handles) {
+        for (changed, (_, handle)) in self.troubles.iter_mut().zip(&self.handles) {
             let trouble = handle.trouble().map(|(_, problem)| problem);
-            if *told != trouble {
+            if *changed != trouble {
                 new = trouble.clone().or(new);
-                *told = trouble;
+                *changed = trouble;
             }
         }
         new

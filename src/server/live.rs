@@ -56,14 +56,14 @@ pub(super) struct Selection {
 pub(super) struct ReadSlots {
     /// Requests that wait or read.
     room: Semaphore,
-    turns: Semaphore,
+    slots: Semaphore,
 }
 
 impl Default for ReadSlots {
     fn default() -> Self {
         Self {
             room: Semaphore::new(AT_ONCE + WAITING),
-            turns: Semaphore::new(AT_ONCE),
+            slots: Semaphore::new(AT_ONCE),
         }
     }
 }
@@ -81,7 +81,7 @@ impl ReadSlots {
         let _place = self.room.try_acquire().map_err(busy)?;
         let run = async {
             // The semaphore is never closed; if it were, there would be no limit.
-            let _turn = self.turns.acquire().await.ok();
+            let _turn = self.slots.acquire().await.ok();
             work.await
         };
         timeout(DEADLINE, run).await.unwrap_or_else(|_| {

@@ -330,9 +330,9 @@ fn the_committed_documents_are_current() {
 fn every_schema_has_its_table_and_every_field_its_meaning() {
     for (name, schema) in schemas() {
         let is_enum = schema.get("oneOf").is_some();
-        let is_told = PROSE.contains(&format!("{{{{{name}}}}}"));
+        let is_reported = PROSE.contains(&format!("{{{{{name}}}}}"));
         assert!(
-            is_enum || is_told,
+            is_enum || is_reported,
             "{name} has no table in src/server/http-api.md"
         );
         let fields = schema["properties"].as_object().into_iter().flatten();

@@ -32,8 +32,8 @@ const LONGEST_TEXT: usize = 1024;
 /// The state of an operator; one whose kind another Katalog has claimed never starts. If another process leads, its report is
 /// used.
 pub(super) fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
-    if let Some(row) = &operator.told {
-        State::told(row)
+    if let Some(row) = &operator.reported {
+        State::reported(row)
     } else if operator.conflict.is_some() {
         State::Pending
     } else {
@@ -195,14 +195,14 @@ fn row(katalogs: &[KatalogView], katalog: &KatalogView, operator: &OperatorView)
 
 /// Running workers, here or in the leading process.
 fn workers(operator: &OperatorView, status: &OperatorStatus) -> usize {
-    let told = operator.told.as_ref();
-    told.map_or(status.workers, |row| count(row.workers))
+    let reported = operator.reported.as_ref();
+    reported.map_or(status.workers, |row| count(row.workers))
 }
 
 /// Ready custom resources, as reported by the process that reconciles them.
 pub(super) fn ready_count(operator: &OperatorView, status: &OperatorStatus) -> usize {
-    let told = operator.told.as_ref();
-    told.map_or(status.ready, |row| count(row.ready))
+    let reported = operator.reported.as_ref();
+    reported.map_or(status.ready, |row| count(row.ready))
 }
 
 /// Converts a number of a Katalog's status, which may have any value.
@@ -212,7 +212,7 @@ fn count(number: impl TryInto<usize>) -> usize {
 
 /// Returns why the operator is not healthy, the most severe problem first; `None` if no problem is known.
 pub(super) fn reason(operator: &OperatorView, status: &OperatorStatus) -> Option<String> {
-    if let Some(row) = &operator.told {
+    if let Some(row) = &operator.reported {
         let parts = [row.reason.as_str(), &row.message];
         let said: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         return (!said.is_empty()).then(|| said.join(": "));
@@ -252,7 +252,7 @@ fn gvk(plan: &OperatorPlan) -> Gvk {
 
 /// Returns the revision that runs, and the wanted one if it differs.
 fn revisions(operator: &OperatorView, status: &OperatorStatus) -> (Option<String>, Option<String>) {
-    if let Some(row) = &operator.told {
+    if let Some(row) = &operator.reported {
         return (row.revision.clone(), row.wanted_revision.clone());
     }
     let name = |revised: &Revised| revised.revision.to_string();

@@ -97,7 +97,7 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
         },
         status: watch::channel(status).1,
         conflict: None,
-        told: None,
+        reported: None,
     });
     KatalogView {
         kind: reference.kind,

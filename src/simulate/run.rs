@@ -52,7 +52,7 @@ pub(super) async fn run(
     if job.is_wrong {
         return None;
     }
-    let told: Vec<SimulatedSubject> = subjects
+    let reported: Vec<SimulatedSubject> = subjects
         .iter()
         .map(|subject| SimulatedSubject {
             entry: subject.plan.name.clone(),
@@ -83,7 +83,7 @@ pub(super) async fn run(
     Some(Suite {
         name: loaded.document.name.clone(),
         file: loaded.path.display().to_string(),
-        subjects: told,
+        subjects: reported,
         checks: checks(&expect, &run, &plans),
         run,
     })

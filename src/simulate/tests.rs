@@ -76,7 +76,7 @@ impl Desk {
 }
 
 /// The problems, one line each.
-fn told(simulated: &Simulated) -> Vec<String> {
+fn reported(simulated: &Simulated) -> Vec<String> {
     let line = |problem: &orkestra_core::diagnostics::Diagnostic| {
         format!(
             "{}:{}: {}",
@@ -111,7 +111,7 @@ expect:
   resources: [{ kind: Deployment, name: north, ready: true, count: 1, fields: { spec.replicas: '2' } }]",
     );
     let simulated = desk.run().await;
-    assert_eq!(told(&simulated), [""; 0]);
+    assert_eq!(reported(&simulated), [""; 0]);
     assert!(simulated.is_passed(), "{}", to_text(&simulated));
     // The result does not depend on the time of the run.
     assert_eq!(to_text(&simulated), to_text(&desk.run().await));
@@ -134,7 +134,7 @@ expect:
   resources: [{ kind: ConfigMap, count: 0 }, { kind: Deployment, fields: { spec.replicas: 3 } }]",
     );
     let simulated = desk.run().await;
-    assert_eq!(told(&simulated), [""; 0]);
+    assert_eq!(reported(&simulated), [""; 0]);
     assert!(simulated.is_passed(), "{}", to_text(&simulated));
     let text = to_text(&simulated);
     for part in [
@@ -173,7 +173,7 @@ expect:
     let katalog = KATALOG.replace("        status:\n", end);
     desk.write("katalog.yaml", &katalog);
     let simulated = desk.run().await;
-    assert_eq!(told(&simulated), [""; 0]);
+    assert_eq!(reported(&simulated), [""; 0]);
     let text = to_text(&simulated);
     assert!(simulated.is_passed(), "{text}");
     for part in [
@@ -266,8 +266,8 @@ async fn what_a_document_cannot_mean_is_reported_with_its_place() {
         ("imports: [b.yaml]", "7:spec.imports[0]: cannot be read"),
     ] {
         let simulated = Desk::new(spec).run().await;
-        let told = told(&simulated).join("\n");
-        assert!(told.contains(place), "{spec}: {told}");
+        let reported = reported(&simulated).join("\n");
+        assert!(reported.contains(place), "{spec}: {reported}");
         assert!(!simulated.is_passed(), "{spec}");
     }
 }
@@ -286,7 +286,7 @@ async fn suites_import_others_and_files_of_operations_are_included() {
         "skipExternal: true\nimports: [simulate.yaml]\nexpect: { steady: true }",
     );
     let simulated = desk.run().await;
-    assert_eq!(told(&simulated), [""; 0]);
+    assert_eq!(reported(&simulated), [""; 0]);
     let passed: Vec<bool> = simulated
         .suites
         .iter()

@@ -24,6 +24,19 @@ const WORDS: [(&str, &str); 18] = [
     ("whoever", "the client that, or anyone who"),
 ];
 
+/// Words that names do not contain, and what to use instead: each once stood for several things.
+const NAMES: [(&str, &str); 9] = [
+    ("chance", "random"),
+    ("crew", "workers"),
+    ("lexicon", "names"),
+    ("mend", "fix"),
+    ("mended", "fixed"),
+    ("misfit", "mismatch"),
+    ("mood", "behaviour"),
+    ("told", "reported"),
+    ("tells", "reports, or shows"),
+];
+
 /// Files below `folder` whose names end in `end`.
 fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -77,6 +90,25 @@ fn of_source(text: &str) -> Vec<String> {
     own.lines().map(prose).collect()
 }
 
+/// The words of the names in a line of code, without texts and comments.
+fn words_of_names(line: &str) -> Vec<String> {
+    let code: String = line.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+    let code = code.split("//").next().unwrap_or_default();
+    let names = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut words = Vec::new();
+    for name in names.flat_map(|name| name.split('_')) {
+        let mut word = String::new();
+        for c in name.chars() {
+            if c.is_ascii_uppercase() && word.chars().any(|c| c.is_ascii_lowercase()) {
+                words.push(std::mem::take(&mut word).to_ascii_lowercase());
+            }
+            word.push(c);
+        }
+        words.push(word.to_ascii_lowercase());
+    }
+    words
+}
+
 /// Returns where `text` has `words` as whole words.
 fn has(text: &str, words: &str) -> bool {
     let is_letter = |end: Option<char>| end.is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -117,6 +149,36 @@ fn documents_and_messages_use_the_words_of_the_glossary() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn names_use_the_words_of_the_glossary() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let sources = super::length::all_sources().into_iter();
+    for (path, text) in sources.filter(|(path, _)| !path.ends_with("src/sources/prose.rs")) {
+        for (number, line) in text.lines().enumerate() {
+            let words = words_of_names(line);
+            for (word, instead) in NAMES {
+                if words.iter().any(|one| one == word) {
+                    let path = path.strip_prefix(root).unwrap().display();
+                    found.push(format!("{path}:{}: `{word}`: use {instead}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn names_are_split_into_words() {
+    let words = words_of_names("fn until_told(of: BaseMood) -> \"is told\" // told");
+    let words: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|one| !one.is_empty())
+        .collect();
+    assert_eq!(words, ["fn", "until", "told", "of", "base", "mood"]);
 }
 
 #[test]

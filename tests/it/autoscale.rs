@@ -206,7 +206,7 @@ async fn more_workers_are_at_work(scenario: &Scenario, engine: &Engine) -> Resul
         .await?;
     assert_eq!((scaled.queue_max_depth, scaled.autoscaled), (1000, true));
     scenario
-        .operator_tells(
+        .operator_reports(
             "sample",
             "demo",
             &json!({ "workers": 12, "state": "Running" }),

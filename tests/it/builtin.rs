@@ -70,15 +70,17 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
     let web = deployments
         .until("web", "is marked", LIMIT, is_marked)
         .await?;
-    let facts = maps.until("web-facts", "is made", LIMIT, |_| true).await?;
+    let crd_status = maps.until("web-facts", "is made", LIMIT, |_| true).await?;
     ensure!(
-        owner_uid(&facts) == web["metadata"]["uid"].as_str(),
-        "{facts}"
+        owner_uid(&crd_status) == web["metadata"]["uid"].as_str(),
+        "{crd_status}"
     );
-    let owner = &facts["metadata"]["ownerReferences"][0];
+    let owner = &crd_status["metadata"]["ownerReferences"][0];
     ensure!((&owner["apiVersion"], &owner["kind"]) == (&json!("apps/v1"), &json!("Deployment")));
     let row = json!({ "state": "Running", "kind": "Deployment", "instances": 2, "ready": 2 });
-    scenario.operator_tells("deployments", "web", &row).await?;
+    scenario
+        .operator_reports("deployments", "web", &row)
+        .await?;
 
     nothing_else_is_operated(&scenario, &system, &far).await?;
     system.delete(&far).await?;
@@ -255,14 +257,14 @@ async fn of_two_katalogs_for_one_built_in_kind_the_older_has_it() -> Result<()> 
         .await?;
     eventually("an Event is about it", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
-        let is_told = |event: &Value| {
+        let is_reported = |event: &Value| {
             let regarding = ["regarding", "involvedObject"];
             let is_about_it = regarding
                 .iter()
                 .any(|field| event[field]["kind"] == "StatefulSet");
             event["reason"] == "Reconciled" && is_about_it
         };
-        Ok(events.iter().any(is_told).then_some(()))
+        Ok(events.iter().any(is_reported).then_some(()))
     })
     .await?;
     sets.delete("set").await?;

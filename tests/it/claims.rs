@@ -126,12 +126,12 @@ async fn old_pond_yields_to_pond(scenario: &Scenario) -> Result<()> {
             .unwrap_or_default();
         row["reason"] == "Yields" && waters::text(&row, "/message").contains("entry pond ")
     };
-    let told = scenario
+    let reported = scenario
         .objects("katalogs")
         .until("waters", "says that old-pond yields to pond", LIMIT, yields)
         .await?;
     assert_ne!(
-        waters::row(&told, "pond").map(|row| row["reason"].clone()),
+        waters::row(&reported, "pond").map(|row| row["reason"].clone()),
         Some(json!("Yields"))
     );
     Ok(())

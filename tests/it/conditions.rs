@@ -60,13 +60,13 @@ async fn what_is_no_number_is_reported_once_and_fails_nothing() -> Result<()> {
     let ponds = scenario.objects("ponds");
     let odd = ponds.until_ready("odd").await?;
     ensure!(condition(&odd, "Deep").is_some_and(|deep| deep["status"] == "False"));
-    let told = async || -> Result<Vec<Value>> {
+    let reported = async || -> Result<Vec<Value>> {
         let mut events = waters::warnings(&scenario, "odd").await?;
         events.retain(|event| event["reason"] == "NotCompared");
         Ok(events)
     };
-    let event = eventually("an event tells of it", LIMIT, async || {
-        Ok(told().await?.into_iter().next())
+    let event = eventually("an event names it", LIMIT, async || {
+        Ok(reported().await?.into_iter().next())
     })
     .await?;
     let note = waters::text(&event, "/message");
@@ -80,7 +80,7 @@ async fn what_is_no_number_is_reported_once_and_fails_nothing() -> Result<()> {
     let maps = scenario.objects("configmaps");
     maps.until_equal("odd-deep", "/data/depth", json!("7"), LIMIT)
         .await?;
-    ensure!(told().await?.len() == 1, "{:?}", told().await?);
+    ensure!(reported().await?.len() == 1, "{:?}", reported().await?);
     Ok(())
 }
 
@@ -140,7 +140,7 @@ async fn a_requeued_resource_is_looked_at_again_until_its_gate_closes_and_nothin
     waters::pond(&scenario, "busy", &json!({ "again": "1s" })).await?;
     ponds.until_ready("busy").await?;
     scenario
-        .operator_tells("waters", "pond", &json!({ "instances": 1, "ready": 1 }))
+        .operator_reports("waters", "pond", &json!({ "instances": 1, "ready": 1 }))
         .await?;
     let before = scenario.passes("pond").await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(6)).await?;

@@ -43,9 +43,9 @@ async fn the_server_and_its_kubectl_are_of_one_version() -> Result<()> {
     let cluster = ControlPlane::shared();
     let server = cluster.admin().client()?.apiserver_version().await?;
     let output = cluster.kubectl(&cluster.admin(), &["version", "-o", "json"], None)?;
-    let told: Value = serde_json::from_slice(&output.stdout)?;
-    assert_eq!(told["clientVersion"]["gitVersion"], server.git_version);
-    assert_eq!(told["serverVersion"]["gitVersion"], server.git_version);
+    let reported: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(reported["clientVersion"]["gitVersion"], server.git_version);
+    assert_eq!(reported["serverVersion"]["gitVersion"], server.git_version);
     assert!(
         server.git_version.starts_with("v1."),
         "{}",

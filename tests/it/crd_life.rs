@@ -79,8 +79,10 @@ pub(crate) async fn a_crd_may_come_and_go_and_come_back() -> Result<()> {
     scenario.operator_is("garden", "pond", "Running").await?;
     scenario.apply(&input("garden/pond.yaml")?)?;
     scenario.objects("ponds").until_ready("east").await?;
-    let told = json!({ "instances": 1, "ready": 1 });
-    scenario.operator_tells("garden", "pond", &told).await?;
+    let reported = json!({ "instances": 1, "ready": 1 });
+    scenario
+        .operator_reports("garden", "pond", &reported)
+        .await?;
     scenario.katalog_is("garden", "False", "Waiting").await?;
     // The passes that follow its own children's first states are over.
     scenario

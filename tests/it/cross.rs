@@ -193,14 +193,14 @@ async fn without_the_other_katalog_nothing_is_decided_and_without_its_definition
     scenario.apply(&katalog)?;
     app(&scenario)?;
     let apps = scenario.objects("apps");
-    let told = apps
+    let reported = apps
         .until("web", "says whose resource it lacks", LIMIT, |app| {
             condition(app, "Ready").is_some_and(|ready| ready["reason"] == "Unavailable")
         })
         .await?;
-    let message = condition(&told, "Ready").context("a condition")?["message"].to_string();
+    let message = condition(&reported, "Ready").context("a condition")?["message"].to_string();
     ensure!(message.contains("managed-database"), "{message}");
-    ensure!(told["status"].get("database").is_none(), "{told}");
+    ensure!(reported["status"].get("database").is_none(), "{reported}");
 
     // Its operator waits for the definition: there can be no database.
     scenario.apply(&databases)?;

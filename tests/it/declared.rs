@@ -71,10 +71,10 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     ponds.until_ready("wide").await?;
     eventually("an Event says so", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
-        let told = events
+        let reported = events
             .iter()
             .any(|event| waters::text(event, "/message").contains("recreated ConfigMap"));
-        Ok(told.then_some(()))
+        Ok(reported.then_some(()))
     })
     .await?;
 

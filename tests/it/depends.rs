@@ -54,7 +54,7 @@ async fn until_waiting(scenario: &Scenario, state: &str) -> Result<Value> {
     })
     .await?;
     let wanted = json!({ "state": "Waiting", "reason": "DependencyNotReady" });
-    scenario.operator_tells("waters", "pond", &wanted).await
+    scenario.operator_reports("waters", "pond", &wanted).await
 }
 
 /// Has the lake need an account, which the namespace's quota refuses, or none.
@@ -77,10 +77,10 @@ async fn an_operator_waits_for_the_one_it_depends_on_and_says_so() -> Result<()>
     scenario.apply(&katalog)?;
     let mark = Scenario::mark()?;
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
-    let told = until_waiting(&scenario, "pending").await?;
-    let lake = waters::row(&told, "lake").context("no row of the lake")?;
+    let reported = until_waiting(&scenario, "pending").await?;
+    let lake = waters::row(&reported, "lake").context("no row of the lake")?;
     assert_eq!(lake["reason"], "CrdMissing");
-    let message = waters::row(&told, "pond").map(|row| row["message"].clone());
+    let message = waters::row(&reported, "pond").map(|row| row["message"].clone());
     assert_eq!(
         message,
         Some(json!(
@@ -258,7 +258,7 @@ async fn resources_whose_own_spec_is_wrong_neither_degrade_their_operator_nor_pa
     scenario.objects("ponds").until_ready("north").await?;
     // Once they are counted, nothing else is left to tell.
     let wanted = json!({ "state": "Running", "instances": 6, "ready": 0 });
-    scenario.operator_tells("waters", "lake", &wanted).await?;
+    scenario.operator_reports("waters", "lake", &wanted).await?;
     let katalog = scenario.katalog_is("waters", "True", "Running").await?;
     ensure!(condition(&katalog, "Degraded").is_none(), "{katalog}");
     let page = scenario.page("/katalog/lake/health").await?;

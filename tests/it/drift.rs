@@ -25,8 +25,10 @@ async fn converged_by(prefix: &str, katalog: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &["website/crd.yaml"], katalog).await?;
     scenario.apply(&input("website/cr.yaml")?)?;
     scenario.objects("websites").until_ready("hello").await?;
-    let told = json!({ "instances": 1, "ready": 1 });
-    scenario.operator_tells("drift", "website", &told).await?;
+    let reported = json!({ "instances": 1, "ready": 1 });
+    scenario
+        .operator_reports("drift", "website", &reported)
+        .await?;
     Ok(scenario)
 }
 

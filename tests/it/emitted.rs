@@ -33,7 +33,7 @@ async fn ponds(prefix: &str) -> Result<Scenario> {
 }
 
 /// The notes of the declared Events about a pond, sorted, once there are that many.
-async fn until_told(scenario: &Scenario, name: &str, count: usize) -> Result<Vec<String>> {
+async fn until_reported(scenario: &Scenario, name: &str, count: usize) -> Result<Vec<String>> {
     eventually("the declared Events", LIMIT, async || {
         let events = waters::warnings(scenario, name).await?;
         let deep = events.iter().filter(|event| event["reason"] == "Deep");
@@ -55,12 +55,12 @@ async fn a_declared_event_is_sent_once_for_each_state_and_not_again_after_a_rest
     objects
         .patch("a", &json!({ "spec": { "depth": 5 } }))
         .await?;
-    until_told(&scenario, "a", 1).await?;
+    until_reported(&scenario, "a", 1).await?;
     objects
         .patch("a", &json!({ "spec": { "depth": 6 } }))
         .await?;
     let both = ["a is 5 deep", "a is 6 deep"];
-    ensure!(until_told(&scenario, "a", 2).await? == both);
+    ensure!(until_reported(&scenario, "a", 2).await? == both);
     // A new process takes note of the state, and sends what begins later.
     scenario.kill9()?;
     scenario.start().await?;
@@ -72,7 +72,7 @@ async fn a_declared_event_is_sent_once_for_each_state_and_not_again_after_a_rest
         .patch("a", &json!({ "spec": { "depth": 7 } }))
         .await?;
     let all = ["a is 5 deep", "a is 6 deep", "a is 7 deep"];
-    ensure!(until_told(&scenario, "a", 3).await? == all);
+    ensure!(until_reported(&scenario, "a", 3).await? == all);
     Ok(())
 }
 

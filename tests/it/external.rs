@@ -59,7 +59,7 @@ fn pond(url: &str) -> Value {
 }
 
 /// Waits until `Ready` has that reason; its message.
-pub(crate) async fn told(objects: &Objects, name: &str, reason: &str) -> Result<String> {
+pub(crate) async fn reported(objects: &Objects, name: &str, reason: &str) -> Result<String> {
     let has =
         |object: &Value| condition(object, "Ready").is_some_and(|one| one["reason"] == reason);
     let object = objects
@@ -103,7 +103,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     deployments
         .until("south", "is there", LIMIT, |_| true)
         .await?;
-    told(&ponds, "south", "ChildrenNotReady").await?;
+    reported(&ponds, "south", "ChildrenNotReady").await?;
     assert_eq!(maps.get("south-flags").await?, None);
     neither_the_api_server_nor_a_variable_is_permitted(&scenario, &sink).await?;
     // What was made stays when a call fails later.
@@ -114,7 +114,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
             &json!({ "spec": { "image": "registry.example/web:4" } }),
         )
         .await?;
-    told(&ponds, "north", "ExternalCallFailed").await?;
+    reported(&ponds, "north", "ExternalCallFailed").await?;
     let deployment = deployments.fetch("north").await?;
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "registry.example/web:3");
@@ -123,7 +123,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
 
 /// Checks that neither a child is made nor another call, and that the condition says why.
 async fn a_call_that_must_not_fail_blocks_the_pass(scenario: &Scenario, sink: &Sink) -> Result<()> {
-    let message = told(&scenario.objects("ponds"), "north", "ExternalCallFailed").await?;
+    let message = reported(&scenario.objects("ponds"), "north", "ExternalCallFailed").await?;
     let wanted = format!(
         "the call `healthCheck` failed: {} answers with status 503, not 200",
         sink.url()
@@ -144,13 +144,13 @@ async fn neither_the_api_server_nor_a_variable_is_permitted(
 ) -> Result<()> {
     let server = scenario.identity.config()?.cluster_url.to_string();
     waters::pond(scenario, "server", &pond(server.trim_end_matches('/'))).await?;
-    let message = told(&scenario.objects("ponds"), "server", "ExternalCallRefused").await?;
+    let message = reported(&scenario.objects("ponds"), "server", "ExternalCallRefused").await?;
     assert!(
         message.contains("is the API server of the cluster"),
         "{message}"
     );
     waters::lake(scenario, "deep", &json!({ "url": sink.url() })).await?;
-    let message = told(&scenario.objects("lakes"), "deep", "ExternalCallRefused").await?;
+    let message = reported(&scenario.objects("lakes"), "deep", "ExternalCallRefused").await?;
     assert!(message.contains("--external-env LAKE_TOKEN"), "{message}");
     Ok(())
 }
@@ -161,7 +161,7 @@ async fn without_the_flag_no_call_is_made_and_the_condition_names_it() -> Result
     let scenario = running(&[], &[]).await?;
     waters::pond(&scenario, "north", &pond(&sink.url())).await?;
     let ponds = scenario.objects("ponds");
-    let message = told(&ponds, "north", "ExternalCallRefused").await?;
+    let message = reported(&ponds, "north", "ExternalCallRefused").await?;
     let flag = format!(
         "--external-allow {}",
         sink.url().trim_start_matches("http://")
@@ -184,7 +184,7 @@ async fn a_url_of_a_custom_resource_reaches_only_what_the_flag_permits() -> Resu
     let lakes = scenario.objects("lakes");
     let metadata = json!({ "url": "http://169.254.169.254/latest/meta-data/" });
     waters::lake(&scenario, "metadata", &metadata).await?;
-    let message = told(&lakes, "metadata", "ExternalCallRefused").await?;
+    let message = reported(&lakes, "metadata", "ExternalCallRefused").await?;
     assert!(message.contains("link-local"), "{message}");
     let port = sink.url().rsplit(':').next().unwrap_or_default().to_owned();
     for (name, url) in [
@@ -194,7 +194,7 @@ async fn a_url_of_a_custom_resource_reaches_only_what_the_flag_permits() -> Resu
         ("other-port", "http://127.0.0.1:1/depth".to_owned()),
     ] {
         waters::lake(&scenario, name, &json!({ "url": url })).await?;
-        told(&lakes, name, "ExternalCallRefused").await?;
+        reported(&lakes, name, "ExternalCallRefused").await?;
     }
     assert!(sink.requests("/").is_empty());
     // What is permitted is called, with the token that the Katalog names.
@@ -230,7 +230,7 @@ async fn a_url_of_a_custom_resource_reaches_only_what_the_flag_permits() -> Resu
         &json!({ "url": format!("{}/secret?{PLANTED}", sink.url()) }),
     )
     .await?;
-    let lake = told(&lakes, "secret", "ExternalCallFailed").await?;
+    let lake = reported(&lakes, "secret", "ExternalCallFailed").await?;
     assert!(lake.contains("answers with status 500"), "{lake}");
     lakes.delete("secret").await?;
     ensure_nothing_planted(&scenario).await
@@ -274,7 +274,7 @@ async fn servers_that_do_not_behave_slow_no_other_custom_resource() -> Result<()
     let beside = quick("beside").await?;
     println!("alone {alone:?}, beside calls that hang {beside:?}");
     assert!(beside < SOON, "{beside:?}, {alone:?} alone");
-    let message = told(&lakes, "endless-0", "ExternalCallFailed").await?;
+    let message = reported(&lakes, "endless-0", "ExternalCallFailed").await?;
     assert!(
         message.ends_with("answers with more than 256 KiB"),
         "{message}"
@@ -302,7 +302,7 @@ async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     let spec = json!({ "serviceUrl": sink.url() });
     waters::pond(&scenario, "north", &spec).await?;
-    let message = told(&ponds, "north", "ValidationFailed").await?;
+    let message = reported(&ponds, "north", "ValidationFailed").await?;
     assert!(
         message.ends_with("the judge says: no quota left"),
         "{message}"
@@ -324,13 +324,13 @@ async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
     ponds
         .patch("north", &json!({ "spec": { "more": 2 } }))
         .await?;
-    let message = told(&ponds, "north", "ExternalCallFailed").await?;
+    let message = reported(&ponds, "north", "ExternalCallFailed").await?;
     assert!(message.contains("the call `judge` failed"), "{message}");
     let map = maps.fetch("north-size").await?;
     assert_eq!(waters::text(&map, "/data/size"), "7");
     sink.answer("/size", 503, PLANTED);
     waters::pond(&scenario, "south", &spec).await?;
-    let message = told(&ponds, "south", "ExternalCallFailed").await?;
+    let message = reported(&ponds, "south", "ExternalCallFailed").await?;
     assert!(message.contains("the call `size` failed"), "{message}");
     assert_eq!(maps.get("south-size").await?, None);
     ensure_nothing_planted(&scenario).await
@@ -361,7 +361,7 @@ async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
     assert_eq!(maps.get("deep-lake").await?, None);
     // A server that does not answer neither opens nor closes it.
     sink.answer("/gate", 503, PLANTED);
-    let message = told(&lakes, "deep", "ExternalCallFailed").await?;
+    let message = reported(&lakes, "deep", "ExternalCallFailed").await?;
     assert!(message.contains("the call `gate` failed"), "{message}");
     assert_eq!(maps.get("deep-lake").await?, None);
     sink.answer("/gate", 200, r#"{"open": true}"#);
@@ -384,7 +384,7 @@ async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
 
 /// Bodies, tokens and paths of calls are nowhere but where a Katalog puts them.
 async fn ensure_nothing_planted(scenario: &Scenario) -> Result<()> {
-    ensure!(!scenario.log().contains(PLANTED), "the log tells it");
+    ensure!(!scenario.log().contains(PLANTED), "the log contains it");
     for plural in ["events", "ponds", "lakes", "katalogs"] {
         for object in scenario.objects(plural).list().await? {
             let status = json!([object["status"], object["message"], object["note"]]).to_string();

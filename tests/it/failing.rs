@@ -16,7 +16,7 @@ async fn running(prefix: &str) -> Result<Scenario> {
 }
 
 /// The Events about the Katalog with that reason.
-async fn told(scenario: &Scenario, reason: &str) -> Result<Vec<Value>> {
+async fn reported(scenario: &Scenario, reason: &str) -> Result<Vec<Value>> {
     let mut events = scenario.objects("events").list().await?;
     events
         .retain(|event| event["involvedObject"]["kind"] == "Katalog" && event["reason"] == reason);
@@ -29,9 +29,9 @@ fn times(events: &[Value]) -> u64 {
     events.iter().map(count).sum()
 }
 
-async fn until_told(scenario: &Scenario, reason: &str, expected: u64) -> Result<Vec<Value>> {
+async fn until_reported(scenario: &Scenario, reason: &str, expected: u64) -> Result<Vec<Value>> {
     eventually("the Katalog's Events", LIMIT, async || {
-        let events = told(scenario, reason).await?;
+        let events = reported(scenario, reason).await?;
         ensure!(times(&events) == expected, "{reason}: {events:#?}");
         Ok(Some(events))
     })
@@ -167,15 +167,15 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_reported_on
 /// Checks that the Katalog, the page, the metrics and one Event report the degraded operator.
 async fn everything_says_that_the_operator_is_degraded(scenario: &Scenario) -> Result<()> {
     let wanted = json!({ "state": "Degraded", "reason": "PassesFail" });
-    let katalog = scenario.operator_tells("waters", "lake", &wanted).await?;
-    let told = condition(&katalog, "Degraded").context("no condition")?;
+    let katalog = scenario.operator_reports("waters", "lake", &wanted).await?;
+    let reported = condition(&katalog, "Degraded").context("no condition")?;
     ensure!(
-        told["status"] == "True" && told["reason"] == "PassesFail",
-        "{told}"
+        reported["status"] == "True" && reported["reason"] == "PassesFail",
+        "{reported}"
     );
     ensure!(
-        waters::text(told, "/message").starts_with("lake: 3 of 4 custom resources fail"),
-        "{told}"
+        waters::text(reported, "/message").starts_with("lake: 3 of 4 custom resources fail"),
+        "{reported}"
     );
     // That it is so is no reason for the Katalog not to be ready: everything runs.
     ensure!(condition(&katalog, "Ready").is_some_and(|one| one["status"] == "True"));
@@ -193,7 +193,7 @@ async fn everything_says_that_the_operator_is_degraded(scenario: &Scenario) -> R
             .await?
             < 0.5
     );
-    let events = until_told(scenario, "PassesFail", 1).await?;
+    let events = until_reported(scenario, "PassesFail", 1).await?;
     ensure!(events[0]["type"] == "Warning", "{events:#?}");
     Ok(())
 }
@@ -207,8 +207,8 @@ async fn the_operator_recovers(scenario: &Scenario, lakes: &Objects) -> Result<(
     }
     let katalog = scenario.operator_is("waters", "lake", "Running").await?;
     ensure!(condition(&katalog, "Degraded").is_none(), "{katalog}");
-    until_told(scenario, "Recovered", 1).await?;
-    until_told(scenario, "PassesFail", 1).await?;
+    until_reported(scenario, "Recovered", 1).await?;
+    until_reported(scenario, "PassesFail", 1).await?;
     let of_lake = [("crd", "lake")];
     eventually("the metric follows", LIMIT, async || {
         Ok((scenario.metric("orkestra_degraded", &of_lake).await? < 0.5).then_some(()))

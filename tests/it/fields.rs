@@ -29,8 +29,8 @@ fn autoscaler(target: &str) -> Value {
 }
 
 fn is_autoscaled(website: &Value) -> bool {
-    let told = condition(website, "Autoscaled");
-    let message = told.and_then(|one| one["message"].as_str());
+    let autoscaled = condition(website, "Autoscaled");
+    let message = autoscaled.and_then(|one| one["message"].as_str());
     message.is_some_and(|text| text.contains("`hello`") && text.contains("spec.replicas"))
 }
 

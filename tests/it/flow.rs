@@ -99,10 +99,10 @@ async fn passes_and_requests_are_reported_as_they_are() -> Result<()> {
     let scenario = running("told").await?;
     eventually("every pass is told with its cause", LIMIT, async || {
         let labels = [("crd", "pond")];
-        let told = scenario.metric("orkestra_passes_total", &labels).await?;
+        let reported = scenario.metric("orkestra_passes_total", &labels).await?;
         let passes = scenario.passes("pond").await?;
         // Counts that fit a float.
-        Ok((passes > 0.5 && (told - passes).abs() < 0.5).then_some(()))
+        Ok((passes > 0.5 && (reported - passes).abs() < 0.5).then_some(()))
     })
     .await?;
     let wrote = [("crd", "pond"), ("cause", "changed"), ("wrote", "yes")];

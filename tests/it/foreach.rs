@@ -55,11 +55,11 @@ async fn children_follow_the_elements_of_lists_and_maps() -> Result<()> {
     groves
         .patch("elms", &json!({ "spec": { "regions": ["eu", "eu"] } }))
         .await?;
-    let told = |grove: &Value| {
+    let reported = |grove: &Value| {
         condition(grove, "Ready").is_some_and(|ready| ready["reason"] == "DuplicateChild")
     };
     groves
-        .until("elms", "tells of two elements of one name", LIMIT, told)
+        .until("elms", "reports two elements of one name", LIMIT, reported)
         .await?;
     maps.fetch("elms-eu").await?;
     Ok(())

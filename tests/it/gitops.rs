@@ -170,17 +170,17 @@ async fn the_definition_and_the_instances_outlive_their_katalog() -> Result<()> 
 }
 
 /// How often each object was reported on, in each reason: an Event that comes again is counted up.
-async fn told(scenario: &Scenario) -> Result<BTreeMap<(String, String), u64>> {
-    let mut told = BTreeMap::new();
+async fn reported(scenario: &Scenario) -> Result<BTreeMap<(String, String), u64>> {
+    let mut reported = BTreeMap::new();
     for event in scenario.objects("events").list().await? {
         if event["involvedObject"]["kind"] == "Pond" {
             let text = |pointer| waters::text(&event, pointer).to_owned();
             let key = (text("/involvedObject/name"), text("/reason"));
             let times = event["series"]["count"].as_u64().unwrap_or(1);
-            *told.entry(key).or_default() += times;
+            *reported.entry(key).or_default() += times;
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -196,10 +196,10 @@ async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
         .try_collect::<Vec<Value>>()
         .await?;
     let rows = json!({ "instances": INSTANCES, "ready": INSTANCES });
-    scenario.operator_tells("waters", "pond", &rows).await?;
+    scenario.operator_reports("waters", "pond", &rows).await?;
     let wanted = INSTANCES;
     eventually("each has its Event", LIMIT, async || {
-        Ok((told(&scenario).await?.len() >= wanted).then_some(()))
+        Ok((reported(&scenario).await?.len() >= wanted).then_some(()))
     })
     .await?;
     // One transition each, from nothing to what is declared; what happens again to nobody is told to nobody.
@@ -207,9 +207,9 @@ async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
     objects.patch("p000", &resynced).await?;
     scenario.terminate()?;
     scenario.start().await?;
-    scenario.operator_tells("waters", "pond", &rows).await?;
+    scenario.operator_reports("waters", "pond", &rows).await?;
     scenario.until_settled(QUIET, LIMIT).await?;
-    let after = told(&scenario).await?;
+    let after = reported(&scenario).await?;
     let more: Vec<_> = after.iter().filter(|(_, times)| **times > 1).collect();
     ensure!(more.is_empty(), "{more:?}");
     assert_eq!(after.len(), INSTANCES, "{after:?}");
@@ -229,7 +229,7 @@ async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its
         waters::pond(&scenario, &format!("calm-{n}"), &json!({ "depth": "0" })).await?;
     }
     let rows = json!({ "instances": NEIGHBOURS + 1, "ready": NEIGHBOURS + 1 });
-    scenario.operator_tells("waters", "pond", &rows).await?;
+    scenario.operator_reports("waters", "pond", &rows).await?;
     let (objects, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     let (mark, started) = (Scenario::mark()?, Instant::now());
     let stop = CancellationToken::new();

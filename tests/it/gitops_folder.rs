@@ -247,8 +247,8 @@ async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() ->
         .filter(|state| state.get("status").is_none())
         .collect();
     ensure!(new.len() >= PONDS);
-    for told in crate::judge::judge(&new) {
-        ensure!(told["lua"]["status"] == "Progressing", "{told}");
+    for reported in crate::judge::judge(&new) {
+        ensure!(reported["lua"]["status"] == "Progressing", "{reported}");
     }
     Ok(())
 }

@@ -142,18 +142,18 @@ async fn until_team(scenario: &Scenario, rights: &Rights, team: &str, count: usi
 
 /// What the custom resources say.
 async fn failures(scenario: &Scenario) -> Result<Vec<String>> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for plural in ["ponds", "lakes"] {
         for resource in scenario.objects(plural).list().await? {
             let ready = condition(&resource, "Ready").cloned().unwrap_or_default();
-            told.push(format!(
+            reported.push(format!(
                 "{plural}: {} {}",
                 waters::text(&ready, "/reason"),
                 waters::text(&ready, "/message")
             ));
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 async fn until_passed(scenario: &Scenario, since: [f64; 2]) -> Result<()> {
@@ -192,7 +192,7 @@ async fn set(scenario: &Scenario, spec: &Value) -> Result<()> {
 }
 
 /// Kubernetes changes some fields never: it says so, and nothing else stops.
-async fn ensure_immutable_is_told(scenario: &Scenario) -> Result<()> {
+async fn ensure_immutable_is_reported(scenario: &Scenario) -> Result<()> {
     let ponds = scenario.objects("ponds");
     ponds
         .patch("all", &json!({ "spec": { "disk": "2Gi" } }))
@@ -242,7 +242,7 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     ensure_second_pass_writes_nothing(&scenario).await?;
     ensure_restart_writes_nothing(&mut scenario).await?;
     ensure_team_is_followed(&scenario, &rights, count).await?;
-    ensure_immutable_is_told(&scenario).await?;
+    ensure_immutable_is_reported(&scenario).await?;
     ensure_unlabelled_children_return(&scenario, &rights, count).await?;
 
     set(&scenario, &json!({ "enabled": "false" })).await?;

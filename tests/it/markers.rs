@@ -37,8 +37,8 @@ async fn markers(secrets: &Objects) -> Result<BTreeSet<String>> {
 }
 
 /// Everything that is told, with where.
-async fn told(scenario: &Scenario) -> Result<Vec<(String, String)>> {
-    let mut told = vec![("the log".to_owned(), scenario.log())];
+async fn reported(scenario: &Scenario) -> Result<Vec<(String, String)>> {
+    let mut reported = vec![("the log".to_owned(), scenario.log())];
     for plural in [
         "ponds",
         "katalogs",
@@ -52,7 +52,7 @@ async fn told(scenario: &Scenario) -> Result<Vec<(String, String)>> {
             if let Some(object) = object.as_object_mut().filter(|_| plural == "configmaps") {
                 object.remove("data");
             }
-            told.push((
+            reported.push((
                 format!("{plural} {}", waters::text(&object, "/metadata/name")),
                 object.to_string(),
             ));
@@ -69,9 +69,9 @@ async fn told(scenario: &Scenario) -> Result<Vec<(String, String)>> {
         .into_iter()
         .chain(["/katalog", "/metrics"].map(str::to_owned))
     {
-        told.push((page.clone(), scenario.http(&page).await?));
+        reported.push((page.clone(), scenario.http(&page).await?));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// What `ork render` prints for the pond, with the Secrets there are.
@@ -104,12 +104,12 @@ async fn rendered(scenario: &Scenario, secrets: &Objects) -> Result<String> {
         "--with-status",
     ];
     // Some of it fails: what it says of that counts too.
-    let told = match scenario.ork(&args) {
+    let reported = match scenario.ork(&args) {
         Ok(printed) => printed,
         Err(error) => error.to_string(),
     };
-    ensure!(told.contains("north"), "{told}");
-    Ok(told)
+    ensure!(reported.contains("north"), "{reported}");
+    Ok(reported)
 }
 
 fn message(pond: &Value) -> &str {
@@ -135,7 +135,7 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
     let ponds = scenario.objects("ponds");
     let wanted = ["-invalid", "-label", "number", "port"];
     let pond = ponds
-        .until("north", "tells all that fails", LIMIT, |pond| {
+        .until("north", "reports all that fails", LIMIT, |pond| {
             wanted.iter().all(|part| message(pond).contains(part))
         })
         .await?;
@@ -155,35 +155,38 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
         "{} markers",
         markers.len()
     );
-    let mut told = told(&scenario).await?;
-    told.push((
+    let mut reported = reported(&scenario).await?;
+    reported.push((
         "ork render".to_owned(),
         rendered(&scenario, &secrets).await?,
     ));
-    ensure!(told[0].1.contains("DEBUG"), "the log is not at debug level");
-    for (place, text) in &told {
+    ensure!(
+        reported[0].1.contains("DEBUG"),
+        "the log is not at debug level"
+    );
+    for (place, text) in &reported {
         let leaked: Vec<_> = markers
             .iter()
             .filter(|marker| text.contains(&***marker))
             .collect();
-        ensure!(leaked.is_empty(), "{place} tells {leaked:?}:\n{text}");
+        ensure!(leaked.is_empty(), "{place} contains {leaked:?}:\n{text}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_katalog_that_would_disclose_a_secret_is_refused_with_its_place() -> Result<()> {
-    let mut scenario = Scenario::new("tells").await?;
+    let mut scenario = Scenario::new("markers").await?;
     let katalog = input("markers/katalog.yaml")?;
     scenario.grant(&katalog).await?;
     scenario.install(&waters::crds()?).await?;
     scenario.start().await?;
-    let telling = katalog.replace(
+    let reporting = katalog.replace(
         "{{ .metadata.name }} {{ end }}",
         "{{ .data.password }} {{ end }}",
     );
-    ensure!(telling != katalog, "nothing was replaced");
-    scenario.apply(&telling)?;
+    ensure!(reporting != katalog, "nothing was replaced");
+    scenario.apply(&reporting)?;
     let refused = scenario
         .objects("katalogs")
         .until("waters", "is refused", LIMIT, |katalog| {

@@ -24,10 +24,10 @@ async fn a_motif_is_taken_up_as_it_comes_and_changes_and_what_runs_outlives_it()
     scenario.install(&input("garden/pond-crd.yaml")?).await?;
     scenario.apply(&input("garden/pond.yaml")?)?;
     scenario.apply(&katalog)?;
-    let told = scenario
+    let reported = scenario
         .katalog_is("marsh", "False", "MotifNotFound")
         .await?;
-    let ready = condition(&told, "Ready").unwrap_or_default();
+    let ready = condition(&reported, "Ready").unwrap_or_default();
     let message = ready["message"].as_str().unwrap_or_default();
     ensure!(
         message.contains("spec.crds.pond.imports[0].motif") && message.contains("`reeds`"),

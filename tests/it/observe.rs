@@ -340,8 +340,11 @@ async fn another_declaration_is_followed_without_another_watch_of_the_resources(
 /// Waits until the operator tells of a problem with all these words in it.
 async fn problem(scenario: &Scenario, words: &[&str]) -> Result<()> {
     eventually("the problem is told", LIMIT, async || {
-        let told = row(scenario).await?.to_string();
-        Ok(words.iter().all(|word| told.contains(word)).then_some(()))
+        let reported = row(scenario).await?.to_string();
+        Ok(words
+            .iter()
+            .all(|word| reported.contains(word))
+            .then_some(()))
     })
     .await
 }

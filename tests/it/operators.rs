@@ -20,9 +20,11 @@ async fn garden(prefix: &str) -> Result<Scenario> {
     scenario.apply(&input("garden/pond.yaml")?)?;
     scenario.objects("orchards").until_ready("north").await?;
     scenario.objects("ponds").until_ready("east").await?;
-    let told = json!({ "instances": 1, "ready": 1 });
+    let reported = json!({ "instances": 1, "ready": 1 });
     for operator in ["orchard", "pond"] {
-        scenario.operator_tells("garden", operator, &told).await?;
+        scenario
+            .operator_reports("garden", operator, &reported)
+            .await?;
     }
     Ok(scenario)
 }

@@ -42,7 +42,7 @@ async fn last_good_works(scenario: &Scenario, new: &str) -> Result<()> {
 }
 
 /// What the Katalog's status says of a revision that is refused.
-fn told(katalog: &Value) -> Result<String> {
+fn reported(katalog: &Value) -> Result<String> {
     let ready = condition(katalog, "Ready").context("a condition Ready")?;
     let stalled = condition(katalog, "Stalled").context("a condition Stalled")?;
     assert_eq!(
@@ -95,7 +95,7 @@ async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_st
     let katalog = scenario
         .katalog_is("garden", "False", "InvalidRevision")
         .await?;
-    let message = told(&katalog)?;
+    let message = reported(&katalog)?;
     for part in ["spec.crds.orchard.operatorBox.onRekoncile", "onReconcile"] {
         ensure!(message.contains(part), "no {part} in: {message}");
     }
@@ -111,7 +111,7 @@ async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_st
     let katalog = scenario
         .katalog_is("garden", "False", "InvalidRevision")
         .await?;
-    assert_eq!(told(&katalog)?, message);
+    assert_eq!(reported(&katalog)?, message);
     assert_eq!(katalog["status"]["revision"], good);
 
     // Once it is mended, it runs.
@@ -142,7 +142,7 @@ async fn a_first_revision_that_is_invalid_runs_nothing_until_it_is_fixed() -> Re
         .katalog_is("garden", "False", "InvalidRevision")
         .await?;
     ensure!(
-        told(&refused)?.contains("spec.crds.orchard.operatorBox.onRekoncile"),
+        reported(&refused)?.contains("spec.crds.orchard.operatorBox.onRekoncile"),
         "{refused}"
     );
     assert_eq!(refused["status"].get("revision"), None);

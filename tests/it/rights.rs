@@ -124,13 +124,13 @@ impl Case {
     }
 
     /// Waits until a condition of the Katalog or of a custom resource names the resource and one of the verbs.
-    pub(crate) async fn until_told(&self, resource: &str, verbs: &[String]) -> Result<()> {
+    pub(crate) async fn until_reported(&self, resource: &str, verbs: &[String]) -> Result<()> {
         let plural = resource.split('/').next().unwrap_or(resource);
         eventually(
             &format!("a condition names {resource} and one of {verbs:?}"),
             LIMIT,
             async || {
-                let mut told = Vec::new();
+                let mut reported = Vec::new();
                 for plural in ["katalogs", "ponds", "lakes"] {
                     for object in self.scenario.objects(plural).list().await? {
                         let conditions = object
@@ -138,7 +138,7 @@ impl Case {
                             .and_then(Value::as_array)
                             .cloned()
                             .unwrap_or_default();
-                        told.extend(
+                        reported.extend(
                             conditions
                                 .iter()
                                 .map(|condition| waters::text(condition, "/message").to_owned()),
@@ -148,7 +148,7 @@ impl Case {
                             .and_then(Value::as_array)
                             .cloned()
                             .unwrap_or_default();
-                        told.extend(
+                        reported.extend(
                             rows.iter()
                                 .map(|row| waters::text(row, "/message").to_owned()),
                         );
@@ -159,8 +159,8 @@ impl Case {
                         && verbs.iter().any(|verb| message.contains(verb.as_str()))
                 };
                 ensure!(
-                    told.iter().any(|message| names_it(&message)),
-                    "they say {told:#?}"
+                    reported.iter().any(|message| names_it(&message)),
+                    "they say {reported:#?}"
                 );
                 Ok(Some(()))
             },
@@ -202,7 +202,7 @@ impl Case {
                 .patch("waters", &patch)
                 .await?;
         }
-        self.until_told(resource, &verbs)
+        self.until_reported(resource, &verbs)
             .await
             .with_context(|| format!("without {resource}"))?;
         for operator in ["pond", "lake"] {

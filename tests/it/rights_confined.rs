@@ -155,11 +155,11 @@ async fn a_namespace_without_its_role_keeps_no_other_waiting() -> Result<()> {
         .await?;
     confined.scenario.launch().await?;
     confined.is_followed(&own, "north", "blue").await?;
-    let told = confined
+    let reported = confined
         .scenario
         .katalog_is("waters", "False", "Forbidden")
         .await?;
-    let row = waters::row(&told, "pond").cloned().unwrap_or_default();
+    let row = waters::row(&reported, "pond").cloned().unwrap_or_default();
     let message = waters::text(&row, "/message");
     ensure!(message.contains(&second), "{message}");
     // A deletion concludes from what its own namespaces show.

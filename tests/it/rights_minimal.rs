@@ -102,23 +102,23 @@ impl Case {
     }
 
     /// Waits until a condition of a custom resource or of the Katalog says that the right is missing.
-    async fn until_told(&self, verb: &str, resource: &str) -> Result<()> {
+    async fn until_reported(&self, verb: &str, resource: &str) -> Result<()> {
         let missing = format!("cannot {verb} resource \"{resource}\"");
         eventually(
             &format!("a condition says `{missing}`"),
             LIMIT,
             async || {
-                let mut told = Vec::new();
+                let mut reported = Vec::new();
                 for plural in ["katalogs", "ponds", "lakes"] {
                     for object in self.scenario.objects(plural).list().await? {
                         let lists = ["/status/conditions", "/status/operators"];
                         let lists = lists.map(|at| object.pointer(at).and_then(Value::as_array));
                         let texts = lists.into_iter().flatten().flatten();
-                        told.extend(texts.map(|one| waters::text(one, "/message").to_owned()));
+                        reported.extend(texts.map(|one| waters::text(one, "/message").to_owned()));
                     }
                 }
-                let is_told = told.iter().any(|message| message.contains(&missing));
-                ensure!(is_told, "they say {told:#?}");
+                let is_reported = reported.iter().any(|message| message.contains(&missing));
+                ensure!(is_reported, "they say {reported:#?}");
                 Ok(Some(()))
             },
         )
@@ -201,7 +201,7 @@ async fn without_one_verb_what_needs_it_is_reported() -> Result<()> {
             }
             _ => case.pond(&name).await?,
         }
-        case.until_told(verb, resource)
+        case.until_reported(verb, resource)
             .await
             .with_context(|| format!("without the right to {verb} {resource}"))?;
         case.scenario.check_running()?;
@@ -228,7 +228,7 @@ async fn without_a_list_or_a_watch_what_needs_it_is_reported() -> Result<()> {
         case.scenario.launch().await?;
         let colour = json!({ "colour": case.paint() });
         case.set("ponds", "north", &colour).await?;
-        case.until_told(verb, resource)
+        case.until_reported(verb, resource)
             .await
             .with_context(|| format!("without the right to {verb} {resource}"))?;
         case.scenario.check_running()?;

@@ -133,13 +133,13 @@ async fn refused_repairs_are_named(case: &Case) -> Result<()> {
         .objects("secrets")
         .delete("north-pond")
         .await?;
-    case.until_told("secrets", &["patch".to_owned(), "create".to_owned()])
+    case.until_reported("secrets", &["patch".to_owned(), "create".to_owned()])
         .await?;
     case.scenario
         .objects("deployments")
         .patch("north-pond", &json!({ "spec": { "replicas": 3 } }))
         .await?;
-    case.until_told("horizontalpodautoscalers", &["list".to_owned()])
+    case.until_reported("horizontalpodautoscalers", &["list".to_owned()])
         .await
 }
 

@@ -80,10 +80,10 @@ async fn until_waiting(
 ) -> Result<Value> {
     scenario
         .objects("katalogs")
-        .until("waters", "tells what it waits for", LIMIT, |katalog| {
+        .until("waters", "says what it waits for", LIMIT, |katalog| {
             let current =
                 katalog["status"]["observedGeneration"] == katalog["metadata"]["generation"];
-            let told = condition(katalog, "Ready").is_some_and(|one| {
+            let reported = condition(katalog, "Ready").is_some_and(|one| {
                 one["status"] == "False"
                     && one["reason"] == ready
                     && waters::text(one, "/message").contains(part)
@@ -91,7 +91,7 @@ async fn until_waiting(
             let row = waters::row(katalog, "pond").is_some_and(|row| {
                 row["reason"] == reason && waters::text(row, "/message").contains(part)
             });
-            current && told && row
+            current && reported && row
         })
         .await
 }
@@ -162,14 +162,14 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
         state["metadata"]["generation"] == generation + 1 && kstatus(state) == Kstatus::Current
     });
     scenario.apply(&next)?;
-    let told = until_waiting(&scenario, "Forbidden", "Forbidden", "secrets").await?;
-    ensure!(kstatus(&told) == Kstatus::InProgress, "{told}");
-    let message = condition(&told, "Reconciling").map(|one| waters::text(one, "/message"));
+    let reported = until_waiting(&scenario, "Forbidden", "Forbidden", "secrets").await?;
+    ensure!(kstatus(&reported) == Kstatus::InProgress, "{reported}");
+    let message = condition(&reported, "Reconciling").map(|one| waters::text(one, "/message"));
     ensure!(
         message.is_some_and(|message| message.contains("list resource \"secrets\"")),
-        "{told}"
+        "{reported}"
     );
-    let wanted = the_pond_waits_and_the_lake_runs(&told, &first)?.clone();
+    let wanted = the_pond_waits_and_the_lake_runs(&reported, &first)?.clone();
     scenario
         .objects("configmaps")
         .until_equal("deep-lake", "/data/revision", json!("two"), LIMIT)
@@ -185,9 +185,9 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
     scenario.kill9()?;
     scenario.start().await?;
     first_works(&scenario, "pink").await?;
-    let told = until_waiting(&scenario, "Forbidden", "Forbidden", "secrets").await?;
-    assert_eq!(told["status"]["revision"], first);
-    assert_eq!(told["status"]["wantedRevision"], wanted);
+    let reported = until_waiting(&scenario, "Forbidden", "Forbidden", "secrets").await?;
+    assert_eq!(reported["status"]["revision"], first);
+    assert_eq!(reported["status"]["wantedRevision"], wanted);
 
     scenario.grant(&next).await?;
     let katalogs = scenario.objects("katalogs");
@@ -211,13 +211,13 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
 }
 
 /// Checks that the status names the revision of each operator, `first` for the pond; the revision that is wanted.
-fn the_pond_waits_and_the_lake_runs<'a>(told: &'a Value, first: &Value) -> Result<&'a Value> {
+fn the_pond_waits_and_the_lake_runs<'a>(reported: &'a Value, first: &Value) -> Result<&'a Value> {
     let (pond, lake) = (
-        waters::row(told, "pond").context("no row of the pond")?,
-        waters::row(told, "lake").context("no row of the lake")?,
+        waters::row(reported, "pond").context("no row of the pond")?,
+        waters::row(reported, "lake").context("no row of the lake")?,
     );
-    let wanted = &told["status"]["wantedRevision"];
-    assert_eq!(told["status"]["revision"], *first);
+    let wanted = &reported["status"]["wantedRevision"];
+    assert_eq!(reported["status"]["revision"], *first);
     assert_ne!(wanted, first);
     assert_eq!(
         (&pond["state"], &pond["revision"], &pond["wantedRevision"]),
@@ -227,7 +227,7 @@ fn the_pond_waits_and_the_lake_runs<'a>(told: &'a Value, first: &Value) -> Resul
         (&lake["state"], &lake["revision"], &lake["wantedRevision"]),
         (&json!("Running"), wanted, &Value::Null)
     );
-    assert_eq!(told["status"]["ready"], "1/2");
+    assert_eq!(reported["status"]["ready"], "1/2");
     Ok(wanted)
 }
 
@@ -239,8 +239,8 @@ async fn a_revision_whose_kinds_are_not_served_waits_for_them_and_may_be_taken_b
     let next = second(more)?;
     scenario.grant(&next).await?;
     scenario.apply(&next)?;
-    let told = until_waiting(&scenario, "Waiting", "KindNotServed", "Well").await?;
-    assert_eq!(told["status"]["revision"], first);
+    let reported = until_waiting(&scenario, "Waiting", "KindNotServed", "Well").await?;
+    assert_eq!(reported["status"]["revision"], first);
     first_works(&scenario, "red").await?;
 
     scenario.apply(&input(KATALOG)?)?;
@@ -269,11 +269,11 @@ async fn another_version_takes_over_beside_the_one_that_runs() -> Result<()> {
     let old = "{ group: GROUP, version: v1alpha1, kind: Pond, plural: ponds }";
     let next = input(KATALOG)?.replace(old, &old.replace("v1alpha1", "v1beta1"));
     scenario.apply(&next)?;
-    let told = scenario
+    let reported = scenario
         .katalog_is("waters", "False", "InvalidRevision")
         .await?;
-    ensure!(kstatus(&told) == Kstatus::Failed, "{told}");
-    let row = waters::row(&told, "pond").context("no row of the pond")?;
+    ensure!(kstatus(&reported) == Kstatus::Failed, "{reported}");
+    let row = waters::row(&reported, "pond").context("no row of the pond")?;
     assert_eq!(
         (&row["revision"], &row["version"]),
         (&first, &json!("v1alpha1"))

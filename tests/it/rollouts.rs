@@ -69,9 +69,9 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
     let (states, children) = (ponds.states().await?, deployments.states().await?);
     let (mut ready, mut waiting) = (0, 0);
     for state in &states {
-        let told = state.get("status").is_some();
-        if !told || kstatus(state) != Kstatus::Current {
-            waiting += usize::from(told);
+        let reported = state.get("status").is_some();
+        if !reported || kstatus(state) != Kstatus::Current {
+            waiting += usize::from(reported);
             continue;
         }
         let mut older = children

@@ -28,7 +28,7 @@ async fn make(scenario: &Scenario, name: &str, spec: &Value) -> Result<Value> {
 }
 
 /// `reason: message` of a condition that is true; empty without it.
-fn told(object: &Value, kind: &str) -> String {
+fn reported(object: &Value, kind: &str) -> String {
     match condition(object, kind) {
         Some(found) if found["status"] == "True" => {
             format!("{}: {}", text(found, "/reason"), text(found, "/message"))
@@ -38,14 +38,19 @@ fn told(object: &Value, kind: &str) -> String {
 }
 
 /// Waits until the Site of that name says so of its present state.
-async fn until_told(scenario: &Scenario, name: &str, kind: &str, wanted: &str) -> Result<Value> {
+async fn until_reported(
+    scenario: &Scenario,
+    name: &str,
+    kind: &str,
+    wanted: &str,
+) -> Result<Value> {
     let sites = scenario.objects("sites");
     let what = format!("has {kind} {wanted:?}");
     let is_current =
         |site: &Value| site["status"]["observedGeneration"] == site["metadata"]["generation"];
     sites
         .until(name, &what, LIMIT, |site| {
-            is_current(site) && told(site, kind) == wanted
+            is_current(site) && reported(site, kind) == wanted
         })
         .await
 }
@@ -57,14 +62,14 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
     let scenario = running("rules/admission.yaml").await?;
     let deployments = scenario.objects("deployments");
     make(&scenario, "shop", &json!({ "image": "nginx:1.29" })).await?;
-    let refused = until_told(&scenario, "shop", "Stalled", REFUSED).await?;
+    let refused = until_reported(&scenario, "shop", "Stalled", REFUSED).await?;
     let ready = condition(&refused, "Ready").context("no Ready")?;
     assert_eq!(
         (&ready["status"], &ready["reason"]),
         (&json!("False"), &json!("ValidationFailed"))
     );
     assert_eq!(
-        told(&refused, "ValidationWarning"),
+        reported(&refused, "ValidationWarning"),
         "ValidationFailed: spec.tier: shop has no tier"
     );
     // A condition's field is told all the same; what is told without one, is told of passes that went well.
@@ -89,8 +94,8 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
     deployments
         .until("shop", "is made", LIMIT, |_| true)
         .await?;
-    let accepted = until_told(&scenario, "shop", "Stalled", "").await?;
-    assert_eq!(told(&accepted, "ValidationWarning"), "");
+    let accepted = until_reported(&scenario, "shop", "Stalled", "").await?;
+    assert_eq!(reported(&accepted, "ValidationWarning"), "");
     assert_eq!(accepted["status"]["image"], "myorg/shop:1");
 
     sites
@@ -99,7 +104,7 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
             &json!({ "spec": { "image": "elsewhere/shop:1", "replicas": 5 } }),
         )
         .await?;
-    until_told(&scenario, "shop", "Stalled", REFUSED).await?;
+    until_reported(&scenario, "shop", "Stalled", REFUSED).await?;
     let kept = deployments.fetch("shop").await?;
     assert_eq!(kept["spec"]["replicas"], 2);
     assert_eq!(
@@ -117,7 +122,7 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
     let spec = json!({ "image": "myorg/shop:1" });
     make(&scenario, "shop", &spec).await?;
     let sample = "InMemory: spec.port, spec.replicas in memory: rules complete it";
-    let shop = until_told(&scenario, "shop", "Mutated", sample).await?;
+    let shop = until_reported(&scenario, "shop", "Mutated", sample).await?;
     assert_eq!(
         (&shop["spec"], &shop["metadata"]["generation"]),
         (&spec, &json!(1))
@@ -136,7 +141,9 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
     deployments
         .until_equal("shop", "/spec/replicas", json!(0), LIMIT)
         .await?;
-    until_told(&scenario, "shop", "Mutated", "").await.map(drop)
+    until_reported(&scenario, "shop", "Mutated", "")
+        .await
+        .map(drop)
 }
 
 /// Checks that the running controller has nothing left to write, and neither has the next one.
@@ -174,7 +181,7 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
     let sites = scenario.objects("sites");
     let mark = Scenario::mark()?;
     make(&scenario, "shop", &json!({ "schedule": "@daily" })).await?;
-    let shop = until_told(&scenario, "shop", "Normalized", HELD).await?;
+    let shop = until_reported(&scenario, "shop", "Normalized", HELD).await?;
     assert_eq!(shop["spec"], json!({ "schedule": "0 0 * * *" }));
     assert_eq!(shop["metadata"]["generation"], 2);
     ensure!(is_ready(&shop), "{}", shop["status"]);
@@ -243,7 +250,7 @@ async fn what_kubectl_apply_declares_is_normalized_in_memory_and_applying_it_aga
         let shop = scenario
             .objects("sites")
             .until("shop", "is normalized in memory", LIMIT, |site| {
-                told(site, "Normalized")
+                reported(site, "Normalized")
                     .contains("spec.schedule in memory: `kubectl apply` declares it")
             })
             .await?;
@@ -274,8 +281,8 @@ async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<(
 
     let by_mark = "Argo CD tracks the resource (`argocd.argoproj.io/tracking-id`)";
     for (name, why) in [("argo", by_mark), ("applied", "`gitops` applies it")] {
-        let told = format!("{HELD}; spec.schedule in memory: {why}");
-        let held = until_told(&scenario, name, "Normalized", &told).await?;
+        let reported = format!("{HELD}; spec.schedule in memory: {why}");
+        let held = until_reported(&scenario, name, "Normalized", &reported).await?;
         assert_eq!(
             (&held["spec"], &held["metadata"]["generation"]),
             (&spec, &json!(1))
@@ -302,7 +309,7 @@ async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<(
     sites
         .until_equal("argo", "/spec/schedule", json!("0 0 * * *"), LIMIT)
         .await?;
-    until_told(&scenario, "argo", "Normalized", HELD)
+    until_reported(&scenario, "argo", "Normalized", HELD)
         .await
         .map(drop)
 }
@@ -325,7 +332,7 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
         })
         .await?;
     let kind = format!("sites.{}", scenario.group);
-    let told = format!("{HELD}; spec.seen in memory: it would become another value each time");
+    let reported = format!("{HELD}; spec.seen in memory: it would become another value each time");
     // Passes at other moments want other values.
     tokio::time::sleep(Duration::from_secs(2)).await;
     scenario.kubectl(&[
@@ -334,7 +341,7 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
         "shop",
         "orkestra.orkspace.io/reconcile=1",
     ])?;
-    until_told(&scenario, "shop", "Normalized", &told).await?;
+    until_reported(&scenario, "shop", "Normalized", &reported).await?;
     let generation = sites.fetch("shop").await?["metadata"]["generation"].clone();
     waters::until_counted(&scenario).await?;
     let mark = Scenario::mark()?;

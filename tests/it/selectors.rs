@@ -109,7 +109,7 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         .await?;
     groves
         .scenario
-        .operator_tells("selectors", "grove", &json!({ "instances": 3 }))
+        .operator_reports("selectors", "grove", &json!({ "instances": 3 }))
         .await?;
     tokio::time::sleep(QUIET).await;
     for (where_, name) in [(&third, "third"), (&first, "wild")] {
@@ -168,7 +168,7 @@ async fn only_what_has_the_selected_fields_is_looked_after() -> Result<()> {
     objects.until_ready("elms").await?;
     groves
         .scenario
-        .operator_tells("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
+        .operator_reports("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
         .await?;
     let left = objects.fetch("oaks").await?;
     assert_eq!((finalizers(&left), left.get("status")), (vec![], None));
@@ -238,7 +238,7 @@ async fn declared_labels_and_finalizers_are_put_on_and_kept() -> Result<()> {
     // A label that we write wakes nobody.
     groves
         .scenario
-        .operator_tells("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
+        .operator_reports("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
         .await?;
     tokio::time::sleep(QUIET).await;
     let (mark, passes) = (Scenario::mark()?, groves.scenario.passes("grove").await?);

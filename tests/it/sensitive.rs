@@ -49,10 +49,10 @@ async fn a_katalog_with_a_child_that_is_not_permitted_is_refused_and_the_last_go
     let refused = scenario
         .katalog_is("waters", "False", "ChildNotPermitted")
         .await?;
-    let told = refused["status"].to_string();
+    let reported = refused["status"].to_string();
     ensure!(
-        told.contains("onReconcile.roleBindings[0]: RoleBinding is not permitted"),
-        "{told}"
+        reported.contains("onReconcile.roleBindings[0]: RoleBinding is not permitted"),
+        "{reported}"
     );
     let maps = scenario.objects("configmaps");
     maps.delete("a-map").await?;

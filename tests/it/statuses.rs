@@ -57,12 +57,12 @@ async fn a_status_that_its_schema_refuses_is_the_resources_own_trouble() -> Resu
     scenario.objects("ponds").until_ready("fine").await?;
     waters::pond(&scenario, "long", &json!({ "colour": "aquamarine" })).await?;
     eventually("an Event of the resource says why", LIMIT, async || {
-        let told = waters::warnings(&scenario, "long").await?;
-        let is_told = told.iter().any(|event| {
+        let reported = waters::warnings(&scenario, "long").await?;
+        let is_reported = reported.iter().any(|event| {
             let message = waters::text(event, "/message");
             event["reason"] == "Invalid" && message.contains("the status is not written")
         });
-        Ok(is_told.then_some(()))
+        Ok(is_reported.then_some(()))
     })
     .await?;
     waters::until_counted(&scenario).await?;
@@ -158,9 +158,9 @@ async fn what_a_status_cannot_hold_is_named(scenario: &Scenario) -> Result<()> {
             async || {
                 let katalog = katalogs.fetch("waters").await?;
                 let row = waters::row(&katalog, operator).cloned().unwrap_or_default();
-                let told = row["reason"] == "StatusNotWritable"
+                let reported = row["reason"] == "StatusNotWritable"
                     && waters::text(&row, "/message").contains(words);
-                anyhow::ensure!(told, "its row is {row}");
+                anyhow::ensure!(reported, "its row is {row}");
                 Ok(Some(()))
             },
         )
@@ -215,9 +215,9 @@ async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_other
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "taken-pond" } });
     maps.create(&foreign).await?;
     waters::pond(&scenario, "taken", &green).await?;
-    eventually("an Event tells that the name is taken", LIMIT, async || {
-        let told = waters::warnings(&scenario, "taken").await?;
-        Ok(told
+    eventually("an Event says that the name is taken", LIMIT, async || {
+        let reported = waters::warnings(&scenario, "taken").await?;
+        Ok(reported
             .iter()
             .any(|event| event["reason"] == "NameTaken")
             .then_some(()))
@@ -245,8 +245,8 @@ async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_other
     let change = katalog.replace("ignoreStatusPatch: true", "ignoreStatusPatch: false");
     scenario.grant(&change).await?;
     scenario.apply(&change)?;
-    let told = ponds.until_ready("north").await?;
-    assert_eq!(told["status"]["phase"], "Theirs");
+    let reported = ponds.until_ready("north").await?;
+    assert_eq!(reported["status"]["phase"], "Theirs");
     Ok(())
 }
 

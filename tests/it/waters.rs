@@ -102,8 +102,11 @@ async fn ensure_counted(scenario: &Scenario) -> Result<()> {
                 continue;
             };
             let shown = (&entry["resourceCount"], &entry["readyCount"]);
-            let told = (&row["instances"], &row["ready"]);
-            ensure!(shown == told, "{name}/{operator}: {shown:?} and {told:?}");
+            let reported = (&row["instances"], &row["ready"]);
+            ensure!(
+                shown == reported,
+                "{name}/{operator}: {shown:?} and {reported:?}"
+            );
         }
     }
     Ok(())

@@ -241,8 +241,8 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Gateway> {
         load::flood(port, (judged, &kinds[3]), sizes.flood_rate, FLOOD).await?;
     let conversions = conversions(&site, sizes.conversions).await?;
     let page: Value = serde_json::from_str(&ork.get("/katalog/doc").await?)?;
-    let told = |field: &str| page["webhooks"][field].as_f64().unwrap_or_default();
-    let in_process = (told("averageMilliseconds"), told("p95Milliseconds"));
+    let reported = |field: &str| page["webhooks"][field].as_f64().unwrap_or_default();
+    let in_process = (reported("averageMilliseconds"), reported("p95Milliseconds"));
     ork.check()?;
     Ok(Gateway {
         one,

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a target tells what is wrong by panicking"
+    reason = "a target reports what is wrong by panicking"
 )]
 
 #[path = "fuzz/mod.rs"]

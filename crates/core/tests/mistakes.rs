@@ -296,8 +296,8 @@ fn every_wrong_sample_has_its_problem_and_no_other_and_every_correct_one_has_non
                 let besides = OF_LATER.contains(code) && problem.code == Code::NotSupportedYet;
                 problem.code != *code && !besides
             };
-            let is_told = found.iter().any(|problem| problem.code == *code);
-            if !is_told || found.iter().any(|problem| is_other(&problem)) {
+            let is_reported = found.iter().any(|problem| problem.code == *code);
+            if !is_reported || found.iter().any(|problem| is_other(&problem)) {
                 failures.push(format!("{code:?}, wrong: {found}"));
             }
         }

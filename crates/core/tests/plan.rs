@@ -310,17 +310,17 @@ fn what_is_wrong_in_templates_is_reported_beside_what_is_wrong_elsewhere() {
         "            - name: \"{{ .metadata.name | toLowr }}\"\n",
         "              dta: { a: b }\n",
     );
-    let told = |file: &str, text: &str| {
+    let reported = |file: &str, text: &str| {
         let (document, found) = read_what_can_be(&parse_stream(file, text).sources[0]);
         let (schemas, library) = (Schemas::default(), Library::default());
         compile::errors_in_templates(&document.unwrap(), &found, &schemas, &library).to_string()
     };
-    let good = told("one.yaml", &text.replace("dta:", "data:"));
+    let good = reported("one.yaml", &text.replace("dta:", "data:"));
     assert!(good.is_empty(), "{good}");
-    let told = told("two.yaml", text);
-    assert!(told.starts_with("two.yaml:11:"), "{told}");
-    assert!(told.contains("toLower"), "{told}");
-    assert_eq!(told.matches("error[").count(), 1, "{told}");
+    let reported = reported("two.yaml", text);
+    assert!(reported.starts_with("two.yaml:11:"), "{reported}");
+    assert!(reported.contains("toLower"), "{reported}");
+    assert_eq!(reported.matches("error[").count(), 1, "{reported}");
 }
 
 #[test]

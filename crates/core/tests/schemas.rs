@@ -55,11 +55,11 @@ fn objects_that_a_server_takes_raise_no_alarm() {
             let katalog = KatalogRef::new("a".to_owned(), "b".to_owned());
             let compiled =
                 compile::katalog(&katalog, &spec, &Schemas::default(), &Library::default());
-            let told = compiled.map_or_else(
+            let reported = compiled.map_or_else(
                 |problems| problems.to_string(),
                 |(_, warnings)| Diagnostics(warnings).to_string(),
             );
-            assert_eq!(told, "", "{object}");
+            assert_eq!(reported, "", "{object}");
             seen += 1;
         }
     }

@@ -57,9 +57,9 @@ async fn each_missing_file_is_reported_at_its_source() {
         "  files:\n    - ./no.yaml\n    - neither.yaml",
     );
     let problems = resolve(&composition, &DiskFiles).await.unwrap_err();
-    let told: Vec<_> = problems.iter().map(|one| (one.line, one.code)).collect();
+    let reported: Vec<_> = problems.iter().map(|one| (one.line, one.code)).collect();
     assert_eq!(
-        told,
+        reported,
         [(Some(6), Code::Unreadable), (Some(7), Code::Unreadable)]
     );
     assert_eq!(problems.0[0].file.as_deref(), Some("komposer.yaml"));

@@ -38,8 +38,8 @@ impl Keeper<'_> {
                 })?,
             };
             if let Some(kept) = &kept {
-                let told = before.and_then(|(_, before)| before.as_ref());
-                if told.is_none_or(|told| told.why != kept.why) {
+                let reported = before.and_then(|(_, before)| before.as_ref());
+                if reported.is_none_or(|reported| reported.why != kept.why) {
                     kept.report(self.gateway);
                 }
                 leaving.push(kept.desired(self.gateway, authorities));

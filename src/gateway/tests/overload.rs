@@ -92,7 +92,7 @@ async fn is_allowed(response: Response) -> bool {
     review["response"]["allowed"].as_bool().unwrap()
 }
 
-fn assert_told_to_retry(response: &Response) {
+fn assert_asked_to_retry(response: &Response) {
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(response.headers()[header::RETRY_AFTER], "1");
 }
@@ -118,7 +118,7 @@ async fn over_the_limit_of_one_operator_it_gets_429_and_others_get_their_verdict
     }
     let start = tokio::time::Instant::now();
     for _ in 0..100 {
-        assert_told_to_retry(&post(&router, review("ponds", "x")).await);
+        assert_asked_to_retry(&post(&router, review("ponds", "x")).await);
     }
     // The other operator is judged meanwhile, without any delay.
     assert!(is_allowed(post(&router, review("lakes", "x")).await).await);
@@ -127,7 +127,7 @@ async fn over_the_limit_of_one_operator_it_gets_429_and_others_get_their_verdict
     assert_eq!(gateway.queues.waiting(&pond), QUEUE_LENGTH);
     // No request waits until the API server gives up: after a second, the answer is to try again.
     for waiting in flood {
-        assert_told_to_retry(&waiting.await.unwrap());
+        assert_asked_to_retry(&waiting.await.unwrap());
     }
     assert_eq!(start.elapsed().as_secs(), 1);
     drop(slow);
@@ -143,15 +143,15 @@ async fn bodies_take_a_limited_amount_of_memory() {
     // One MiB is left: enough for what says that it is small, and not for what may have three.
     let most = bodies.clone().acquire_many_owned(all - 1024).await.unwrap();
     assert!(is_allowed(post(&router, review("lakes", "x")).await).await);
-    let untold = || {
+    let unreported = || {
         let chunk = Ok::<_, std::convert::Infallible>(Bytes::from(review("lakes", "x")));
         Body::from_stream(futures::stream::iter([chunk]))
     };
-    assert_told_to_retry(&post(&router, untold()).await);
+    assert_asked_to_retry(&post(&router, unreported()).await);
     let rest = bodies.clone().acquire_many_owned(1024).await.unwrap();
-    assert_told_to_retry(&post(&router, review("lakes", "x")).await);
+    assert_asked_to_retry(&post(&router, review("lakes", "x")).await);
     drop((most, rest));
-    assert!(is_allowed(post(&router, untold()).await).await);
+    assert!(is_allowed(post(&router, unreported()).await).await);
     let too_large = post(&router, vec![b' '; 3 * 1024 * 1024 + 1]).await;
     assert_eq!(too_large.status(), StatusCode::PAYLOAD_TOO_LARGE);
     // Every answer has given its memory back.

@@ -192,9 +192,9 @@ struct Process {
     stopped_until: Moment,
 }
 
-struct Chance(Entropy);
+struct Random(Entropy);
 
-impl Chance {
+impl Random {
     fn one_in(&self, sides: u64) -> bool {
         self.0.bits().is_multiple_of(sides)
     }
@@ -211,7 +211,7 @@ impl Process {
         name: &str,
         server: &mut Server,
         now: Moment,
-        chance: &Chance,
+        random: &Random,
         faults: bool,
     ) {
         // A request that was sent arrives even while its sender is suspended.
@@ -219,19 +219,19 @@ impl Process {
             && !self.arrived
             && now >= *arrives
         {
-            let written = if faults && chance.one_in(6) {
+            let written = if faults && random.one_in(6) {
                 None
             } else {
                 server.write(on.as_ref(), name)
             };
-            let lost = faults && chance.one_in(6);
+            let lost = faults && random.one_in(6);
             (self.arrived, self.answer) = (true, written.filter(|_| !lost));
         }
         if now < self.stopped_until {
             return;
         }
-        if faults && chance.one_in(400) {
-            self.stopped_until = now + chance.up_to(30.0);
+        if faults && random.one_in(400) {
+            self.stopped_until = now + random.up_to(30.0);
         }
         if let Some((started, _, ends, _)) = self.attempt {
             if now < ends {
@@ -244,9 +244,9 @@ impl Process {
                     self.known = Some(record.clone());
                     self.election.won(record, started);
                 }
-                None => self.election.failed(now, chance.up_to(1.5)),
+                None => self.election.failed(now, random.up_to(1.5)),
             }
-        } else if !faults || chance.one_in(10) {
+        } else if !faults || random.one_in(10) {
             self.known.clone_from(&server.record);
             self.election.see(self.known.clone(), now);
         }
@@ -254,8 +254,8 @@ impl Process {
             self.election.next(now),
             ElectionStep::Acquire | ElectionStep::Renew
         ) {
-            let arrives = now + chance.up_to(1.0);
-            let ends = arrives + chance.up_to(1.0);
+            let arrives = now + random.up_to(1.0);
+            let ends = arrives + random.up_to(1.0);
             self.attempt = Some((now, arrives, ends, self.known.clone()));
         }
     }
@@ -264,7 +264,7 @@ impl Process {
 /// Runs three processes for ten minutes; returns how often the leader changed.
 fn simulate(seed: u64) -> usize {
     const TICK: Duration = Duration::from_millis(50);
-    let chance = Chance(Entropy::seeded(seed));
+    let random = Random(Entropy::seeded(seed));
     let names = ["a", "b", "c"];
     let start = Moment::at(Duration::from_hours(1));
     let mut server = Server::default();
@@ -281,7 +281,7 @@ fn simulate(seed: u64) -> usize {
     while now < end {
         now = now + TICK;
         for (process, name) in processes.iter_mut().zip(names) {
-            process.turn(name, &mut server, now, &chance, now < faults_end);
+            process.turn(name, &mut server, now, &random, now < faults_end);
         }
         // A suspended process counts: it resumes with the state of its gate.
         let lead = |process: &Process| process.election.leads_until(now).is_some();

@@ -97,10 +97,10 @@ impl Keeper {
                 self.until_due()
             };
             tokio::select! {
-                Some(told) = watches.told.recv() => {
+                Some(change) = watches.changed.recv() => {
                     // Changes before the list is complete are applied together with it.
                     if is_listed {
-                        self.take_in(&watches, &told);
+                        self.take_in(&watches, &change);
                     }
                 }
                 () = Watches::<Lease>::changed(&mut states) => {}
@@ -121,7 +121,7 @@ impl Keeper {
     async fn act(&mut self) -> bool {
         let now = self.context.clock.now();
         self.book.look_at_clock(now);
-        self.tell(now);
+        self.report(now);
         if !self.context.leadership.leads() || !self.context.wire.reach().is_up() {
             return false;
         }
@@ -130,16 +130,16 @@ impl Keeper {
             return false;
         }
         self.take_all(actions).await;
-        self.tell(self.context.clock.now());
+        self.report(self.context.clock.now());
         true
     }
 
-    fn tell(&self, now: Timestamp) {
+    fn report(&self, now: Timestamp) {
         let standings = self.book.standings(now);
-        self.standings.send_if_modified(|told| {
-            let differs = **told != standings;
+        self.standings.send_if_modified(|reported| {
+            let differs = **reported != standings;
             if differs {
-                *told = Arc::new(standings);
+                *reported = Arc::new(standings);
             }
             differs
         });
@@ -158,11 +158,11 @@ impl Keeper {
     }
 
     /// Records the current state of a Lease.
-    fn take_in(&mut self, watches: &Watches<Lease>, told: &ChangedObject) {
-        let lease = watches.get(told);
+    fn take_in(&mut self, watches: &Watches<Lease>, change: &ChangedObject) {
+        let lease = watches.get(change);
         match lease.and_then(|lease| lease.content.0.clone()) {
             Some((name, record)) => self.book.take_in(name, record, self.context.clock.now()),
-            None => self.book.remove(&told.key.name),
+            None => self.book.remove(&change.key.name),
         }
     }
 

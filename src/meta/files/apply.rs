@@ -48,7 +48,7 @@ impl Applied {
         client: &Client,
         fetch: &dyn Fetch,
         katalog: &Loaded,
-        chance: &RenderEnvironment,
+        random: &RenderEnvironment,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
         for Entry {
@@ -66,7 +66,7 @@ impl Applied {
             for chart in charts {
                 let key = chart.key();
                 let seen = self.charts.get(&key);
-                let hash = chart.apply(client, fetch, chance, seen, notices).await?;
+                let hash = chart.apply(client, fetch, random, seen, notices).await?;
                 self.charts.insert(key, hash);
             }
             wait_for(client, wait).await?;

@@ -172,7 +172,7 @@ impl NamedChart {
         &self,
         client: &Client,
         fetch: &dyn Fetch,
-        chance: &RenderEnvironment,
+        random: &RenderEnvironment,
         seen: Option<&String>,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<String, FileError> {
@@ -188,7 +188,7 @@ impl NamedChart {
                 why,
             })?);
         }
-        let rendered = self.rendered(contents, chance)?;
+        let rendered = self.rendered(contents, random)?;
         if !rendered.hooks.is_empty() {
             let _ = notices.send(Notice::Warned(vec![self.without_hooks(&rendered)]));
         }
@@ -204,7 +204,7 @@ impl NamedChart {
     fn rendered(
         &self,
         contents: Contents,
-        chance: &RenderEnvironment,
+        random: &RenderEnvironment,
     ) -> Result<Rendered, FileError> {
         let Contents {
             files,
@@ -218,8 +218,8 @@ impl NamedChart {
         let chart = chart.map_err(|error| self.fails(error))?;
         let release = Release {
             namespace: self.namespace().to_owned(),
-            seed: chance.seed,
-            now: chance.now,
+            seed: random.seed,
+            now: random.now,
             ..Release::new(&self.release())
         };
         let capabilities = Capabilities::default();

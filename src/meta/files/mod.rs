@@ -47,7 +47,7 @@ use super::{
     directory::{KatalogView, OperatorView, SourceView},
     katalog::{Shared, any_changed, group_kind, kinds_of, known, whole_schemas},
     ledger::WantedKatalog,
-    status::{self, Facts, Operating, Verdict},
+    status::{self, Operating, StatusInputs, Verdict},
 };
 use crate::compose::{Fetch, Paced};
 
@@ -177,7 +177,7 @@ impl Files {
         let schemas = whole_schemas(&shared.context.wire, &crds).await;
         let (loaded, warnings) = load::compile(parsed, &schemas, fetch).await?;
         if !warnings.is_empty() {
-            self.tell(Notice::Warned(warnings));
+            self.report(Notice::Warned(warnings));
         }
         let kinds: BTreeSet<_> = loaded
             .iter()
@@ -199,7 +199,7 @@ impl Files {
             return Err(FileError::Claimed { kind, katalog });
         }
         let context = &shared.context;
-        let (client, chance) = (
+        let (client, random) = (
             context.wire.client(),
             RenderEnvironment {
                 now: context.clock.now(),
@@ -209,7 +209,7 @@ impl Files {
         for katalog in &loaded {
             let applied = &mut state.applied;
             applied
-                .apply(client, fetch, katalog, &chance, &self.notices)
+                .apply(client, fetch, katalog, &random, &self.notices)
                 .await?;
         }
         self.run(shared, state, loaded, releases);
@@ -252,7 +252,7 @@ impl Files {
             };
             shared.supervisor.want(&katalog.reference, wanted);
             let operators = katalog.plan.operators.iter();
-            self.tell(Notice::Runs {
+            self.report(Notice::Runs {
                 katalog: katalog.reference.clone(),
                 revision: katalog.revision.clone(),
                 operators: operators.map(|operator| operator.name.clone()).collect(),
@@ -270,11 +270,11 @@ impl Files {
         }
         let text = error.to_string();
         if state.refused.replace(text.clone()) != Some(text) {
-            self.tell(Notice::Refused(error));
+            self.report(Notice::Refused(error));
         }
     }
 
-    fn tell(&self, notice: Notice) {
+    fn report(&self, notice: Notice) {
         // There may be no receiver.
         let _ = self.notices.send(notice);
     }
@@ -336,7 +336,7 @@ impl State {
                     message: why.clone(),
                 },
             };
-            let facts = Facts {
+            let inputs = StatusInputs {
                 suspended: katalog.suspended,
                 generation: None,
                 verdict: &verdict,
@@ -351,7 +351,7 @@ impl State {
                 waits: None,
                 trouble: None,
             };
-            let ready = status::readiness(&facts);
+            let ready = status::readiness(&inputs);
             drop(operators);
             let rows: Vec<_> = katalog.sources.iter().map(SourceRecord::row).collect();
             shared.publisher.put(KatalogView {

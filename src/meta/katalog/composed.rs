@@ -189,7 +189,7 @@ impl Katalog {
     }
 
     /// Describes its sources for the status.
-    pub(super) fn tell_sources(&self) -> SourceReport {
+    pub(super) fn report_sources(&self) -> SourceReport {
         if self.verdict == Verdict::Deleted {
             return SourceReport::default();
         }

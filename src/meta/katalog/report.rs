@@ -13,7 +13,7 @@ use super::{
         calls::CallError,
         directory::{KatalogView, OperatorView, SourceView},
         sources::SourceReport,
-        status::{self, Facts, Operating, Releasing, Urgency, Verdict},
+        status::{self, Operating, Releasing, StatusInputs, Urgency, Verdict},
     },
     Katalog,
 };
@@ -59,7 +59,7 @@ impl Katalog {
         if !self.lead.is_leader() || !self.shared.context.wire.reach().is_up() {
             return None;
         }
-        self.tell_refusal();
+        self.report_refusal();
         let written = &self.object.status;
         let mut urgency = status::urgency(written, &wanted);
         if urgency == Urgency::Prompt
@@ -153,13 +153,13 @@ impl Katalog {
     }
 
     /// Returns the operators for readers; if another process leads, with the rows that it wrote.
-    fn told_views(&self) -> Vec<OperatorView> {
+    fn reported_views(&self) -> Vec<OperatorView> {
         let mut views = self.views.clone();
         if !self.lead.is_leader() {
             let rows = &self.object.status.operators;
             for view in &mut views {
                 let row = rows.iter().find(|row| row.name == view.name());
-                view.told = row.cloned().map(Arc::new);
+                view.reported = row.cloned().map(Arc::new);
             }
         }
         views
@@ -172,7 +172,7 @@ impl Katalog {
     }
 
     /// Publishes an Event, once, when an operator is degraded, and when it has recovered.
-    fn tell_turns(&mut self, now: &BTreeMap<String, Option<String>>) {
+    fn report_transitions(&mut self, now: &BTreeMap<String, Option<String>>) {
         for (name, degraded) in now {
             let (severity, reason, note) = match degraded {
                 Some(why) if self.degraded.insert(name.clone()) => (
@@ -193,7 +193,7 @@ impl Katalog {
     }
 
     /// Publishes an Event, once, when a revision is refused: it names the first problem.
-    fn tell_refusal(&mut self) {
+    fn report_refusal(&mut self) {
         let Verdict::Refused { reason, message } = &self.verdict else {
             self.refused = None;
             return;
@@ -243,7 +243,7 @@ impl Katalog {
                 conflict: view.conflict.is_some(),
             })
             .collect();
-        let turns = operators
+        let transitions = operators
             .iter()
             .map(|operator| {
                 let why = operator.degraded().map(|degraded| degraded.message.clone());
@@ -253,8 +253,8 @@ impl Katalog {
         let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
         let releasing = self.releasing();
         let running = self.running.as_ref();
-        let sources = self.tell_sources();
-        let facts = Facts {
+        let sources = self.report_sources();
+        let inputs = StatusInputs {
             generation: self.observed,
             verdict: &self.verdict,
             revision: running.map(|running| &*running.revision),
@@ -274,26 +274,29 @@ impl Katalog {
             waits: self.waits.as_deref(),
             trouble: self.trouble.as_deref(),
         };
-        let mut wanted =
-            status::compute(&facts, &self.object.status, self.shared.context.clock.now());
+        let mut wanted = status::compute(
+            &inputs,
+            &self.object.status,
+            self.shared.context.clock.now(),
+        );
         if let Some(requested) = &self.object.requested {
             wanted.last_handled_reconcile_at = Some(requested.latest().to_owned());
         }
-        let view = self.view(&facts, &wanted, &sources);
-        self.tell_turns(&turns);
+        let view = self.view(&inputs, &wanted, &sources);
+        self.report_transitions(&transitions);
         (wanted, view)
     }
 
     /// Returns the view for readers: of a follower, with what the leading process wrote.
     fn view(
         &self,
-        facts: &Facts<'_>,
+        inputs: &StatusInputs<'_>,
         wanted: &KatalogStatus,
         sources: &SourceReport,
     ) -> KatalogView {
         let (ready, revision, rows) = if self.lead.is_leader() {
             (
-                status::readiness(facts),
+                status::readiness(inputs),
                 wanted.revision.clone(),
                 &sources.rows,
             )
@@ -315,8 +318,8 @@ impl Katalog {
             plan: running.map(|running| Arc::clone(&running.plan)),
             ready,
             revision,
-            operators: self.told_views(),
-            disabled: facts.disabled.to_vec(),
+            operators: self.reported_views(),
+            disabled: inputs.disabled.to_vec(),
             settled: self.settled,
         }
     }

@@ -78,7 +78,7 @@ impl SourceFollower {
                     }
                 }
                 Ok(()) = katalogs.changed() => self.look_at_katalogs(),
-                Some(_) = self.config_maps.watches.told.recv() => self.look_at_config_maps(),
+                Some(_) = self.config_maps.watches.changed.recv() => self.look_at_config_maps(),
                 () = Watches::<ConfigMap>::changed(&mut states) => self.look_at_config_maps(),
                 () = tokio::time::sleep_until(due) => {}
             }

@@ -200,7 +200,7 @@ pub(crate) fn report(
     known: &BTreeMap<String, FetchedSource>,
     unapproved: &[approval::Unapproved],
 ) -> SourceReport {
-    let mut told = SourceReport::default();
+    let mut reported = SourceReport::default();
     for request in requests {
         let id = &request.id;
         let mut row = match running.get(id) {
@@ -212,16 +212,16 @@ pub(crate) fn report(
         };
         if let Some(waiting) = unapproved.iter().find(|one| one.source == *id) {
             row.message = waiting.to_string();
-            told.problem = Some((KatalogReason::PendingApproval, waiting.to_string()));
+            reported.problem = Some((KatalogReason::PendingApproval, waiting.to_string()));
         }
         if let Some(problem) = known.get(id).and_then(|known| known.problem.as_ref()) {
             row.message.clone_from(&problem.message);
             let message = format!("source {id} cannot be fetched: {problem}");
-            told.problem = Some((KatalogReason::SourceFailed, message));
+            reported.problem = Some((KatalogReason::SourceFailed, message));
         }
-        told.rows.push(row);
+        reported.rows.push(row);
     }
-    told
+    reported
 }
 
 /// True if a source is of the cluster itself.

@@ -311,33 +311,36 @@ fn rows_report_what_runs_and_why_a_newer_revision_does_not() {
         rules: vec!["create serviceaccounts".to_owned()],
     };
 
-    let told = report(
+    let reported = report(
         &requests,
         &running,
         &BTreeMap::new(),
         std::slice::from_ref(&waiting),
     );
-    assert_eq!(told.rows[0].digest, artifact("green").digest);
+    assert_eq!(reported.rows[0].digest, artifact("green").digest);
     for part in ["create serviceaccounts", "sha256:77", "spec.approve"] {
         assert!(
-            told.rows[0].message.contains(part),
+            reported.rows[0].message.contains(part),
             "{}",
-            told.rows[0].message
+            reported.rows[0].message
         );
     }
     assert_eq!(
-        (told.rows[1].message.as_str(), &*told.rows[1].revision),
+        (
+            reported.rows[1].message.as_str(),
+            &*reported.rows[1].revision
+        ),
         ("", "stable")
     );
-    let (reason, _) = told.problem.unwrap();
+    let (reason, _) = reported.problem.unwrap();
     assert_eq!(reason, KatalogReason::PendingApproval);
 
-    let told = report(&requests, &running, &known, &[waiting]);
+    let reported = report(&requests, &running, &known, &[waiting]);
     assert_eq!(
-        (told.rows[2].digest.as_str(), &*told.rows[2].message),
+        (reported.rows[2].digest.as_str(), &*reported.rows[2].message),
         ("", "harbour.example does not answer")
     );
-    let (reason, message) = told.problem.unwrap();
+    let (reason, message) = reported.problem.unwrap();
     assert_eq!(reason, KatalogReason::SourceFailed);
     assert!(message.contains(MAP), "{message}");
 }

@@ -85,7 +85,7 @@ fn status_over(
         .map(|status| operating(&wanted, status))
         .collect();
     let releasing = releases(releasing);
-    let facts = Facts {
+    let inputs = StatusInputs {
         generation: Some(3),
         verdict,
         revision: Some("k-1234567890"),
@@ -100,7 +100,7 @@ fn status_over(
         waits: None,
         trouble: None,
     };
-    compute(&facts, written, now())
+    compute(&inputs, written, now())
 }
 
 /// Returns the operator with this status: if it runs, it runs the plan that the status names, or else the wanted one.
@@ -217,7 +217,7 @@ fn a_katalog_in_deletion_says_what_it_releases() {
 
 #[test]
 fn a_deletion_that_waits_names_its_way_out() {
-    let facts = Facts {
+    let inputs = StatusInputs {
         generation: Some(3),
         verdict: &Verdict::Deleted,
         revision: None,
@@ -233,7 +233,7 @@ fn a_deletion_that_waits_names_its_way_out() {
         trouble: None,
     };
     assert_eq!(
-        super::terminating_message(&facts),
+        super::terminating_message(&inputs),
         "waiting for the deletion of 2 Pond.water.example; annotate the Katalog with \
          orkestra.orkspace.io/release=true to delete it without waiting"
     );

@@ -60,7 +60,7 @@ impl State {
                 status: suspended(&wanted),
                 wanted,
                 conflict: None,
-                told: None,
+                reported: None,
             },
             Decision::Run(role) => {
                 let key = (wanted.plan.katalog.clone(), wanted.plan.name.clone());
@@ -73,7 +73,7 @@ impl State {
                     wanted,
                     status,
                     conflict: None,
-                    told: None,
+                    reported: None,
                 }
             }
         }
@@ -92,6 +92,6 @@ fn idle(
         wanted,
         status,
         conflict,
-        told: None,
+        reported: None,
     }
 }

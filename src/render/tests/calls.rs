@@ -24,7 +24,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
     let objects = objects(&rendered);
     let map = objects.iter().find(|object| object["kind"] == "ConfigMap");
     assert_eq!(map.unwrap()["data"]["fish"], "pike");
-    for (text, told) in [
+    for (text, reported) in [
         ("flags: { status: 404 }", "the answer has status 404"),
         ("flags: { error: it is down }", "failed: it is down"),
         ("flags: { code: 200 }", "no `code`"),
@@ -32,7 +32,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
         ("[flags]", "a map from call names"),
     ] {
         let problems = given(text).await.problems.to_string();
-        assert!(problems.contains(told), "{problems}");
+        assert!(problems.contains(reported), "{problems}");
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) async fn finish(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
         ..Executed::default()
     };
     if !left.waiting.is_empty() {
-        executed.ending = Some(waiting_for::waiting(&left.waiting));
+        executed.deletion = Some(waiting_for::waiting(&left.waiting));
     }
     let passed = wait(pass, &observed, executed).await;
     if !left.look_again {
@@ -103,7 +103,7 @@ async fn before_children(
         return Some(Passed { next, ..passed });
     }
     // `onDelete` is not rendered from a resource of which a part is unreadable.
-    if let (Some(fault), Some(_)) = (&cr.unread, &pass.bound.plan.ending)
+    if let (Some(fault), Some(_)) = (&cr.unread, &pass.bound.plan.on_delete)
         && !cr.orphans()
     {
         return Some(unread::report(pass, cr, fault).await);

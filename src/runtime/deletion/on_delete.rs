@@ -33,28 +33,28 @@ use crate::runtime::{
 pub(in crate::runtime) async fn end(pass: &Pass<'_>, observed: &Observed) -> Option<Passed> {
     let now = pass.shared.context.clock.now();
     let observed = &mut observed.clone();
-    let mut ending = decide(pass, observed, now).await;
-    if !ending.needs.is_empty() {
-        let heard = answer(pass, (observed, now), ending.needs).await;
+    let mut deletion = decide(pass, observed, now).await;
+    if !deletion.needs.is_empty() {
+        let heard = answer(pass, (observed, now), deletion.needs).await;
         observed.answers.extend(heard.answers);
-        ending = decide(pass, observed, now).await;
+        deletion = decide(pass, observed, now).await;
     }
-    if !ending.needs.is_empty() {
+    if !deletion.needs.is_empty() {
         // Work in progress queues the custom resource again.
         return Some(Passed::settled());
     }
-    if ending.is_done() {
+    if deletion.is_done() {
         return None;
     }
     let mut executed = Executed {
-        ending: Some(waiting_for::awaits(&ending)),
-        wake: ending.wake,
-        failures: ending.failures.clone(),
+        deletion: Some(waiting_for::awaits(&deletion)),
+        wake: deletion.wake,
+        failures: deletion.failures.clone(),
         ..Executed::default()
     };
-    let skipped = make(pass, observed, &ending, &mut executed).await;
+    let skipped = make(pass, observed, &deletion, &mut executed).await;
     let owner = &observed.cr.id.key;
-    for deletion in &ending.delete {
+    for deletion in &deletion.delete {
         let result = delete_child(pass, deletion, Propagation::Foreground).await;
         if result.is_ok() {
             log_write(pass, owner, &deletion.key, Action::Deleted);
@@ -111,12 +111,12 @@ fn note(executed: &mut Executed, key: &ChildKey, action: Action, result: Result<
 async fn make(
     pass: &Pass<'_>,
     observed: &Observed,
-    ending: &DeletionStep,
+    deletion: &DeletionStep,
     executed: &mut Executed,
 ) -> bool {
-    let mut inventory = ending.inventory.clone();
+    let mut inventory = deletion.inventory.clone();
     let mut skipped = false;
-    for job in &ending.make {
+    for job in &deletion.make {
         match create(pass, observed, job).await {
             Ok(Made::Now) => {
                 log_write(pass, &observed.cr.id.key, &job.key, Action::Created);

@@ -41,7 +41,7 @@ pub(in crate::runtime) async fn follow(
 struct Autoscaler {
     scaling: Scaling,
     /// The last failure that was logged.
-    told: Option<String>,
+    reported: Option<String>,
 }
 
 impl Autoscaler {
@@ -61,16 +61,16 @@ impl Autoscaler {
         }
         let decision = evaluate(scale, &own, &others(shared, plan, scale), now);
         let failure = decision.failure.as_ref().map(ToString::to_string);
-        if failure != self.told {
+        if failure != self.reported {
             if let Some(error) = &failure {
                 tracing::warn!(operator = %plan.name, %error, "cannot evaluate the conditions of the autoscaler");
             }
-            self.told = failure;
+            self.reported = failure;
         }
         self.scaling = before.after(scale, decision.holds, now);
         let capacity = self.scaling.is_active().then(|| scale.capacity.clone());
         self.apply(shared, plan, before, capacity);
-        Some(self.scaling.next_look(scale, decision.turns, now))
+        Some(self.scaling.next_look(scale, decision.changes_at, now))
     }
 
     /// Notifies the driver, and counts a change.

@@ -33,11 +33,11 @@ use crate::runtime::{
 /// Starts, or joins, the watches that a plan needs for that CRD.
 pub(super) fn bind(
     shared: &Arc<Shared>,
-    (crd, plan, facts): (&CrdRecord, Arc<OperatorPlan>, CrdStatus),
+    (crd, plan, crd_status): (&CrdRecord, Arc<OperatorPlan>, CrdStatus),
     found: ServedKinds,
     observed: observed::Kinds,
 ) -> BoundPlan {
-    let served = served(crd, &plan, facts.namespaced);
+    let served = served(crd, &plan, crd_status.namespaced);
     let (context, readers) = (&shared.context, &shared.sources.readers);
     let declared = context.accepted.of(&plan);
     let informers = &context.informers;
@@ -72,14 +72,14 @@ pub(super) fn bind(
         observed: Observed::start(
             context,
             &plan,
-            (observed, facts.namespaced),
+            (observed, crd_status.namespaced),
             &on_observed(shared),
         ),
         read_places: read_places(&plan),
         own: OwnOperator::find(context, &plan),
         plan,
         declared,
-        facts,
+        crd_status,
         crs,
         marked,
         absent: found.absent,

@@ -273,7 +273,7 @@ fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<Problem> {
 
 /// Returns a problem if the plan declares status fields that the CRD cannot hold.
 fn lost_status(bound: &BoundPlan) -> Option<Problem> {
-    let lost = unwritable(&bound.plan, &bound.facts);
+    let lost = unwritable(&bound.plan, &bound.crd_status);
     if lost.is_empty() {
         return None;
     }
@@ -282,7 +282,7 @@ fn lost_status(bound: &BoundPlan) -> Option<Problem> {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ");
-    let why = if bound.facts.has_status {
+    let why = if bound.crd_status.has_status {
         "its schema drops"
     } else {
         "it has no status subresource, so it does without"

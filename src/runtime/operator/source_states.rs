@@ -36,14 +36,14 @@ impl SourceStates {
     }
 }
 
-/// Returns when the state may differ from `told`, but for watches of children: for those, see [`BoundPlan::changed`].
-pub(in crate::runtime) async fn changed(bound: &BoundPlan, told: &SourceStates) {
+/// Returns when the state may differ from `known`, but for watches of children: for those, see [`BoundPlan::changed`].
+pub(in crate::runtime) async fn changed(bound: &BoundPlan, known: &SourceStates) {
     let mut changes = bound.targets.changes();
     changes.extend(bound.own.change());
     let states = bound.related.states().into_iter();
     changes.extend(states.chain(bound.observed.states()).map(next));
     // A change before this call would not be reported as a change.
-    if SourceStates::of(bound) != *told {
+    if SourceStates::of(bound) != *known {
         return;
     }
     first(changes).await;

@@ -36,7 +36,7 @@ pub(in crate::runtime) fn report_events(
         );
     }
     doubt(pass, &after.cr, executed);
-    let is_late = matches!(executed.ending, Some((Reason::EndTimedOut, _)));
+    let is_late = matches!(executed.deletion, Some((Reason::EndTimedOut, _)));
     if executed.failures.is_empty() && !is_late {
         pass.memory().reported = None;
         return;

@@ -127,7 +127,7 @@ pub(super) fn observe(bound: &BoundPlan, cr: &Arc<CrRecord>) -> Observed {
         children,
         orphans: Vec::new(),
         unseen,
-        reported: reported(&bound.plan, &bound.facts, cr),
+        reported: reported(&bound.plan, &bound.crd_status, cr),
         answers: Answers::new(),
     }
 }

@@ -29,15 +29,15 @@ pub(in crate::runtime) async fn store(
     observed: &mut Observed,
     normalization: Option<&mut Normalization>,
 ) -> Result<(), Passed> {
-    let Some(told) = normalization else {
+    let Some(normalization) = normalization else {
         return Ok(());
     };
-    let Some(patch) = told.patch.take() else {
+    let Some(patch) = normalization.patch.take() else {
         return Ok(());
     };
     let state = state(pass.bound, &observed.cr);
     if pass.memory().normalized.as_ref() == Some(&state) {
-        told.withhold(RESTLESS);
+        normalization.withhold(RESTLESS);
         return Ok(());
     }
     let cr = &observed.cr;
@@ -50,7 +50,7 @@ pub(in crate::runtime) async fn store(
         .await
     {
         Ok(answer) => {
-            observed.cr = stored(pass, told, &answer)?;
+            observed.cr = stored(pass, normalization, &answer)?;
             Ok(())
         }
         Err(WireError::NotFound(_)) => Err(Passed::settled()),
@@ -59,13 +59,13 @@ pub(in crate::runtime) async fn store(
             error: None,
         }),
         Err(error @ WireError::Forbidden { .. }) => {
-            told.withhold(&error.to_string());
+            normalization.withhold(&error.to_string());
             Ok(())
         }
         Err(error) if error.is_permanent() || matches!(error, WireError::Denied { .. }) => {
             // The same values would be refused again.
             pass.memory().normalized = Some(state);
-            told.withhold(&error.to_string());
+            normalization.withhold(&error.to_string());
             Ok(())
         }
         Err(error) => Err(Passed::failed(Next::Retry, error.to_string())),
@@ -76,13 +76,21 @@ pub(in crate::runtime) async fn store(
 ///
 /// # Errors
 /// The immediate result of the pass: the resource is gone, or has changed since.
-fn stored(pass: &Pass<'_>, told: &Normalization, answer: &Node) -> Result<Arc<CrRecord>, Passed> {
+fn stored(
+    pass: &Pass<'_>,
+    normalization: &Normalization,
+    answer: &Node,
+) -> Result<Arc<CrRecord>, Passed> {
     let written = version_of(answer);
     let Some(now) = pass.bound.crs.store().answer(answer) else {
         return Err(Passed::settled());
     };
     pass.memory().normalized = Some(state(pass.bound, &now));
-    let paths: Vec<String> = told.stored.iter().map(ToString::to_string).collect();
+    let paths: Vec<String> = normalization
+        .stored
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let note = format!("normalized {}", paths.join(", "));
     let reason = Remark::Normalized.as_str();
     publish(pass, &now, Severity::Normal, reason, note);

@@ -209,7 +209,13 @@ async fn hold(
     now: Timestamp,
 ) -> Passed {
     let closed = (held, cycle.unmet.as_deref());
-    let patch = gated(&pass.bound.plan, &pass.bound.facts, observed, closed, now);
+    let patch = gated(
+        &pass.bound.plan,
+        &pass.bound.crd_status,
+        observed,
+        closed,
+        now,
+    );
     let written = match write_status(pass, observed, patch).await {
         Ok(next) => next,
         Err((failed, next)) => return Passed::failed(next, failed.message),

@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_given_without_the_value() {
-        let told = |message: &str| {
+        let reported = |message: &str| {
             let cause = Cause {
                 reason: "FieldValueInvalid".to_owned(),
                 field: "spec".to_owned(),
@@ -251,10 +251,10 @@ mod tests {
             ("no form that is known", ""),
         ] {
             let expected = format!("`spec` cannot change once the object exists{words}");
-            assert_eq!(told(message), expected);
+            assert_eq!(reported(message), expected);
         }
         assert!(
-            !told(&format!("Forbidden: {}", "x".repeat(500)))
+            !reported(&format!("Forbidden: {}", "x".repeat(500)))
                 .contains('x'.to_string().repeat(9).as_str())
         );
     }

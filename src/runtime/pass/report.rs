@@ -24,7 +24,7 @@ pub(in crate::runtime) async fn report(
 ) -> Next {
     let patch = status(
         &pass.bound.plan,
-        &pass.bound.facts,
+        &pass.bound.crd_status,
         after,
         sources,
         executed,
@@ -50,7 +50,7 @@ pub(super) async fn write_status(
 ) -> Result<Next, (Failure, Next)> {
     let plan = &pass.bound.plan.hash;
     let Some(patch) = patch else {
-        if reported(&pass.bound.plan, &pass.bound.facts, &after.cr) == Some(true) {
+        if reported(&pass.bound.plan, &pass.bound.crd_status, &after.cr) == Some(true) {
             pass.shared.status_accepted(plan);
         }
         return Ok(Next::Settled);

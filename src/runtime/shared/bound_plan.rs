@@ -36,7 +36,7 @@ pub(in crate::runtime) struct BoundPlan {
     /// What its accepted revisions declare, which inventories may name.
     pub(in crate::runtime) declared: Arc<DeclaredKinds>,
     /// The scope and the status of its CRD.
-    pub(in crate::runtime) facts: CrdStatus,
+    pub(in crate::runtime) crd_status: CrdStatus,
     /// The custom resources.
     pub(in crate::runtime) crs: Scoped<CrRecord>,
     /// If a selector applies: all custom resources that carry our label, including those that were managed before.

@@ -242,7 +242,7 @@ mod tests {
         let mut kept = PassMemory::from(memory);
         assert!(kept.take().is_settled(&key(), "h", &"7".into()));
         assert!(kept.ready && kept.more.is_none());
-        for told in [
+        for set in [
             |memory: &mut Memory| memory.reported = Some(String::new()),
             |memory: &mut Memory| memory.warned = Some(String::new()),
             |memory: &mut Memory| memory.normalized = Some(String::new()),
@@ -250,7 +250,7 @@ mod tests {
             |memory: &mut Memory| memory.emitted = Some(EmittedBefore::default()),
         ] {
             let mut memory = stands();
-            told(&mut memory);
+            set(&mut memory);
             assert!(PassMemory::from(memory).more.is_some());
         }
     }

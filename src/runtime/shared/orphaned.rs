@@ -30,7 +30,7 @@ pub(in crate::runtime) fn owner_mark<'a>(
 ) -> Option<&'a OwnerMark> {
     child.mark().filter(|mark| {
         mark.kind == bound.plan.resource.group_kind()
-            && mark.key.namespace.is_some() == bound.facts.namespaced
+            && mark.key.namespace.is_some() == bound.crd_status.namespaced
     })
 }
 

@@ -161,15 +161,15 @@ impl Calls {
 impl State {
     /// Records an answer; true if a pass waits for it.
     fn done(&mut self, key: &ObjectKey, request: &Request, answer: &calls::Answer) -> bool {
-        let told = answered(answer);
+        let reported = answered(answer);
         if answer.error.is_none() {
-            self.kept.put(request, answer.body.len(), &told);
+            self.kept.put(request, answer.body.len(), &reported);
         }
         let pass = self.passes.get_mut(key);
         let waiting = pass.and_then(|pass| pass.calls.get_mut(&request.place));
         match waiting.filter(|(known, _)| known == request) {
             Some((_, progress)) => {
-                *progress = Progress::Done(told);
+                *progress = Progress::Done(reported);
                 true
             }
             None => false,
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    fn told(text: &str) -> Answer {
+    fn reported(text: &str) -> Answer {
         answered(&calls::Answer {
             status: Some(200),
             body: text.into(),
@@ -321,10 +321,13 @@ mod tests {
         answered_to(&calls, &key, &before).await;
         assert_eq!(calls.answer(&key, &after, at(1)), None);
         let answer = answered_to(&calls, &key, &after).await;
-        let Answer::Ready(told) = answer else {
+        let Answer::Ready(reported) = answer else {
             panic!("{answer:?}")
         };
-        assert!(told.to_json().to_string().contains("b.example"), "{told:?}");
+        assert!(
+            reported.to_json().to_string().contains("b.example"),
+            "{reported:?}"
+        );
         assert_eq!(lock(&calls.state).passes[&key].calls.len(), 1);
     }
 
@@ -360,9 +363,9 @@ mod tests {
     async fn a_good_answer_is_kept_as_long_as_the_call_says() {
         let mut kept = CachedAnswers::default();
         let minute = request("https://a.example", Some(Duration::from_mins(1)));
-        kept.put(&minute, 4, &told("good"));
-        kept.put(&request("https://b.example", None), 4, &told("good"));
-        assert_eq!(kept.get(&minute), Some(told("good")));
+        kept.put(&minute, 4, &reported("good"));
+        kept.put(&request("https://b.example", None), 4, &reported("good"));
+        assert_eq!(kept.get(&minute), Some(reported("good")));
         assert_eq!(kept.get(&request("https://b.example", None)), None);
         tokio::time::advance(Duration::from_mins(1)).await;
         assert_eq!(kept.get(&minute), None);
@@ -378,7 +381,7 @@ mod tests {
             )
         };
         for n in 0..100 {
-            kept.put(&of(n), 256 * 1024, &told("x"));
+            kept.put(&of(n), 256 * 1024, &reported("x"));
             tokio::time::advance(Duration::from_secs(1)).await;
         }
         assert!(kept.bytes <= MOST_KEPT);

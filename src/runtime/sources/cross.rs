@@ -158,11 +158,11 @@ impl Targets {
                         served: served.clone(),
                         scope: Scope::default(),
                     };
-                    let told = queue_readers(Arc::downgrade(readers), entry);
+                    let reported = queue_readers(Arc::downgrade(readers), entry);
                     Some(
                         context
                             .informers
-                            .crs(watched, &entry.kept_paths(), Some(told)),
+                            .crs(watched, &entry.kept_paths(), Some(reported)),
                     )
                 }
                 ResolvedTarget::Nobody(_) | ResolvedTarget::NotServed(_) => None,

@@ -127,8 +127,8 @@ impl Scalers {
                     ..Scope::default()
                 },
             };
-            let told = queue_owner(&self.scaled, self.queue.clone());
-            Arc::new(self.context.informers.scalers(scoped, told))
+            let reported = queue_owner(&self.scaled, self.queue.clone());
+            Arc::new(self.context.informers.scalers(scoped, reported))
         };
         let mut watches = lock(&self.watches);
         watches

@@ -217,7 +217,7 @@ impl State {
     }
 
     /// Returns the state of an operator from its row in its Katalog's status, as the leading process wrote it.
-    pub fn told(row: &Row) -> Self {
+    pub fn reported(row: &Row) -> Self {
         match row.state.as_str() {
             "Running" if row.reason == "Yields" => Self::Standby,
             "Running" if !row.reason.is_empty() => Self::Degraded,

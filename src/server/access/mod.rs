@@ -74,7 +74,7 @@ struct Guard {
     reviewer: Reviewer,
     /// Requests that wait for a review or are being reviewed.
     room: Semaphore,
-    turns: Semaphore,
+    slots: Semaphore,
     known: Mutex<AccessCache>,
 }
 
@@ -114,7 +114,7 @@ impl Access {
         Self(Some(Arc::new(Guard {
             reviewer: Reviewer::new(client),
             room: Semaphore::new(AT_ONCE + WAITING),
-            turns: Semaphore::new(AT_ONCE),
+            slots: Semaphore::new(AT_ONCE),
             known: Mutex::new(AccessCache {
                 users: Cache::new(ENTRIES),
                 permissions: Cache::new(ENTRIES),
@@ -185,7 +185,7 @@ impl Guard {
             ))
         };
         // The semaphore is never closed; if it were, there would be no limit.
-        let turn = timeout_at(deadline, self.turns.acquire()).await;
+        let turn = timeout_at(deadline, self.slots.acquire()).await;
         let _turn = turn.map_err(late)?.ok();
         // Another request may have been reviewed in the meantime.
         if let Some(known) = self.known().answer(hash, &path) {

@@ -17,8 +17,8 @@ fn row() -> Row {
     }
 }
 
-/// The pages of a follower: its own operator is on standby, and the leader reports `told` about it.
-fn follower(told: Option<Row>) -> (Pages, Leadership) {
+/// The pages of a follower: its own operator is on standby, and the leader reports `reported` about it.
+fn follower(reported: Option<Row>) -> (Pages, Leadership) {
     let rests = OperatorStatus {
         phase: Phase::Standby,
         workers: 0,
@@ -29,7 +29,7 @@ fn follower(told: Option<Row>) -> (Pages, Leadership) {
         ..status()
     };
     let mut katalog = katalog("marsh", "reeds", vec![("pond", rests)]);
-    katalog.operators[0].told = told.map(Arc::new);
+    katalog.operators[0].reported = reported.map(Arc::new);
     let leadership = Leadership::candidate("b_2".into(), Gate::default());
     let pages = pages(vec![katalog], cluster(BTreeMap::new()));
     (pages.with_leadership(leadership.clone()), leadership)
@@ -46,7 +46,7 @@ fn follows() -> LeaderStatus {
 #[tokio::test]
 async fn a_follower_shows_who_leads_and_what_that_says_and_of_itself_only_what_it_knows() {
     let (pages, leadership) = follower(Some(row()));
-    leadership.tell(follows());
+    leadership.publish(follows());
     let (_, page) = get_json(&pages, "/katalog").await;
     for (field, expected) in [
         ("isKonductor", json!(false)),
@@ -70,7 +70,7 @@ async fn a_follower_shows_who_leads_and_what_that_says_and_of_itself_only_what_i
 
 #[tokio::test]
 async fn a_follower_is_never_pending_for_resting() {
-    for (told, state, code) in [
+    for (reported, state, code) in [
         (None, "standby", 200),
         (
             Some(Row {
@@ -91,8 +91,8 @@ async fn a_follower_is_never_pending_for_resting() {
         ),
         (Some(Row { ready: 0, ..row() }), "started", 200),
     ] {
-        let (pages, leadership) = follower(told);
-        leadership.tell(follows());
+        let (pages, leadership) = follower(reported);
+        leadership.publish(follows());
         let (answer, health) = get_json(&pages, "/katalog/pond/health").await;
         assert_eq!((answer, &health["state"]), (code, &json!(state)));
     }
@@ -105,9 +105,9 @@ async fn a_process_is_ready_once_it_is_warm_and_knows_the_lease_whoever_leads() 
     assert_eq!(ready().await, (503, "starting\n".to_owned()));
     pages.stage.set_ready();
     assert_eq!(ready().await.0, 503, "nothing was heard of the Lease");
-    leadership.tell(follows());
+    leadership.publish(follows());
     assert_eq!(ready().await, (200, "ok\n".to_owned()));
-    leadership.tell(LeaderStatus {
+    leadership.publish(LeaderStatus {
         problem: Some("cannot update Lease".into()),
         ..follows()
     });

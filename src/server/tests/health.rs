@@ -97,17 +97,17 @@ async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
     assert_eq!(send(&pages, "GET", "/livez").await.0, 200);
     let (code, page) = get_json(&pages, "/katalog").await;
     assert_eq!((code, &page["OrkReady"]), (200, &json!(false)));
-    let told = &page["apiServer"];
+    let reported = &page["apiServer"];
     assert_eq!(
-        (&told["reachable"], &told["awaySeconds"]),
+        (&reported["reachable"], &reported["awaySeconds"]),
         (&json!(false), &json!(90))
     );
     assert!(
-        told["reason"]
+        reported["reason"]
             .as_str()
             .unwrap()
             .contains("connection refused"),
-        "{told}"
+        "{reported}"
     );
 }
 

@@ -196,8 +196,8 @@ impl Churn {
         let Ok(Some(found)) = self.place.ponds.get(pond).await else {
             return Ok(());
         };
-        let is_told = waters::text(&found, inventory).contains(&format!("/{job}"));
-        if is_told && is_ready(&found) && self.place.jobs.delete(&job).await.is_ok() {
+        let is_reported = waters::text(&found, inventory).contains(&format!("/{job}"));
+        if is_reported && is_ready(&found) && self.place.jobs.delete(&job).await.is_ok() {
             self.count("jobs deleted");
         }
         Ok(())

@@ -168,7 +168,7 @@ impl Chaos {
         let started = Instant::now();
         // This judges Orkestra, and not how Kubernetes' own controllers recover.
         tokio::task::block_in_place(|| self.private.cluster.restart_controllers())?;
-        let mut told = 0;
+        let mut reported = 0;
         eventually("everything is as declared", CONVERGED, async || {
             for controller in &mut self.controllers {
                 // One that has ended comes to no end.
@@ -178,10 +178,10 @@ impl Chaos {
             }
             let place = (&self.place, &churn.wanted);
             let problems = verdict::problems(&self.client, &self.far, place).await?;
-            if problems.len() != told {
-                told = problems.len();
+            if problems.len() != reported {
+                reported = problems.len();
                 self.diary
-                    .say(&format!("{told} things are not as declared"));
+                    .say(&format!("{reported} things are not as declared"));
             }
             ensure!(problems.is_empty(), "{}", problems.join("\n"));
             Ok(Some(Ok(())))

@@ -17,7 +17,7 @@ fn nothing_outlives_a_killed_test_binary() -> Result<()> {
     }
     let scratch = std::env::temp_dir().join(format!("orkestra-held-{}", std::process::id()));
     std::fs::create_dir(&scratch)?;
-    let told = scratch.join("folder");
+    let reported = scratch.join("folder");
     let mut again = Command::new(std::env::current_exe()?);
     again
         .args([
@@ -25,11 +25,11 @@ fn nothing_outlives_a_killed_test_binary() -> Result<()> {
             "control_plane::killed::nothing_outlives_a_killed_test_binary",
             "--nocapture",
         ])
-        .env(HELD, &told);
+        .env(HELD, &reported);
     let mut holder = spawn_guarded(&again, &scratch.join("log"))?;
     let deadline = Instant::now() + Duration::from_mins(2);
     let folder = loop {
-        if let Ok(folder) = std::fs::read_to_string(&told) {
+        if let Ok(folder) = std::fs::read_to_string(&reported) {
             break folder;
         }
         let ended = holder.status()?;
@@ -101,7 +101,7 @@ fn processes_that_name(text: &str) -> Result<Vec<String>> {
         let output = Command::new("ps").args(["-A", "-o", "args="]).output()?;
         ensure!(
             output.status.success(),
-            "neither /proc nor ps tells the processes"
+            "neither /proc nor ps lists the processes"
         );
         all.extend(
             String::from_utf8_lossy(&output.stdout)

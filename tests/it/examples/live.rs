@@ -35,10 +35,10 @@ impl Example<'_> {
             let uid = &resource["metadata"]["uid"];
             let written = pass.iter().find(|one| &one["metadata"]["uid"] == uid);
             let written = written.context("it was not rendered")?;
-            let [told, wanted] = [resource, written].map(|one| without_times(&one["status"]));
+            let [reported, wanted] = [resource, written].map(|one| without_times(&one["status"]));
             ensure!(
-                told == wanted || enriched,
-                "its status is {told}, and should be {wanted}"
+                reported == wanted || enriched,
+                "its status is {reported}, and should be {wanted}"
             );
         }
         let mut promised = documents(&fs::read_to_string(self.expected(file))?)?;

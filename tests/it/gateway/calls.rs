@@ -81,7 +81,7 @@ async fn calls_are_made_once_for_a_write_within_their_gates_and_moments() -> Res
     // A rule for passes is no reason for a refusal here; passes report it.
     let later = json!({ "image": "later", "tier": "free" });
     gate.accepted(&waters::resource(&gate.scenario, "Site", "later", &later).to_string())?;
-    let message = crate::external::told(&sites, "later", "ValidationFailed").await?;
+    let message = crate::external::reported(&sites, "later", "ValidationFailed").await?;
     ensure!(message.contains("for passes only"), "{message}");
     Ok(())
 }

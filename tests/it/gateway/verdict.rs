@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use testbed::eventually;
 
 use self::{
-    judged::{Told, by_pass, by_webhook, compiled, one_line},
+    judged::{Outcome, by_pass, by_webhook, compiled, one_line},
     served::{Served, send},
 };
 use crate::{
@@ -267,7 +267,7 @@ fn labels(
 }
 
 /// The API server reports the first denial of the policies, and all warnings.
-fn compare_with_server(plan: &OperatorPlan, served: &Served, webhook: &Told) -> Result<()> {
+fn compare_with_server(plan: &OperatorPlan, served: &Served, webhook: &Outcome) -> Result<()> {
     let webhook = webhook.of(&labels(plan, |rule| rule.cel.is_ok()));
     let is_same = |expected: &str, found: &str| {
         // A part of a message that CEL cannot say is left open.
@@ -289,7 +289,7 @@ fn compare_with_server(plan: &OperatorPlan, served: &Served, webhook: &Told) -> 
 }
 
 /// Passes report all.
-fn compare_with_pass(plan: &OperatorPlan, pass: &Told, webhook: &Told) -> Result<()> {
+fn compare_with_pass(plan: &OperatorPlan, pass: &Outcome, webhook: &Outcome) -> Result<()> {
     let both = labels(plan, |rule| {
         let moments = &rule.moments;
         moments.not_in_passes.is_none() && moments.not_at_admission.is_none()
@@ -314,7 +314,7 @@ async fn policies_of_the_api_server_the_webhook_and_passes_have_one_verdict() ->
         ensure!(served.code == 201, "{served:?}");
         stored.push(served.body);
     }
-    let (mut judged, mut sets_judged, mut told) = (0_u64, 0, 0);
+    let (mut judged, mut sets_judged, mut reported) = (0_u64, 0, 0);
     let mut differences = Vec::new();
     for batch in 0..rule_sets.div_ceil(BATCH) {
         let seeds = batch * BATCH..rule_sets.min((batch + 1) * BATCH);
@@ -329,7 +329,7 @@ async fn policies_of_the_api_server_the_webhook_and_passes_have_one_verdict() ->
         while let Some(compared) = comparisons.next().await {
             judged += 1;
             match compared {
-                Ok(count) => told += count,
+                Ok(count) => reported += count,
                 Err(difference) => differences.push(format!("{difference:#}")),
             }
         }
@@ -340,15 +340,15 @@ async fn policies_of_the_api_server_the_webhook_and_passes_have_one_verdict() ->
         }
     }
     println!(
-        "{sets_judged} rule sets, {judged} objects, {told} denials and warnings, {} differences",
+        "{sets_judged} rule sets, {judged} objects, {reported} denials and warnings, {} differences",
         differences.len()
     );
     if let Some(first) = differences.first() {
         bail!("{} of {judged} differ: {first}", differences.len());
     }
     ensure!(
-        judged > rule_sets * OBJECTS / 2 && u64::try_from(told)? > judged / 10,
-        "{judged} objects, {told} denials and warnings"
+        judged > rule_sets * OBJECTS / 2 && u64::try_from(reported)? > judged / 10,
+        "{judged} objects, {reported} denials and warnings"
     );
     Ok(())
 }

@@ -63,8 +63,9 @@ impl Argo {
             .arg("diff")
             .arg(health())
             .stdin(std::fs::File::open(&input)?);
-        let told = printed(&command.output()?, "argocd")?;
-        told.lines()
+        let reported = printed(&command.output()?, "argocd")?;
+        reported
+            .lines()
             .map(|line| Ok(serde_json::from_str(line)?))
             .collect()
     }
@@ -87,10 +88,10 @@ async fn ensure_in_sync(scenario: &Scenario, folder: &Folder, argo: &Argo) -> Re
             scenario.objects("websites").fetch("hello").await?,
         ),
     ];
-    for told in argo.compare(&pairs)? {
+    for reported in argo.compare(&pairs)? {
         ensure!(
-            told["modified"] == false && told["health"]["status"] == "Healthy",
-            "{told}"
+            reported["modified"] == false && reported["health"]["status"] == "Healthy",
+            "{reported}"
         );
     }
     Ok(())

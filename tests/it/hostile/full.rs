@@ -45,9 +45,9 @@ async fn resources_without_room_for_a_finalizer_are_their_own_trouble() -> Resul
     for number in 0..COUNT {
         let name = format!("full-{number}");
         eventually("an Event says why", LIMIT, async || {
-            let told = waters::warnings(&scenario, &name).await?;
-            let is_own = told.iter().any(|event| event["reason"] == "Invalid");
-            ensure!(is_own, "{told:?}");
+            let reported = waters::warnings(&scenario, &name).await?;
+            let is_own = reported.iter().any(|event| event["reason"] == "Invalid");
+            ensure!(is_own, "{reported:?}");
             Ok(Some(()))
         })
         .await?;

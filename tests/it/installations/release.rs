@@ -209,10 +209,10 @@ async fn said_what_is_left(scenario: &Scenario) -> Result<()> {
     let events = Objects::at(&scenario.client, &path);
     eventually("an Event says what is left behind", LIMIT, async || {
         let events = events.list().await?;
-        let told = events.iter().any(|event| {
+        let reported = events.iter().any(|event| {
             event["reason"] == "LeftBehind" && waters::text(event, "/note").contains("ponds")
         });
-        Ok(told.then_some(()))
+        Ok(reported.then_some(()))
     })
     .await
 }

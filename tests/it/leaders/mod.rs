@@ -53,8 +53,8 @@ pub(crate) async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing
                 one["state"] == "healthy" && one["resourceCount"] == 1 && one["readyCount"] == 1
             })
     };
-    let told = eventually(
-        "the follower tells what the leader does",
+    let reported = eventually(
+        "the follower says what the leader does",
         LIMIT,
         async || {
             let page = second.page("/katalog").await?;
@@ -63,11 +63,11 @@ pub(crate) async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing
         },
     )
     .await?;
-    assert_eq!(told["isKonductor"], false);
-    assert_eq!(told["leader"], holder(&lease));
-    assert_ne!(told["identity"], told["leader"]);
-    assert_eq!(told["katalogs"][0]["ready"], true, "{told}");
-    assert_eq!(told["OrkReady"], true);
+    assert_eq!(reported["isKonductor"], false);
+    assert_eq!(reported["leader"], holder(&lease));
+    assert_ne!(reported["identity"], reported["leader"]);
+    assert_eq!(reported["katalogs"][0]["ready"], true, "{reported}");
+    assert_eq!(reported["OrkReady"], true);
     let health = second.page("/katalog/pond/health").await?;
     assert_eq!(
         (&health["isKonductor"], &health["totalReconciles"]),
@@ -76,7 +76,7 @@ pub(crate) async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing
     let leads = first.page("/katalog").await?;
     assert_eq!(
         (&leads["isKonductor"], &leads["leader"]),
-        (&json!(true), &told["leader"])
+        (&json!(true), &reported["leader"])
     );
     for (replica, expected) in [(&first, "1"), (&second, "0")] {
         assert_eq!(replica.metric("orkestra_leader", "").await?, expected);

@@ -40,7 +40,7 @@ async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Valu
 /// Waits until the status of the northern pond tells of no flood.
 async fn until_dry(ponds: &Objects) -> Result<()> {
     ponds
-        .until("north", "tells of no flood", SOON, |pond| {
+        .until("north", "reports no flood", SOON, |pond| {
             pond["status"]["flood"]
                 .as_str()
                 .unwrap_or_default()
@@ -87,10 +87,10 @@ async fn the_latest_flood_is_in_the_status(
         &event(scenario, "two", ("Flood", "at its child"), child),
     )
     .await?;
-    let told = ponds
+    let reported = ponds
         .until_equal("north", "/status/flood", json!("at its child"), SOON)
         .await?;
-    assert_eq!(told["status"]["wet"], "yes");
+    assert_eq!(reported["status"]["wet"], "yes");
     // It happens again: the older one is the latest now.
     patch(
         &all,

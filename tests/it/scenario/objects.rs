@@ -51,26 +51,26 @@ impl Scenario {
         state: &str,
     ) -> Result<Value> {
         let wanted = json!({ "state": state });
-        self.operator_tells(katalog, operator, &wanted).await
+        self.operator_reports(katalog, operator, &wanted).await
     }
 
     /// Waits until the row of that operator in the Katalog's status has those fields. Counts are the last to be told: with
     /// them, nothing is left to write.
-    pub(crate) async fn operator_tells(
+    pub(crate) async fn operator_reports(
         &self,
         katalog: &str,
         operator: &str,
         wanted: &Value,
     ) -> Result<Value> {
-        let what = format!("tells {wanted} of its operator {operator}");
-        let tells = |row: &Value| {
+        let what = format!("reports {wanted} of its operator {operator}");
+        let reports = |row: &Value| {
             let mut fields = wanted.as_object().into_iter().flatten();
             row["name"] == operator && fields.all(|(field, value)| &row[field] == value)
         };
         self.objects("katalogs")
             .until(katalog, &what, LIMIT, |katalog| {
                 let rows = katalog["status"]["operators"].as_array();
-                rows.is_some_and(|rows| rows.iter().any(tells))
+                rows.is_some_and(|rows| rows.iter().any(reports))
             })
             .await
     }

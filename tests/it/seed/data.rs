@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{DEMO, demo, demos, mended, sample};
 use crate::cross::{database, host, of_group, status_of};
-use crate::external::{sink::Sink, told};
+use crate::external::{reported, sink::Sink};
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
@@ -80,7 +80,7 @@ pub(super) async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let spec = json!({ "image": "registry.example/web:3", "serviceUrl": sink.url() });
     demo(&scenario, "shop", &spec).await?;
     // `continueOnError: false` blocks the whole pass.
-    let message = told(&demos(&scenario), "shop", "ExternalCallFailed").await?;
+    let message = reported(&demos(&scenario), "shop", "ExternalCallFailed").await?;
     assert!(
         message.contains("answers with status 503, not 200"),
         "{message}"

@@ -71,17 +71,17 @@ pub(super) async fn a_katalog_without_metadata_brings_its_definition_samples_and
     );
     testbed::eventually("its health is told", LIMIT, async || {
         let health = scenario.page("/katalog/website/health").await?;
-        let tells = [&health["healthy"], &health["readyCount"]];
-        ensure!(tells == [&json!(true), &json!(1)], "{health}");
+        let reports = [&health["healthy"], &health["readyCount"]];
+        ensure!(reports == [&json!(true), &json!(1)], "{health}");
         Ok(Some(()))
     })
     .await?;
     scenario.terminate()?;
     // The same text with its indentation lost is told so.
     let lost = scenario.file("lost.yaml", &sample("lost-indentation")?)?;
-    let told = scenario.ork(&["validate", &lost.display().to_string()]);
-    let told = told.err().context("it is taken")?.to_string();
-    ensure!(told.contains("the indentation is lost"), "{told}");
+    let reported = scenario.ork(&["validate", &lost.display().to_string()]);
+    let reported = reported.err().context("it is taken")?.to_string();
+    ensure!(reported.contains("the indentation is lost"), "{reported}");
     // Nothing is left that waits for an operator.
     let katalog = scenario.path("katalog.yaml");
     scenario.ork(&["release", "-k", &katalog.display().to_string()])?;
@@ -141,12 +141,12 @@ pub(super) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_ent
         let what = format!("{entry} has {workers} workers");
         testbed::eventually(&what, LIMIT, async || {
             let page = scenario.page(&format!("/katalog/{entry}")).await?;
-            let tells = json!([
+            let reports = json!([
                 page["workers"]["configured"],
                 page["workers"]["current"],
                 page["resync"]
             ]);
-            ensure!(tells == json!([workers, workers, resync]), "{page}");
+            ensure!(reports == json!([workers, workers, resync]), "{page}");
             Ok(Some(()))
         })
         .await

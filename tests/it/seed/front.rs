@@ -76,8 +76,8 @@ pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() 
     it_has_metrics(&scenario).await?;
     eventually("its health is told", LIMIT, async || {
         let health = scenario.page("/katalog/website/health").await?;
-        let tells = [&health["healthy"], &health["readyCount"]];
-        ensure!(tells == [&json!(true), &json!(1)], "{health}");
+        let reports = [&health["healthy"], &health["readyCount"]];
+        ensure!(reports == [&json!(true), &json!(1)], "{health}");
         Ok(Some(()))
     })
     .await?;
@@ -91,7 +91,7 @@ pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() 
 /// Waits for Events that name what was made for the Website.
 async fn events_name_children(scenario: &Scenario) -> Result<()> {
     let events = scenario.objects("events");
-    let is_told = |event: &Value, child: &str| {
+    let is_reported = |event: &Value, child: &str| {
         let about = &event["involvedObject"];
         about["kind"] == "Website"
             && about["name"] == "hello"
@@ -100,11 +100,11 @@ async fn events_name_children(scenario: &Scenario) -> Result<()> {
     };
     eventually("Events tell of the children", LIMIT, async || {
         let all = events.list().await?;
-        let told = ["Deployment.apps", "Service"].iter().all(|kind| {
+        let reported = ["Deployment.apps", "Service"].iter().all(|kind| {
             let made = format!("created {kind} {}/hello", scenario.namespace);
-            all.iter().any(|event| is_told(event, &made))
+            all.iter().any(|event| is_reported(event, &made))
         });
-        ensure!(told, "{all:?}");
+        ensure!(reported, "{all:?}");
         Ok(Some(()))
     })
     .await
@@ -138,7 +138,7 @@ pub(super) async fn pages_and_metrics_show_every_operator() -> Result<()> {
     let scenario = with_website("row25").await?;
     scenario.objects("websites").until_ready("hello").await?;
     scenario
-        .operator_tells(OPERATOR, "website", &json!({ "instances": 1, "ready": 1 }))
+        .operator_reports(OPERATOR, "website", &json!({ "instances": 1, "ready": 1 }))
         .await?;
     let all = scenario.page("/katalog").await?;
     let counts = [&all["healthy"], &all["total"], &all["name"]];
@@ -152,8 +152,8 @@ pub(super) async fn pages_and_metrics_show_every_operator() -> Result<()> {
     );
 
     let health = scenario.page("/katalog/website/health").await?;
-    let tells = [&health["state"], &health["status"], &health["totalFailed"]];
-    assert_eq!(tells, [&json!("healthy"), &json!(200), &json!(0)]);
+    let reports = [&health["state"], &health["status"], &health["totalFailed"]];
+    assert_eq!(reports, [&json!("healthy"), &json!(200), &json!(0)]);
     // The long form of the same.
     let path = format!("/katalog/{}/{OPERATOR}/website/health", scenario.namespace);
     assert_eq!(

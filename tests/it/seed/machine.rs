@@ -84,11 +84,12 @@ pub(super) async fn as_printed_the_machine_stops_at_the_declared_state() -> Resu
     let scenario = running("row16a", &text).await?;
     // It is told before anything runs.
     let file = scenario.file("sample.yaml", &text)?;
-    let told = scenario.ork(&["validate", "--output", "json", &file.display().to_string()])?;
-    let problems: Vec<Value> = serde_json::from_str(&told)?;
+    let reported = scenario.ork(&["validate", "--output", "json", &file.display().to_string()])?;
+    let problems: Vec<Value> = serde_json::from_str(&reported)?;
     for word in ["`Running/test`", "`Running/notify`", ".children"] {
-        let is_told = |one: &Value| one["severity"] == "warning" && one.to_string().contains(word);
-        ensure!(problems.iter().any(is_told), "{word}: {told}");
+        let is_reported =
+            |one: &Value| one["severity"] == "warning" && one.to_string().contains(word);
+        ensure!(problems.iter().any(is_reported), "{word}: {reported}");
     }
     begin(&scenario).await?;
     let jobs = scenario.objects("jobs");

@@ -26,14 +26,16 @@ const CONFIG_MAP: &str = r#"
 "#;
 
 /// Waits until a condition of the Demo is true with that reason; its message.
-async fn told(scenario: &Scenario, name: &str, kind: &str, reason: &str) -> Result<String> {
-    let is_told = |demo: &Value| {
+async fn reported(scenario: &Scenario, name: &str, kind: &str, reason: &str) -> Result<String> {
+    let is_reported = |demo: &Value| {
         condition(demo, kind).is_some_and(|one| one["status"] == "True" && one["reason"] == reason)
     };
     let what = format!("says {kind} for {reason}");
-    let demo = demos(scenario).until(name, &what, LIMIT, is_told).await?;
-    let told = condition(&demo, kind).context("no condition")?;
-    Ok(waters::text(told, "/message").to_owned())
+    let demo = demos(scenario)
+        .until(name, &what, LIMIT, is_reported)
+        .await?;
+    let reported = condition(&demo, kind).context("no condition")?;
+    Ok(waters::text(reported, "/message").to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,7 +43,7 @@ pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
     let scenario = running("row11", &(sample("rules")? + DEPLOYMENT)).await?;
     let deployments = scenario.objects("deployments");
     demo(&scenario, "shop", &json!({ "image": "nginx" })).await?;
-    let message = told(&scenario, "shop", "Stalled", "ValidationFailed").await?;
+    let message = reported(&scenario, "shop", "Stalled", "ValidationFailed").await?;
     assert_eq!(
         message,
         "spec.image: images must come from the internal registry"
@@ -57,7 +59,7 @@ pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
     demos(&scenario).until_ready("shop").await?;
     // What was made of a good one stays.
     demos(&scenario).patch("shop", &change("nginx")).await?;
-    told(&scenario, "shop", "Stalled", "ValidationFailed").await?;
+    reported(&scenario, "shop", "Stalled", "ValidationFailed").await?;
     let kept = deployments.fetch("shop").await?;
     let image = waters::text(&kept, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "myorg/shop:1");
@@ -75,7 +77,7 @@ pub(super) async fn what_the_user_left_out_is_completed() -> Result<()> {
         ready["spec"], spec,
         "the webhook writes it, a pass does not"
     );
-    let message = told(&scenario, "shop", "Mutated", "InMemory").await?;
+    let message = reported(&scenario, "shop", "Mutated", "InMemory").await?;
     assert_eq!(
         message,
         "spec.port, spec.replicas in memory: rules complete it"
@@ -103,7 +105,7 @@ pub(super) async fn the_resource_is_brought_to_one_form_before_anything_is_made(
     // As printed it is about `chedule`, which the definition does not have.
     let spec = json!({ "schedule": { "minute": "0", "hour": "3" } });
     demo(&scenario, "first", &spec).await?;
-    let message = told(&scenario, "first", "Normalized", "InMemory").await?;
+    let message = reported(&scenario, "first", "Normalized", "InMemory").await?;
     assert_eq!(
         message,
         "spec.chedule in memory: the definition has no such field"

@@ -51,9 +51,9 @@ impl Crds {
             served: Served::crds(),
             scope: Scope::default(),
         };
-        let told = index.clone();
+        let reported = index.clone();
         let informer = registry::start(watched, PAGE, &[], wire, entropy, reports);
-        let handle = informer.join(&[], Some(Arc::new(move |change| told.take_in(change))));
+        let handle = informer.join(&[], Some(Arc::new(move |change| reported.take_in(change))));
         Self { handle, index }
     }
 

@@ -235,7 +235,7 @@ impl<R: Record> Store<R> {
             return None;
         }
         let (now, change) = self.shared.records().answer(record);
-        self.shared.tell(change, Some(self.seat));
+        self.shared.notify(change, Some(self.seat));
         now
     }
 
@@ -248,6 +248,6 @@ impl<R: Record> Store<R> {
     /// Removes the object of that uid, whose deletion a request found before the watch.
     pub fn gone(&self, key: &ObjectKey, uid: &Uid) {
         let change = self.shared.records().gone(key, uid);
-        self.shared.tell(change, Some(self.seat));
+        self.shared.notify(change, Some(self.seat));
     }
 }

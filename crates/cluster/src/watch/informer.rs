@@ -78,7 +78,7 @@ struct Readers<R> {
     last_seat: u64,
     seats: Vec<Subscription<R>>,
     /// The state as published to the seats, shared by all that have the same needs.
-    told: Vec<SharedState>,
+    states: Vec<SharedState>,
 }
 
 /// The state of the watch, for the seats that need a generation.
@@ -109,7 +109,7 @@ impl<R: Record> Shared<R> {
             problem: None,
             last_seat: 0,
             seats: Vec::new(),
-            told: Vec::new(),
+            states: Vec::new(),
         };
         Self {
             doubted: AtomicBool::new(false),
@@ -233,7 +233,7 @@ impl<R: Record> Shared<R> {
     }
 
     /// Notifies subscribers, except the one in seat `except`; no lock is held meanwhile.
-    pub(super) fn tell(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
+    pub(super) fn notify(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
         let mut subscribers: Option<Vec<Subscriber<R>>> = None;
         for change in changes {
             let subscribers =
@@ -256,9 +256,9 @@ impl<R> Readers<R> {
 
     fn publish(&mut self, change: impl FnOnce(&mut Self)) {
         change(self);
-        for told in &self.told {
-            let state = self.state_for(told.needs);
-            told.state.send_if_modified(|last| {
+        for states in &self.states {
+            let state = self.state_for(states.needs);
+            states.state.send_if_modified(|last| {
                 let differs = *last != state;
                 *last = state;
                 differs
@@ -267,12 +267,12 @@ impl<R> Readers<R> {
     }
 
     /// Subscribes to the state of the watch for readers that need that generation.
-    fn tell(&mut self, needs: u64) -> watch::Receiver<WatchState> {
-        if let Some(told) = self.told.iter().find(|told| told.needs == needs) {
-            return told.state.subscribe();
+    fn notify(&mut self, needs: u64) -> watch::Receiver<WatchState> {
+        if let Some(states) = self.states.iter().find(|states| states.needs == needs) {
+            return states.state.subscribe();
         }
         let (sender, state) = watch::channel(self.state_for(needs));
-        self.told.push(SharedState {
+        self.states.push(SharedState {
             needs,
             state: sender,
         });
@@ -282,8 +282,8 @@ impl<R> Readers<R> {
     fn leave(&mut self, number: u64) {
         let seats = &mut self.seats;
         seats.retain(|seat| seat.number != number);
-        self.told
-            .retain(|told| seats.iter().any(|seat| seat.needs == told.needs));
+        self.states
+            .retain(|states| seats.iter().any(|seat| seat.needs == states.needs));
     }
 
     fn state_for(&self, needs: u64) -> WatchState {
@@ -333,7 +333,7 @@ impl<R: Record> Informer<R> {
         }
         readers.last_seat += 1;
         let (number, needs) = (readers.last_seat, readers.generation);
-        let state = readers.tell(needs);
+        let state = readers.notify(needs);
         readers.seats.push(Subscription {
             number,
             needs,

@@ -225,7 +225,7 @@ impl<R: Record> Reflector<'_, R> {
             if next.is_none() {
                 let changes = self.shared.records().list_end();
                 self.shared.unread.list_end();
-                self.shared.tell(changes, None);
+                self.shared.notify(changes, None);
                 self.shared.synced(generation);
                 return Ok(version.unwrap_or_else(|| Version::from("")));
             }
@@ -258,7 +258,7 @@ impl<R: Record> Reflector<'_, R> {
                     }
                 };
                 drop(records);
-                self.shared.tell(change, None);
+                self.shared.notify(change, None);
             }
         }
     }
@@ -375,7 +375,7 @@ impl<R: Record> Reflector<'_, R> {
             self.shared.records().delete(&id)
         };
         self.from = Some(id.resource_version);
-        self.shared.tell(change, None);
+        self.shared.notify(change, None);
     }
 }
 

@@ -144,7 +144,7 @@ impl<R: Record> Records<R> {
         };
         match age(resource_version, &known.identity().resource_version) {
             Age::Newer => self.enter(record),
-            Age::Older if overtaken => Some(told_late(known)),
+            Age::Older if overtaken => Some(reported_late(known)),
             Age::Same | Age::Older => None,
         }
     }
@@ -155,7 +155,7 @@ impl<R: Record> Records<R> {
         let overtaken = self.hear(&gone.key, &gone.resource_version);
         let known = self.get(&gone.key)?;
         match age(&gone.resource_version, &known.identity().resource_version) {
-            Age::Older => overtaken.then(|| told_late(known)),
+            Age::Older => overtaken.then(|| reported_late(known)),
             Age::Newer | Age::Same => self.leave(&gone.key),
         }
     }
@@ -297,7 +297,12 @@ impl<R: Record> Records<R> {
         // Events that would have reported other clients' changes are lost; records that came from responses may include such
         // changes.
         let echoes = std::mem::take(&mut self.echoes);
-        changes.extend(echoes.keys().filter_map(|key| self.get(key)).map(told_late));
+        changes.extend(
+            echoes
+                .keys()
+                .filter_map(|key| self.get(key))
+                .map(reported_late),
+        );
         self.shrink();
         self.progress = Some(version);
         changes
@@ -382,7 +387,7 @@ fn bytes_of<R: Record>(record: &R) -> usize {
     COUNTS + size_of::<R>() + record.heap_bytes() + name + size_of::<Entry<R>>() + indexed
 }
 
-fn told_late<R: Record>(known: Arc<R>) -> Change<R> {
+fn reported_late<R: Record>(known: Arc<R>) -> Change<R> {
     Change {
         key: known.identity().key.clone(),
         before: Some(known.clone()),

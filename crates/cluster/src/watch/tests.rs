@@ -27,7 +27,7 @@ use super::{
 };
 
 /// The notifications of a subscriber: key, whether the object existed, whether it exists.
-type Told = Arc<Mutex<Vec<(String, bool, bool)>>>;
+type Reported = Arc<Mutex<Vec<(String, bool, bool)>>>;
 
 fn watched() -> Watched {
     let served = Served {
@@ -61,9 +61,9 @@ fn paths(texts: &[&str]) -> Vec<Path> {
         .collect()
 }
 
-fn notebook<R: Record>() -> (Told, Option<Subscriber<R>>) {
-    let told = Told::default();
-    let notes = told.clone();
+fn notebook<R: Record>() -> (Reported, Option<Subscriber<R>>) {
+    let reported = Reported::default();
+    let notes = reported.clone();
     let subscriber: Subscriber<R> = Arc::new(move |change| {
         notes.lock().unwrap().push((
             change.key.name.to_string(),
@@ -71,14 +71,14 @@ fn notebook<R: Record>() -> (Told, Option<Subscriber<R>>) {
             change.after.is_some(),
         ));
     });
-    (told, Some(subscriber))
+    (reported, Some(subscriber))
 }
 
-fn take(told: &Told) -> Vec<(String, bool, bool)> {
-    std::mem::take(&mut told.lock().unwrap())
+fn take(reported: &Reported) -> Vec<(String, bool, bool)> {
+    std::mem::take(&mut reported.lock().unwrap())
 }
 
-fn told_of(name: &str, before: bool, after: bool) -> Vec<(String, bool, bool)> {
+fn reported_of(name: &str, before: bool, after: bool) -> Vec<(String, bool, bool)> {
     vec![(name.to_owned(), before, after)]
 }
 
@@ -112,7 +112,7 @@ fn version<R: Record>(handle: &Handle<R>, name: &str) -> String {
 }
 
 /// A synced informer of websites with `a` (10) and `b` (11) at 20, the watch that follows, and the notifications of a subscriber.
-async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Told) {
+async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Reported) {
     let spec = |size: u8| format!(r#","spec":{{"size":{size},"other":1}}"#);
     server.answer(
         200,
@@ -124,30 +124,30 @@ async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Told) 
     );
     let feed = server.watch();
     let informers = informers(server);
-    let (told, subscriber) = notebook();
+    let (reported, subscriber) = notebook();
     let handle = informers.crs(watched(), &paths(&["spec.size"]), subscriber);
     assert_eq!(state(&handle), WatchState::Starting);
     handle.synced().await;
     // Long enough for the watch to count as working.
     sleep(Duration::from_secs(2)).await;
-    assert_eq!(take(&told).len(), 2);
-    (informers, handle, feed, told)
+    assert_eq!(take(&reported).len(), 2);
+    (informers, handle, feed, reported)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_list_fills_the_store_and_events_keep_it() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     assert_eq!(names(&handle), ["a", "b"]);
     feed.send("ADDED", &object("c", 21, ""));
     settle().await;
-    assert_eq!(take(&told), told_of("c", false, true));
+    assert_eq!(take(&reported), reported_of("c", false, true));
     feed.send("MODIFIED", &object("a", 22, r#","spec":{"size":5}"#));
     settle().await;
-    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(take(&reported), reported_of("a", true, true));
     feed.send("DELETED", &object("b", 23, ""));
     settle().await;
-    assert_eq!(take(&told), told_of("b", true, false));
+    assert_eq!(take(&reported), reported_of("b", true, false));
     assert_eq!(names(&handle), ["a", "c"]);
     let requests = server.requests();
     assert_eq!(
@@ -160,7 +160,7 @@ async fn a_list_fills_the_store_and_events_keep_it() {
 #[tokio::test(start_paused = true)]
 async fn a_change_of_what_nobody_reads_wakes_nobody_but_is_known() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     feed.send(
         "MODIFIED",
         &object("a", 30, r#","spec":{"size":1,"other":2}"#),
@@ -170,7 +170,7 @@ async fn a_change_of_what_nobody_reads_wakes_nobody_but_is_known() {
         &object("a", 30, r#","spec":{"size":1,"other":2}"#),
     );
     settle().await;
-    assert_eq!(take(&told), []);
+    assert_eq!(take(&reported), []);
     assert_eq!(version(&handle, "a"), "30");
 }
 
@@ -230,14 +230,14 @@ async fn children_are_found_by_their_owner_in_order() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_continues_from_its_last_bookmark() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     feed.send("BOOKMARK", &bookmark(77));
     let next = server.watch();
     drop(feed);
     settle().await;
     next.send("MODIFIED", &object("a", 78, r#","spec":{"size":5}"#));
     settle().await;
-    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(take(&reported), reported_of("a", true, true));
     assert_eq!(state(&handle), WatchState::Synced);
     let requests = server.requests();
     assert_eq!(requests.len(), 3);
@@ -247,10 +247,10 @@ async fn a_watch_that_ends_continues_from_its_last_bookmark() {
 #[tokio::test(start_paused = true)]
 async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
     let server = Server::new();
-    let (informers, handle, _feed, told) = websites(&server).await;
+    let (informers, handle, _feed, reported) = websites(&server).await;
     let mut before = handle.state();
     before.mark_unchanged();
-    let (more_told, subscriber) = notebook();
+    let (more_reported, subscriber) = notebook();
     let more = informers.crs(watched(), &paths(&["spec.other"]), subscriber);
     assert_eq!(state(&more), WatchState::Starting);
     more.synced().await;
@@ -263,7 +263,7 @@ async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
         (2, false)
     );
     // The records hold more than before; the first reader is notified too, since it shares them.
-    assert_eq!((take(&told).len(), take(&more_told).len()), (2, 2));
+    assert_eq!((take(&reported).len(), take(&more_reported).len()), (2, 2));
     let same = informers.crs(watched(), &paths(&["spec.size"]), None);
     assert_eq!(state(&same), WatchState::Synced);
     assert_eq!(informers.stats().len(), 1);
@@ -272,7 +272,7 @@ async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
 #[tokio::test(start_paused = true)]
 async fn the_last_handle_ends_the_watch() {
     let server = Server::new();
-    let (informers, handle, feed, _told) = websites(&server).await;
+    let (informers, handle, feed, _reported) = websites(&server).await;
     let other = informers.crs(watched(), &[], None);
     drop(handle);
     settle().await;
@@ -288,16 +288,16 @@ async fn the_last_handle_ends_the_watch() {
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_that_panics_ends_nothing() {
     let server = Server::new();
-    let (informers, handle, feed, told) = websites(&server).await;
+    let (informers, handle, feed, reported) = websites(&server).await;
     let _bad = informers.crs(
         watched(),
         &[],
-        Some(Arc::new(|change| panic!("told of {}", change.key))),
+        Some(Arc::new(|change| panic!("reported of {}", change.key))),
     );
     feed.send("ADDED", &object("c", 21, ""));
     feed.send("ADDED", &object("d", 22, ""));
     settle().await;
-    assert_eq!((names(&handle).len(), take(&told).len()), (4, 2));
+    assert_eq!((names(&handle).len(), take(&reported).len()), (4, 2));
     assert_eq!(informers.stats()[0].panics, 2);
 }
 

@@ -121,7 +121,7 @@ impl Unread {
     pub(super) fn list_end(&self) {
         let mut known = self.known();
         let list = known.list;
-        known.objects.retain(|_, told| told.list == list);
+        known.objects.retain(|_, last| last.list == list);
         self.recount(&known);
     }
 
@@ -143,20 +143,20 @@ impl Unread {
         let mut known = self.known();
         let listing = known.list;
         let mut reported = None;
-        if let Some(told) = known.objects.get_mut(&id.key) {
-            told.list = listing;
-            if told.version == id.resource_version {
+        if let Some(last) = known.objects.get_mut(&id.key) {
+            last.list = listing;
+            if last.version == id.resource_version {
                 return false;
             }
-            reported = told.at;
+            reported = last.at;
         }
         let is_due = reported.is_none_or(|at| now - at >= REST) && known.has_room(now);
-        let told = LastReport {
+        let last = LastReport {
             version: id.resource_version.clone(),
             at: if is_due { Some(now) } else { reported },
             list: listing,
         };
-        known.objects.insert(id.key.clone(), told);
+        known.objects.insert(id.key.clone(), last);
         self.recount(&known);
         is_due
     }

@@ -107,7 +107,7 @@ impl Watch<'_> {
             }
             let (used, event) = lines.feed(part, projection);
             body.as_mut().consume(used);
-            let told = match event {
+            let reported = match event {
                 None => continue,
                 Some(decode::Event::Put(object)) => Ok(Event::Put(object)),
                 Some(decode::Event::Gone(object)) => Ok(Event::Gone(object)),
@@ -118,7 +118,7 @@ impl Watch<'_> {
                     Err(WireError::Gone("an event cannot be read".to_owned()))
                 }
             };
-            return told.map(Some);
+            return reported.map(Some);
         }
     }
 }

@@ -59,12 +59,12 @@ async fn conflicts_of_fields_name_their_managers() {
     let WireError::Conflict { causes, .. } = error else {
         panic!()
     };
-    let told: Vec<_> = causes
+    let reported: Vec<_> = causes
         .iter()
         .map(|cause| (cause.field.as_str(), cause.manager(), cause.by_update()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (".spec.a", Some("helm"), false),
             (".spec.b", Some("kubectl-edit"), true)

@@ -239,10 +239,12 @@ impl Verdict {
 /// memory.
 fn stored(object: &Node, changes: &[(Path, Node)], normalization: Option<&Normalization>) -> Node {
     let mut stored = object.clone();
-    let normalized = normalization.map_or(0, |told| told.stored.len() + told.held.len());
+    let normalized =
+        normalization.map_or(0, |reported| reported.stored.len() + reported.held.len());
     for (position, (path, value)) in changes.iter().enumerate() {
         let is_held = position < normalized
-            && normalization.is_some_and(|told| told.held.iter().any(|(held, _)| held == path));
+            && normalization
+                .is_some_and(|reported| reported.held.iter().any(|(held, _)| held == path));
         if !is_held {
             set(&mut stored, path, value.clone());
         }

@@ -68,14 +68,14 @@ fn listed(at: &At<'_>, entry: &CrdEntry, children: &[ChildPlan]) -> Box<[EnrichP
             at.error(Code::SetTwice, message);
             continue;
         }
-        tell_of_no_children(&at, plan.target, children);
+        report_no_children(&at, plan.target, children);
         plans.push(plan);
     }
     plans.into()
 }
 
 /// Warns about an addition that applies to no declared child.
-fn tell_of_no_children(at: &At<'_>, target: EnrichTarget, children: &[ChildPlan]) {
+fn report_no_children(at: &At<'_>, target: EnrichTarget, children: &[ChildPlan]) {
     let is_of_one = |addition: &Addition| {
         let mut kinds = children.iter().map(|child| child.kind.group_kind());
         kinds.any(|kind| addition.is_of(&kind))

@@ -318,13 +318,13 @@ pub fn errors_in_templates(
     // A Motif that could not be read may declare the note.
     let imports =
         !spec.imports.is_empty() || spec.crds.values().any(|entry| !entry.imports.is_empty());
-    let told: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
+    let reported: BTreeSet<_> = found.iter().map(|one| (one.code, &one.path)).collect();
     problems.0.retain(|problem| {
         // Children whose kind could not be read count as not declared.
         problem.text_offset.is_some()
             && problem.code != Code::UnknownChild
             && !(imports && problem.code == Code::UnknownNote)
-            && !told.contains(&(problem.code, &problem.path))
+            && !reported.contains(&(problem.code, &problem.path))
     });
     problems.locate(&document.tree, document.file.as_deref());
     problems

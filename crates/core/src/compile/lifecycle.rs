@@ -15,7 +15,7 @@ pub(super) fn check(at: &At<'_>, spec: &KatalogSpec) {
     let lifecycle = spec.lifecycle.as_ref();
     let place = at.field("lifecycle");
     let info = spec.info.as_ref();
-    let told = [
+    let reported = [
         (
             place.clone(),
             lifecycle.and_then(|one| one.deprecation.as_ref()),
@@ -25,15 +25,15 @@ pub(super) fn check(at: &At<'_>, spec: &KatalogSpec) {
             info.and_then(|one| one.deprecation.as_ref()),
         ),
     ];
-    let mut is_told = false;
-    for (at, deprecation) in &told {
+    let mut is_reported = false;
+    for (at, deprecation) in &reported {
         if let Some(deprecation) = deprecation {
             warn(&at.field("deprecation"), "this Katalog", deprecation);
-            is_told = true;
+            is_reported = true;
         }
     }
     let maturity = lifecycle.and_then(|one| one.maturity);
-    if !is_told && maturity == Some(Maturity::Deprecated) {
+    if !is_reported && maturity == Some(Maturity::Deprecated) {
         let message = "this Katalog is deprecated";
         place.field("maturity").warn(Code::Deprecated, message);
     }

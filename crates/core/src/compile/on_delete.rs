@@ -67,15 +67,17 @@ fn compile_step(name: &str, gate: Gate, entries: Vec<ChildPlan>) -> OnDeleteStep
 
 /// Refuses an `onDelete` that cannot work: without our finalizer, or with Jobs that exist before.
 pub(super) fn check(at: &At<'_>, plan: &OperatorPlan) {
-    let Some(ending) = &plan.ending else { return };
+    let Some(on_delete) = &plan.on_delete else {
+        return;
+    };
     if !plan.finalizer {
-        at.place(&ending.block.path).error_hint(
+        at.place(&on_delete.block.path).error_hint(
             Code::Finalizers,
             "with `finalizers: []` nothing holds the resource until this is done",
             "leave `finalizers` out",
         );
     }
-    for step in &ending.steps {
+    for step in &on_delete.steps {
         for job in &step.made {
             if let Some(other) = checks::same(plan, job) {
                 at.place(&job.path).error_hint(

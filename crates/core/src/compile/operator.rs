@@ -213,7 +213,7 @@ fn parts(
         None => status,
     };
     let (finalizer, other_finalizers) = watched::finalizers(at, entry, context.spec);
-    let ending = declared.on_delete.as_ref().map(|declared| {
+    let on_delete = declared.on_delete.as_ref().map(|declared| {
         let at = box_at.field("onDelete");
         children::compile_end(&at, declared, &owner, schemas)
     });
@@ -251,7 +251,7 @@ fn parts(
         calls,
         blocks: blocks.into(),
         children: children.into(),
-        ending: ending.map(Box::new),
+        on_delete: on_delete.map(Box::new),
         emits: emit::events(&box_at, declared),
         cleanup: emit::cleanup(&box_at, declared, status.conditions).map(Box::new),
         status,
@@ -311,9 +311,9 @@ fn check(
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
-    gathered.tell_cross(&mut plan.cross);
-    gathered.tell_events(&mut plan.observe.events);
-    gathered.tell_watches(&mut plan.observe);
+    gathered.report_cross(&mut plan.cross);
+    gathered.report_events(&mut plan.observe.events);
+    gathered.report_watches(&mut plan.observe);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     plan.keep_for_additions();

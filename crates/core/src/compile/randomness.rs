@@ -59,7 +59,7 @@ const CALL: (&str, &str) = (
 pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     let mut check = Check {
         at,
-        told: BTreeSet::new(),
+        reported: BTreeSet::new(),
     };
     plan.visit(&mut |expression, place| {
         let why = match place.purpose {
@@ -92,7 +92,7 @@ const LABEL: (&str, &str) = (
 struct Check<'a> {
     at: &'a At<'a>,
     /// A body may contain the name, which is already reported.
-    told: BTreeSet<(Box<str>, usize)>,
+    reported: BTreeSet<(Box<str>, usize)>,
 }
 
 impl Check<'_> {
@@ -114,7 +114,7 @@ impl Check<'_> {
         let Some(offset) = template.random_offset() else {
             return;
         };
-        if self.told.insert((place.into(), offset)) {
+        if self.reported.insert((place.into(), offset)) {
             self.at.place(place).error_in_text(
                 Code::RandomValue,
                 Some(offset),

@@ -402,7 +402,7 @@ impl PlanReads {
     }
 
     /// Sets the reads of the watched objects, and adds a watch of `EndpointSlices` if they are read.
-    pub(crate) fn tell_watches(&mut self, observe: &mut ObservePlan) {
+    pub(crate) fn report_watches(&mut self, observe: &mut ObservePlan) {
         let slices = endpoint_slice().group_kind();
         let is_of = |watch: &WatchPlan| watch.kind.group_kind() == slices;
         if self.watched.contains_key(&slices) && !observe.watches.iter().any(is_of) {

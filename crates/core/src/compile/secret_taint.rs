@@ -23,7 +23,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     if !taint.exists() {
         return;
     }
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     plan.visit(&mut |expression, place| {
         let Expression::Leaf(leaf) = expression else {
             return;
@@ -44,7 +44,9 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             | Purpose::Reconciled
             | Purpose::Call => return,
         };
-        if taint.shows(place.import, place.each, &leaf.template) && told.insert(leaf.path.clone()) {
+        if taint.shows(place.import, place.each, &leaf.template)
+            && reported.insert(leaf.path.clone())
+        {
             at.place(&leaf.path)
                 .error_hint(Code::SecretTold, message, HINT);
         }
@@ -104,10 +106,12 @@ impl<'a> Taint<'a> {
     /// True if the result of a template of `import` may contain a secret value, for an element of `each`.
     fn shows(&self, import: Option<usize>, each: Option<&ForEach>, template: &Template) -> bool {
         let flows = template.flows();
-        flows.iter().any(|flow| self.is_told(import, each, flow))
+        flows
+            .iter()
+            .any(|flow| self.is_reported(import, each, flow))
     }
 
-    fn is_told(&self, import: Option<usize>, each: Option<&ForEach>, flow: &Flow) -> bool {
+    fn is_reported(&self, import: Option<usize>, each: Option<&ForEach>, flow: &Flow) -> bool {
         let Some(Some(root)) = flow.first() else {
             return self.exists();
         };
@@ -121,7 +125,7 @@ impl<'a> Taint<'a> {
             let rest = flow.get(1..).unwrap_or_default().iter().cloned();
             let flow: Flow = steps.chain([None]).chain(rest).collect();
             // The elements of a map have their keys beside their values.
-            return self.is_told(import, None, &flow);
+            return self.is_reported(import, None, &flow);
         }
         let name = flow.get(1).and_then(Option::as_ref);
         let rest = flow.get(2..).unwrap_or_default();

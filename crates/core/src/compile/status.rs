@@ -156,10 +156,10 @@ fn field(
     };
     value.coerce = kind.unwrap_or(own);
     if let Some(literal) = value.template.literal()
-        && let Err(misfit) = value.coerce.apply(Node::from(literal))
+        && let Err(mismatch) = value.coerce.apply(Node::from(literal))
     {
         at.field("value")
-            .error(Code::WrongValue, misfit.to_string());
+            .error(Code::WrongValue, mismatch.to_string());
     }
     Some(StatusField {
         import: None,

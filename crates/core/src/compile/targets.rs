@@ -125,23 +125,26 @@ pub(super) fn check(at: &At<'_>, plan: &mut OperatorPlan, owner: Option<&Resourc
         .filter(|child| child.kind.group_kind() == GroupKind::parse("Namespace") && !child.adopt)
         .map(|child| checks::unknown_text(&plan.imports, child, &child.name))
         .collect();
-    let ending = plan.ending.iter().flat_map(|ending| ending.entries());
+    let on_delete = plan
+        .on_delete
+        .iter()
+        .flat_map(|on_delete| on_delete.entries());
     let reaches: Vec<Reach> = plan
         .children
         .iter()
-        .chain(ending)
+        .chain(on_delete)
         .map(|child| reach(&plan.imports, child, &created))
         .collect();
     // Only administrators write cluster-scoped objects.
     let is_trusted = owner.is_some_and(|owner| owner.namespaced == Some(false));
     let is_required = plan.targets.is_empty() && !is_trusted;
-    let ending = plan
-        .ending
+    let on_delete = plan
+        .on_delete
         .iter_mut()
-        .flat_map(|ending| ending.steps.iter_mut());
-    let ending = ending.flat_map(|step| step.made.iter_mut().chain(step.deleted.iter_mut()));
+        .flat_map(|on_delete| on_delete.steps.iter_mut());
+    let on_delete = on_delete.flat_map(|step| step.made.iter_mut().chain(step.deleted.iter_mut()));
     let mut chooses = false;
-    for (child, reach) in plan.children.iter_mut().chain(ending).zip(reaches) {
+    for (child, reach) in plan.children.iter_mut().chain(on_delete).zip(reaches) {
         child.reach = reach;
         chooses |= reach != Reach::Fixed;
         if let (Reach::Chosen, true, Some(leaf)) = (reach, is_required, &child.namespace) {

@@ -109,7 +109,7 @@ fn follow(
         namespace: None,
         name: Key::from(name_of(source)),
     };
-    let (sources, turns) = (Sources::default(), GateEffects::default());
+    let (sources, effects) = (Sources::default(), GateEffects::default());
     let data = Data::of(source);
     let mut renderer = Renderer {
         data: &data,
@@ -117,7 +117,7 @@ fn follow(
         frame: Frame {
             owner: (&plan.kind, &key),
             sources: &sources,
-            turns: &turns,
+            effects: &effects,
         },
     };
     for (path, tree) in &step.fields {

@@ -74,10 +74,10 @@ fn read(projection: &Projection, line: &[u8]) -> Option<Event> {
         return None;
     }
     let mut deserializer = serde_json::Deserializer::from_slice(line);
-    let told = Line(projection)
+    let reported = Line(projection)
         .deserialize(&mut deserializer)
-        .and_then(|told| deserializer.end().map(|()| told));
-    match told {
+        .and_then(|reported| deserializer.end().map(|()| reported));
+    match reported {
         Ok((kind, object)) => event(&kind, object),
         Err(_) => read_parts(line, |object| projection.decode(object)),
     }

@@ -234,12 +234,12 @@ impl Diagnostics {
         let (mut errors, mut warnings) = (0, 0);
         let mut left_out = None;
         for problem in std::mem::take(&mut self.0) {
-            let told = match problem.severity {
+            let reported = match problem.severity {
                 Severity::Error => &mut errors,
                 Severity::Warning => &mut warnings,
             };
-            *told += 1;
-            if *told <= MOST_PROBLEMS {
+            *reported += 1;
+            if *reported <= MOST_PROBLEMS {
                 self.0.push(problem);
             } else if left_out.is_none() {
                 left_out = Some(problem.left_out());

@@ -14,7 +14,7 @@ use parser_messages::{TABS, say};
 ///
 /// `message` and `span` are the parser's; the span counts from the start of `chunk`.
 pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
-    let told = say(message);
+    let reported = say(message);
     let lines: Vec<&str> = yaml::lines(chunk.text)
         .map(|line| line.trim_end_matches(['\n', '\r']))
         .collect();
@@ -22,12 +22,12 @@ pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> Syn
         let index = |n: u32| usize::try_from(n.saturating_sub(1)).unwrap_or(0);
         (index(span.line), index(span.column))
     });
-    let found = match told.code {
+    let found = match reported.code {
         Code::Syntax => flat(&lines).or_else(|| plain(&lines, stopped, message)),
         _ => None,
     };
     let Some(found) = found else {
-        return SyntaxError { span, ..told };
+        return SyntaxError { span, ..reported };
     };
     let before = &lines[found.line][..found.byte];
     let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -234,7 +234,7 @@ fn no_space(line: &str, number: usize) -> Option<Mistake> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (u32, u32, String, Option<String>) {
+    fn reported(text: &str) -> (u32, u32, String, Option<String>) {
         let chunk = Chunk {
             text,
             lines: 0,
@@ -247,13 +247,13 @@ mod tests {
 
     #[test]
     fn the_line_of_the_mistake_is_reported_and_not_the_one_where_the_parser_stops() {
-        let (line, column, _, hint) = told("a:\n  - b: \"x\n    c: 1\n");
+        let (line, column, _, hint) = reported("a:\n  - b: \"x\n    c: 1\n");
         assert_eq!((line, column), (2, 8));
         assert_eq!(hint.as_deref(), Some("add `\"` at the end of the text"));
-        let (line, column, _, hint) = told("a:\n  - b:\"x\"\n    c: 1\n");
+        let (line, column, _, hint) = reported("a:\n  - b:\"x\"\n    c: 1\n");
         assert_eq!((line, column), (2, 6));
         assert_eq!(hint.as_deref(), Some("write `b: \"x\"`"));
-        let (line, column, _, hint) = told("a:\n  b: {{ .x | f \"y\" }}z\n");
+        let (line, column, _, hint) = reported("a:\n  b: {{ .x | f \"y\" }}z\n");
         assert_eq!((line, column), (2, 6));
         assert_eq!(hint.as_deref(), Some("write '{{ .x | f \"y\" }}z'"));
     }
@@ -265,7 +265,7 @@ mod tests {
             "a:\n  b: long\n  \ttext\n",
             "a: b\n\tc: d\n",
         ] {
-            let (line, _, message, hint) = told(text);
+            let (line, _, message, hint) = reported(text);
             let tab = text.lines().position(|line| line.contains('\t')).unwrap() + 1;
             assert_eq!(
                 (line as usize, &*message),

@@ -263,9 +263,9 @@ impl<'a> Checker<'a> {
                 (None, None) => {
                     is_partial = true;
                     // With too many problems the last ones are dropped, so they need no hint.
-                    let is_told = self.found.0.len() <= MOST_PROBLEMS;
+                    let is_reported = self.found.0.len() <= MOST_PROBLEMS;
                     let hint = || hints::unknown(&key.name, &self.around);
-                    let hint = is_told.then(hint).flatten();
+                    let hint = is_reported.then(hint).flatten();
                     self.error(
                         Code::UnknownField,
                         &inner,

@@ -126,9 +126,9 @@ pub(crate) fn parse(chunk: Chunk<'_>) -> Result<Option<Tree>, SyntaxError> {
         Err(error) => {
             let error = error.without_snippet();
             let span = error.location().and_then(to_span);
-            let mut told = advise(chunk, &error.to_string(), span);
-            told.span = told.span.map(|span| moved(span, chunk));
-            Err(told)
+            let mut reported = advise(chunk, &error.to_string(), span);
+            reported.span = reported.span.map(|span| moved(span, chunk));
+            Err(reported)
         }
     }
 }

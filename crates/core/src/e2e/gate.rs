@@ -38,7 +38,7 @@ pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
 /// # Errors
 /// The reason why an operand cannot be rendered or compared.
 pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, String> {
-    let (sources, turns) = (Sources::default(), GateEffects::default());
+    let (sources, effects) = (Sources::default(), GateEffects::default());
     let data = Data::of(resource).at(now);
     let nobody = ObjectKey {
         namespace: None,
@@ -51,12 +51,12 @@ pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, Str
         frame: Frame {
             owner: (&owner.0, &owner.1),
             sources: &sources,
-            turns: &turns,
+            effects: &effects,
         },
     }
     .gate(gate)
     .map_err(|error| error.to_string())?;
-    match turns.doubts().first() {
+    match effects.doubts().first() {
         Some(doubt) => Err(format!("{}: {}", doubt.at, doubt.message)),
         None => Ok(open),
     }

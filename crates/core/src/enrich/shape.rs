@@ -140,8 +140,8 @@ pub(super) fn last_successful_job(jobs: &[Node]) -> Option<Node> {
 pub(super) fn load_balancers(child: &[Node]) -> Option<Node> {
     let all = items(child.first()?, &["status", "loadBalancer", "ingress"]).iter();
     let addresses = all.filter_map(|one| {
-        let told = [text(one, &["ip"]), text(one, &["hostname"])];
-        let address = told.into_iter().flatten().find(|text| !text.is_empty());
+        let reported = [text(one, &["ip"]), text(one, &["hostname"])];
+        let address = reported.into_iter().flatten().find(|text| !text.is_empty());
         address.map(Node::from)
     });
     list(&addresses.collect::<Vec<_>>())

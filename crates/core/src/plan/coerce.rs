@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn a_mismatch_says_what_is_expected_and_shows_a_part() {
-        let misfit = text(Coerce::Bool, &"y".repeat(50)).unwrap_err();
+        let mismatch = text(Coerce::Bool, &"y".repeat(50)).unwrap_err();
         assert_eq!(
-            misfit.to_string(),
+            mismatch.to_string(),
             format!("`{}…` is not true or false", "y".repeat(40))
         );
     }

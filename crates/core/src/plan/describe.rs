@@ -65,7 +65,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
         enrich,
         blocks,
         children,
-        ending,
+        on_delete,
         status,
         emits,
         cleanup,
@@ -119,7 +119,7 @@ pub fn operator(plan: &OperatorPlan) -> Node {
             "targets",
             (!targets.is_empty()).then(|| self::targets::targets(targets)),
         ),
-        ("ending", ending.as_deref().map(self::ending)),
+        ("ending", on_delete.as_deref().map(self::on_delete)),
     ];
     let declared = |(key, part)| Some((key, part?));
     let parts = parts.into_iter().filter_map(declared);
@@ -198,7 +198,7 @@ fn watched(plan: &Watched) -> Node {
     ])
 }
 
-fn ending(plan: &OnDeletePlan) -> Node {
+fn on_delete(plan: &OnDeletePlan) -> Node {
     let OnDeletePlan {
         block: whole,
         ordered,

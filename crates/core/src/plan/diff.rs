@@ -110,7 +110,7 @@ fn beside_hash(plan: &OperatorPlan) -> impl PartialEq {
         enrich: _,
         blocks: _,
         children: _,
-        ending: _,
+        on_delete: _,
         status: _,
         emits: _,
         cleanup: _,

@@ -156,8 +156,11 @@ impl OperatorPlan {
 
     /// Returns all declared children, including those of `onDelete`.
     fn entries(&self) -> impl Iterator<Item = &ChildPlan> {
-        let ending = self.ending.iter().flat_map(|ending| ending.entries());
-        self.children.iter().chain(ending)
+        let on_delete = self
+            .on_delete
+            .iter()
+            .flat_map(|on_delete| on_delete.entries());
+        self.children.iter().chain(on_delete)
     }
 
     fn places_of(&self, child: &ChildPlan, namespaced: bool) -> ObjectNamespaces {

@@ -43,11 +43,14 @@ impl OnDeletePlan {
 impl OperatorPlan {
     /// Returns the kinds of which its custom resources may have children.
     pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
-        let ending = self
-            .ending
+        let on_delete = self
+            .on_delete
             .as_deref()
             .into_iter()
             .flat_map(OnDeletePlan::entries);
-        self.children.iter().chain(ending).map(|child| &child.kind)
+        self.children
+            .iter()
+            .chain(on_delete)
+            .map(|child| &child.kind)
     }
 }

@@ -164,7 +164,10 @@ impl ChildPolicy {
 
 /// Returns all children of an operator, with those of `onDelete`.
 fn children(operator: &OperatorPlan) -> impl Iterator<Item = &ChildPlan> {
-    let steps = operator.ending.iter().flat_map(|ending| &ending.steps);
+    let steps = operator
+        .on_delete
+        .iter()
+        .flat_map(|on_delete| &on_delete.steps);
     operator
         .children
         .iter()
@@ -308,9 +311,9 @@ mod tests {
         assert_eq!(policy, ChildPolicy::Only([HOST_PATH, "Role"].into()));
         let plan = plan(&format!("{{{ROLE}, {BINDING}}}"));
         let violations = policy.violations(&plan);
-        let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let reported: Vec<String> = violations.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            reported,
             ["spec.crds.pond.operatorBox.onReconcile.roleBindings[0]: RoleBinding"]
         );
         assert_eq!(ChildPolicy::All.violations(&plan), []);

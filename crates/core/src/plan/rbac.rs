@@ -94,7 +94,11 @@ pub fn permissions(plan: &Plan) -> Permissions {
         }
         observed(&mut rights, operator);
         granted::add(&mut rights, operator);
-        for step in operator.ending.iter().flat_map(|ending| &ending.steps) {
+        for step in operator
+            .on_delete
+            .iter()
+            .flat_map(|on_delete| &on_delete.steps)
+        {
             for job in &step.made {
                 let verbs = ["get", "list", "watch", "create", "delete", "patch"];
                 add_kind(&mut rights, operator, &job.kind, &verbs);

@@ -136,7 +136,7 @@ pub struct OperatorPlan {
     /// others), then as declared.
     pub children: Box<[ChildPlan]>,
     /// The steps before a custom resource is deleted.
-    pub ending: Option<Box<OnDeletePlan>>,
+    pub on_delete: Option<Box<OnDeletePlan>>,
     /// The status that is written to the custom resource.
     pub status: StatusPlan,
     /// The declared Events about the custom resource, by name.
@@ -195,7 +195,7 @@ impl OperatorPlan {
             calls: Box::default(),
             blocks: Box::default(),
             children: Box::default(),
-            ending: None,
+            on_delete: None,
             status: StatusPlan {
                 conditions: true,
                 own: Box::default(),

@@ -13,7 +13,8 @@ use crate::value::Path;
 pub(crate) use parts::{visit_call, visit_completion};
 
 use parts::{
-    visit_block, visit_emit, visit_ending, visit_inputs, visit_keys, visit_status, visit_validation,
+    visit_block, visit_emit, visit_inputs, visit_keys, visit_on_delete, visit_status,
+    visit_validation,
 };
 
 /// An expression of a plan.
@@ -147,7 +148,7 @@ impl OperatorPlan {
             blocks,
             labels,
             children,
-            ending,
+            on_delete,
             status,
             emits,
             cleanup,
@@ -201,9 +202,9 @@ impl OperatorPlan {
         for child in children {
             visit_child(child, true, visit);
         }
-        if let Some(ending) = ending {
+        if let Some(on_delete) = on_delete {
             // `onDelete` makes no calls.
-            visit_ending(ending, &mut when_made(0, visit));
+            visit_on_delete(on_delete, &mut when_made(0, visit));
         }
         visit_status(status, visit);
         emits.iter().for_each(|emit| visit_emit(emit, visit));

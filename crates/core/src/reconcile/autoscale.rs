@@ -68,7 +68,7 @@ pub struct AutoscaleDecision {
     /// Whether they hold. A condition that reads an operator that does not run, or that cannot be rendered, does not hold.
     pub holds: bool,
     /// When the result of a time condition changes.
-    pub turns: Option<Timestamp>,
+    pub changes_at: Option<Timestamp>,
     /// The template that cannot be rendered.
     pub failure: Option<RenderError>,
 }
@@ -100,7 +100,7 @@ pub fn evaluate(
             .collect(),
         ..Sources::default()
     };
-    let turns = GateEffects::default();
+    let effects = GateEffects::default();
     // No custom resource is involved: a condition renders nothing with a name of its own.
     let nobody = ObjectKey {
         namespace: None,
@@ -117,7 +117,7 @@ pub fn evaluate(
         frame: Frame {
             owner: (&owner.0, &owner.1),
             sources: &sources,
-            turns: &turns,
+            effects: &effects,
         },
     }
     .gate(&plan.gate);
@@ -130,7 +130,7 @@ pub fn evaluate(
     };
     AutoscaleDecision {
         holds,
-        turns: turns.first(),
+        changes_at: effects.first(),
         failure,
     }
 }
@@ -170,18 +170,18 @@ impl Scaling {
     }
 
     /// Returns when to evaluate again, after an evaluation at `now`: after an interval, or earlier if something is due, such
-    /// as a condition that `turns`.
+    /// as a condition that depends on the time.
     pub fn next_look(
         self,
         plan: &AutoscalePlan,
-        turns: Option<Timestamp>,
+        changes_at: Option<Timestamp>,
         now: Timestamp,
     ) -> Timestamp {
         let cooled = match self {
             Self::Cooling(since) => Some(plus(since, plan.cooldown)),
             Self::Baseline | Self::Active => None,
         };
-        let due = cooled.into_iter().chain(turns).filter(|at| *at > now);
+        let due = cooled.into_iter().chain(changes_at).filter(|at| *at > now);
         due.fold(plus(now, plan.interval), Timestamp::min)
     }
 }

@@ -78,11 +78,11 @@ pub(super) fn evaluate(
         Ok(true) => Some(judge(declared, observed, now)),
         Ok(false) => None,
         Err(error) => {
-            setting.turns.doubt(&error.path, error.message);
+            setting.effects.doubt(&error.path, error.message);
             None
         }
     };
-    sources.heard(&setting.turns);
+    sources.heard(&setting.effects);
     if let Some(Cleanup::Pending(due)) = &cleanup {
         sources.wake = sources.wake.into_iter().chain([*due]).min();
     }
@@ -119,8 +119,8 @@ fn protected(observed: &Observed) -> Option<String> {
 
 /// Returns since when the conditions hold.
 fn since(observed: &Observed) -> Option<Timestamp> {
-    let told = observed.cr.view.get("status")?.get("conditions")?;
-    let mut told = told.as_list()?.iter().filter_map(Condition::read);
-    let pending = told.find(|one| one.type_ == conditions::CLEANUP_PENDING)?;
+    let conditions = observed.cr.view.get("status")?.get("conditions")?;
+    let mut conditions = conditions.as_list()?.iter().filter_map(Condition::read);
+    let pending = conditions.find(|one| one.type_ == conditions::CLEANUP_PENDING)?;
     pending.last_transition_time?.parse().ok()
 }

@@ -188,7 +188,7 @@ impl CrdRecord {
     }
 
     /// Returns the facts for a pass over objects of version `name`; none if the CRD has no such version.
-    pub fn facts(&self, name: &str) -> Option<CrdStatus> {
+    pub fn status_of(&self, name: &str) -> Option<CrdStatus> {
         let version = self.version(name)?;
         Some(CrdStatus {
             namespaced: self.namespaced,
@@ -353,14 +353,16 @@ mod tests {
         assert_eq!(crd.group_kind().to_string(), "Website.shop.example");
         assert_eq!((&*crd.plural, crd.namespaced), ("websites", true));
         assert!(crd.serves("v2") && !crd.serves("v1") && !crd.serves("v9"));
-        assert!(crd.facts("v2").unwrap().has_status && !crd.facts("v1").unwrap().has_status);
+        assert!(
+            crd.status_of("v2").unwrap().has_status && !crd.status_of("v1").unwrap().has_status
+        );
     }
 
     #[test]
     fn a_version_that_keeps_unknown_fields_keeps_any_status_and_one_without_drops_it() {
         let path = Path::parse("any.thing").unwrap();
-        assert!(crd().facts("v1").unwrap().status.holds(&path));
-        assert!(!crd().facts("v0").unwrap().status.holds(&path));
+        assert!(crd().status_of("v1").unwrap().status.holds(&path));
+        assert!(!crd().status_of("v0").unwrap().status.holds(&path));
     }
 
     #[test]
@@ -370,7 +372,7 @@ mod tests {
         for left in ["tedious", "^h", "https", "date-time"] {
             assert!(!text.contains(left), "{left}: {text}");
         }
-        let facts = crd().facts("v2").unwrap();
+        let crd_status = crd().status_of("v2").unwrap();
         for (field, takes) in [
             ("url", false),
             ("scheme", false),
@@ -378,7 +380,7 @@ mod tests {
             ("note", true),
         ] {
             let path = Path::parse(field).unwrap();
-            assert_eq!(facts.status.takes_empty_text(&path), takes, "{field}");
+            assert_eq!(crd_status.status.takes_empty_text(&path), takes, "{field}");
         }
     }
 

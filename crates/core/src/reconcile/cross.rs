@@ -159,7 +159,7 @@ fn take(
         }
         answer
     };
-    let (target, facts) = (answer(Read::Cross(read)), about.and_then(answer));
+    let (target, fields) = (answer(Read::Cross(read)), about.and_then(answer));
     if lacking.len() > before {
         return;
     }
@@ -168,10 +168,10 @@ fn take(
         Some(Answer::Absent) | None => absent(),
         Some(Answer::Unavailable(why)) => return hide(sources, entry, why.to_string()),
     };
-    if let (Some(Answer::Ready(facts)), Node::Map(map)) = (facts, &mut seen) {
-        let facts = facts.as_map().into_iter().flat_map(Map::iter);
-        for (name, fact) in facts {
-            map.insert(name.clone(), fact.clone());
+    if let (Some(Answer::Ready(fields)), Node::Map(map)) = (fields, &mut seen) {
+        let fields = fields.as_map().into_iter().flat_map(Map::iter);
+        for (name, field) in fields {
+            map.insert(name.clone(), field.clone());
         }
     }
     put(sources, entry, seen);

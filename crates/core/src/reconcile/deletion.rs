@@ -83,7 +83,7 @@ pub fn finish(
     now: Timestamp,
     entropy: &Entropy,
 ) -> DeletionStep {
-    let Some(declared) = &plan.ending else {
+    let Some(declared) = &plan.on_delete else {
         return DeletionStep::default();
     };
     let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
@@ -102,34 +102,34 @@ pub fn finish(
         frame,
         entropy,
         known: BTreeSet::new(),
-        ending: DeletionStep {
+        deletion: DeletionStep {
             inventory: Inventory::clone(&observed.inventory),
             ..DeletionStep::default()
         },
     };
     end.steps(declared, &data);
-    let mut ending = end.ending;
+    let mut deletion = end.deletion;
     let deadline = observed
         .cr
         .deleted
         .and_then(|deleted| deleted.checked_add(declared.timeout).ok());
-    if let Some(deadline) = deadline.filter(|_| !ending.is_done()) {
-        ending.late = deadline <= now;
-        ending.wake = Some(deadline).filter(|_| !ending.late);
+    if let Some(deadline) = deadline.filter(|_| !deletion.is_done()) {
+        deletion.late = deadline <= now;
+        deletion.wake = Some(deadline).filter(|_| !deletion.late);
     }
-    if ending.late {
-        ending.make.clear();
-        ending.delete.clear();
-        ending.needs.clear();
-        ending.inventory = Inventory::clone(&observed.inventory);
+    if deletion.late {
+        deletion.make.clear();
+        deletion.delete.clear();
+        deletion.needs.clear();
+        deletion.inventory = Inventory::clone(&observed.inventory);
     }
-    ending.wake = ending
+    deletion.wake = deletion
         .wake
         .into_iter()
-        .chain(setting.turns.first())
+        .chain(setting.effects.first())
         .chain(sources.wake)
         .min();
-    ending
+    deletion
 }
 
 struct DeletionPass<'a> {
@@ -140,7 +140,7 @@ struct DeletionPass<'a> {
     entropy: &'a Entropy,
     /// All objects that entries refer to.
     known: BTreeSet<ChildKey>,
-    ending: DeletionStep,
+    deletion: DeletionStep,
 }
 
 impl DeletionPass<'_> {
@@ -152,11 +152,11 @@ impl DeletionPass<'_> {
             if self.open(&step.gate, data) {
                 self.step(step, data);
             }
-            if self.ending.is_done() {
+            if self.deletion.is_done() {
                 continue;
             }
             if declared.ordered {
-                self.ending.step = Some(step.name.clone());
+                self.deletion.step = Some(step.name.clone());
                 return;
             }
         }
@@ -171,7 +171,7 @@ impl DeletionPass<'_> {
             frame: self.frame,
         };
         renderer.gate(gate).unwrap_or_else(|error| {
-            self.ending.failures.push(error.into());
+            self.deletion.failures.push(error.into());
             false
         })
     }
@@ -208,7 +208,7 @@ impl DeletionPass<'_> {
             },
         };
         if let Err(failure) = result {
-            self.ending.failures.push(failure);
+            self.deletion.failures.push(failure);
         }
     }
 
@@ -245,9 +245,9 @@ impl DeletionPass<'_> {
             .child(&key)
             .filter(|record| record.is_uncollected(uid, self.manager));
         if let Some(job) = found {
-            self.ending.inventory.ended.insert(key.clone());
+            self.deletion.inventory.ended.insert(key.clone());
             if matches!(job.readiness(), Readiness::InProgress(_)) && !job.deleting {
-                self.ending.awaited.push(key);
+                self.deletion.awaited.push(key);
             }
             return Ok(());
         }
@@ -257,7 +257,7 @@ impl DeletionPass<'_> {
         match permit(self.place, &observed.answers, entry, &key)? {
             Permit::Granted => {}
             Permit::Needs(read) => {
-                self.ending.needs.push(read);
+                self.deletion.needs.push(read);
                 return Ok(());
             }
             Permit::IfCreated(namespace) => {
@@ -276,8 +276,8 @@ impl DeletionPass<'_> {
         let object = renderer.random_tree(&entry.body, &entropy)?;
         let mut object = object.unwrap_or_default();
         self.marks.put_unowned(&mut object, &key);
-        self.ending.inventory.ended.insert(key.clone());
-        self.ending.make.push(OnDeleteJob { key, object });
+        self.deletion.inventory.ended.insert(key.clone());
+        self.deletion.make.push(OnDeleteJob { key, object });
         Ok(())
     }
 
@@ -298,9 +298,9 @@ impl DeletionPass<'_> {
             return Ok(());
         };
         if record.deleting {
-            self.ending.awaited.push(key);
+            self.deletion.awaited.push(key);
         } else {
-            self.ending.delete.push(Deletion {
+            self.deletion.delete.push(Deletion {
                 key,
                 uid: record.id.uid.clone(),
             });

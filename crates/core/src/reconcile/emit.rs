@@ -81,8 +81,8 @@ pub fn emitted(
             Err(error) => faults.push(Failure::from(error)),
         }
     }
-    executed.wake_at(setting.turns.first());
-    executed.doubt(setting.turns.doubts());
+    executed.wake_at(setting.effects.first());
+    executed.doubt(setting.effects.doubts());
     executed.doubt(faults);
     (sent, EmittedBefore(held))
 }

@@ -52,7 +52,7 @@ impl DataSource for Additions {
                 }
             }
         }
-        sources.heard(&setting.turns);
+        sources.heard(&setting.effects);
         all_answered(lacking)
     }
 }

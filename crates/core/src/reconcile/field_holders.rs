@@ -327,9 +327,9 @@ mod tests {
                 "Shop books controls the resource",
             ),
         ];
-        for (metadata, told) in cases {
+        for (metadata, reported) in cases {
             let holds = holds(&metadata);
-            assert_eq!(of(&holds, "spec.a.b"), Some(told));
+            assert_eq!(of(&holds, "spec.a.b"), Some(reported));
             assert_eq!(
                 of(&holds, "spec.list.x"),
                 Some("`spec.list` is a list"),

@@ -152,7 +152,7 @@ impl<'d> Renderer<'_, 'd> {
         for window in windows {
             let WindowState { holds, until } = self.look(condition, window)?;
             if let Some(moment) = until {
-                self.frame.turns.at(moment);
+                self.frame.effects.at(moment);
             }
             if !holds {
                 return Ok(false);

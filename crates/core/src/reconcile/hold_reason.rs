@@ -118,7 +118,7 @@ fn closed(
         }
         Err(error) => Some(Cycle::untouched(plan, observed, error.into())),
     };
-    sources.heard(&setting.turns);
+    sources.heard(&setting.effects);
     cycle
 }
 
@@ -134,7 +134,7 @@ pub(super) fn requeue(plan: &OperatorPlan, renderer: &mut Renderer<'_, '_>) -> O
         return match length {
             Ok(length) => length,
             Err(message) => {
-                renderer.frame.turns.doubt(&rule.after.path, message);
+                renderer.frame.effects.doubt(&rule.after.path, message);
                 None
             }
         };

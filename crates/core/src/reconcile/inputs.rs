@@ -106,9 +106,9 @@ fn evaluate(
         }
         let value = value.filter(|value| *value != Node::Null);
         let Some(value) = value else { continue };
-        let value = coerce.apply(value).map_err(|misfit| RenderError {
+        let value = coerce.apply(value).map_err(|mismatch| RenderError {
             path: path.clone(),
-            message: format!("the input `{name}` must give {}", wanted(&misfit)),
+            message: format!("the input `{name}` must give {}", wanted(&mismatch)),
             reason: super::reason::Reason::WrongType,
         })?;
         inputs.extend(value.map(|value| (Key::clone(name), value)));

@@ -20,8 +20,8 @@ impl DataSource for Introspected {
             let read = Read::Introspection(introspection);
             match observed.answers.get(&read) {
                 None => lacking.push(read),
-                Some(Answer::Ready(facts)) => {
-                    (sources.roots).insert(introspection.root(), Node::clone(facts));
+                Some(Answer::Ready(crd_status)) => {
+                    (sources.roots).insert(introspection.root(), Node::clone(crd_status));
                 }
                 Some(Answer::Absent) => hide(sources, introspection, "the operator does not run"),
                 Some(Answer::Unavailable(why)) => hide(sources, introspection, why),

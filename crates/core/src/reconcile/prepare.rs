@@ -71,7 +71,7 @@ pub(super) fn complete(
     let mut prepared = Prepared::default();
     let mut cr = observed.cr.view.clone();
     let mut audit = Node::Null;
-    let turns = evaluate(
+    let effects = evaluate(
         (plan, observed, now),
         sources,
         &mut prepared,
@@ -80,16 +80,16 @@ pub(super) fn complete(
                 cr = normalized.cr;
                 audit = normalized.audit;
                 prepared.changes = normalized.changes;
-                prepared.normalization = normalized.told;
+                prepared.normalization = normalized.reported;
             }
             Err(error) => prepared.failures.push(error.into()),
         },
     );
-    sources.heard(&turns);
+    sources.heard(&effects);
     if audit != Node::Null {
         sources.roots.insert(CHANGES, audit);
     }
-    let turns = evaluate(
+    let effects = evaluate(
         (plan, observed, now),
         sources,
         &mut prepared,
@@ -109,7 +109,7 @@ pub(super) fn complete(
             prepared.completed = differing(&before, &cr, &prepared.changes);
         },
     );
-    sources.heard(&turns);
+    sources.heard(&effects);
     sources.cr = (!prepared.changes.is_empty()).then_some(cr);
     sources.prepared = prepared;
 }
@@ -126,7 +126,7 @@ pub(super) fn validate(
     }
     let mut prepared = std::mem::take(&mut sources.prepared);
     let cr = sources.cr.as_ref().unwrap_or(&observed.cr.view);
-    let turns = evaluate(
+    let effects = evaluate(
         (plan, observed, now),
         sources,
         &mut prepared,
@@ -148,7 +148,7 @@ pub(super) fn validate(
             }
         },
     );
-    sources.heard(&turns);
+    sources.heard(&effects);
     sources.prepared = prepared;
 }
 
@@ -169,7 +169,7 @@ fn evaluate(
         now,
     };
     work(rules, prepared);
-    setting.turns
+    setting.effects
 }
 
 impl Prepared {
@@ -333,13 +333,13 @@ impl Prepared {
         let of = |kind, reason, message: &str| {
             Condition::new(kind, ConditionStatus::True, reason, message)
         };
-        let normalized = self.normalization.as_ref().map(|told| {
-            let reason = if told.is_stored() {
+        let normalized = self.normalization.as_ref().map(|normalization| {
+            let reason = if normalization.is_stored() {
                 Remark::Persisted.as_str()
             } else {
                 Remark::InMemory.as_str()
             };
-            of(conditions::NORMALIZED, reason, &told.message())
+            of(conditions::NORMALIZED, reason, &normalization.message())
         });
         let completed = (!self.completed.is_empty()).then(|| {
             let message = format!("{} in memory: rules complete it", listed(&self.completed));

@@ -33,14 +33,14 @@ pub struct Frame<'a> {
     /// The data of the pass beside custom resource and children.
     pub sources: &'a Sources,
     /// When the result of a condition changes.
-    pub turns: &'a GateEffects,
+    pub effects: &'a GateEffects,
 }
 
 /// The data for the frames of one evaluation of a custom resource.
 pub(super) struct Setting<'a> {
     owner: (GroupKind, &'a ObjectKey),
     /// When the result of an evaluated condition changes.
-    pub(super) turns: GateEffects,
+    pub(super) effects: GateEffects,
 }
 
 impl<'a> Setting<'a> {
@@ -48,7 +48,7 @@ impl<'a> Setting<'a> {
     pub(super) fn of(plan: &OperatorPlan, observed: &'a Observed) -> Self {
         Self {
             owner: (plan.resource.group_kind(), &observed.cr.id.key),
-            turns: GateEffects::default(),
+            effects: GateEffects::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Setting<'a> {
         Frame {
             owner: (&self.owner.0, self.owner.1),
             sources,
-            turns: &self.turns,
+            effects: &self.effects,
         }
     }
 }
@@ -102,9 +102,13 @@ impl Renderer<'_, '_> {
         }
         leaf.coerce
             .apply(value.into_owned())
-            .map_err(|misfit| RenderError {
+            .map_err(|mismatch| RenderError {
                 path: leaf.path.clone(),
-                message: format!("`{}` must give {}", leaf.template.source(), wanted(&misfit)),
+                message: format!(
+                    "`{}` must give {}",
+                    leaf.template.source(),
+                    wanted(&mismatch)
+                ),
                 reason: Reason::WrongType,
             })
     }
@@ -247,8 +251,8 @@ pub(super) fn patched(object: Node, patch: Option<Node>) -> Node {
 }
 
 /// Returns what a field accepts, from the reason why a value does not fit: without the value, which may be secret.
-pub(super) fn wanted(misfit: &TypeMismatch) -> &'static str {
-    match misfit {
+pub(super) fn wanted(mismatch: &TypeMismatch) -> &'static str {
+    match mismatch {
         TypeMismatch::Type { expected, .. } => expected,
         TypeMismatch::Port(_) => "a port's number, 1 to 65535",
     }

@@ -221,9 +221,9 @@ impl Sources {
     }
 
     /// Records the side results of conditions.
-    pub(super) fn heard(&mut self, turns: &GateEffects) {
-        self.wake = self.wake.into_iter().chain(turns.first()).min();
-        for doubt in turns.doubts() {
+    pub(super) fn heard(&mut self, effects: &GateEffects) {
+        self.wake = self.wake.into_iter().chain(effects.first()).min();
+        for doubt in effects.doubts() {
             if !self.doubts.contains(&doubt) {
                 self.doubts.push(doubt);
             }

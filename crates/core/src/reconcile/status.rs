@@ -82,26 +82,27 @@ fn below_status(path: &Path) -> Path {
 
 /// Returns the parts of a plan's status that the CRD does not have: the API server would drop them silently, and every pass
 /// would write them again.
-pub fn unwritable(plan: &OperatorPlan, facts: &CrdStatus) -> Vec<Path> {
+pub fn unwritable(plan: &OperatorPlan, crd_status: &CrdStatus) -> Vec<Path> {
     let [conditions, generation] = [CONDITIONS, GENERATION].map(field);
     let lost = declared_paths(plan).filter(|path| {
-        !facts.status.holds(path)
-            || (*path == conditions && !facts.status.holds_conditions())
+        !crd_status.status.holds(path)
+            || (*path == conditions && !crd_status.status.holds_conditions())
             // There the generation changes with every write: it would never match the observed one.
-            || (*path == generation && !facts.has_status)
+            || (*path == generation && !crd_status.has_status)
     });
     lost.map(|path| below_status(&path)).collect()
 }
 
 /// True if the status reports a pass; none if it never can. See [`Observed::reported`].
-pub fn reported(plan: &OperatorPlan, facts: &CrdStatus, cr: &CrRecord) -> Option<bool> {
-    if !plan.status.conditions || !facts.status.holds_conditions() {
+pub fn reported(plan: &OperatorPlan, crd_status: &CrdStatus, cr: &CrRecord) -> Option<bool> {
+    if !plan.status.conditions || !crd_status.status.holds_conditions() {
         return None;
     }
     let status = cr.view.get("status");
-    let told = status.and_then(|status| status.get(CONDITIONS)?.as_list());
-    Some(told.is_some_and(|told| {
-        told.iter()
+    let listed = status.and_then(|status| status.get(CONDITIONS)?.as_list());
+    Some(listed.is_some_and(|listed| {
+        listed
+            .iter()
             .any(|one| own_type(one) == Some(conditions::READY))
     }))
 }
@@ -113,7 +114,7 @@ pub fn reported(plan: &OperatorPlan, facts: &CrdStatus, cr: &CrRecord) -> Option
 /// and for transitions of conditions.
 pub fn status(
     plan: &OperatorPlan,
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
     observed: &Observed,
     sources: &Sources,
     executed: &mut Executed,
@@ -126,19 +127,26 @@ pub fn status(
     let own = if observed.cr.deleting {
         Vec::new()
     } else {
-        declared_fields(plan, facts, (observed, sources), executed, &mut wanted, now)
+        declared_fields(
+            plan,
+            crd_status,
+            (observed, sources),
+            executed,
+            &mut wanted,
+            now,
+        )
     };
     if plan.status.conditions {
-        let told = wanted_conditions(observed, sources, executed);
-        write_conditions(plan, facts, (observed, told, own), &mut wanted, now);
+        let listed = wanted_conditions(observed, sources, executed);
+        write_conditions(plan, crd_status, (observed, listed, own), &mut wanted, now);
     }
-    write_handled(plan, facts, observed, &mut wanted);
-    patch(facts, observed, &live, &wanted)
+    write_handled(plan, crd_status, observed, &mut wanted);
+    patch(crd_status, observed, &live, &wanted)
 }
 
 /// Returns the patch that makes the status `wanted`, over the observed state; none if they are equal.
 fn patch(
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
     observed: &Observed,
     live: &Node,
     wanted: &Node,
@@ -150,15 +158,20 @@ fn patch(
     )]);
     Some(StatusPatch {
         body: Node::object([("metadata", metadata), ("status", patch)]),
-        subresource: facts.has_status,
+        subresource: crd_status.has_status,
     })
 }
 
 /// Records the request that this pass has handled, if the CRD keeps that and the Katalog does not write it.
-fn write_handled(plan: &OperatorPlan, facts: &CrdStatus, observed: &Observed, wanted: &mut Node) {
+fn write_handled(
+    plan: &OperatorPlan,
+    crd_status: &CrdStatus,
+    observed: &Observed,
+    wanted: &mut Node,
+) {
     let path = field(LAST_HANDLED);
     let is_declared = plan.status.fields.iter().any(|field| field.path == path);
-    if !plan.status.conditions || is_declared || !facts.status.holds_handled() {
+    if !plan.status.conditions || is_declared || !crd_status.status.holds_handled() {
         return;
     }
     if let Some(requested) = &observed.cr.requested {
@@ -168,7 +181,7 @@ fn write_handled(plan: &OperatorPlan, facts: &CrdStatus, observed: &Observed, wa
 
 fn declared_fields(
     plan: &OperatorPlan,
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
     (observed, sources): (&Observed, &Sources),
     executed: &mut Executed,
     wanted: &mut Node,
@@ -183,7 +196,7 @@ fn declared_fields(
     let failed = !executed.failures.is_empty();
     for field in &plan.status.fields {
         // A field without a condition describes a successful pass.
-        if (failed && field.gate.is_empty()) || !facts.status.holds(&field.path) {
+        if (failed && field.gate.is_empty()) || !crd_status.status.holds(&field.path) {
             continue;
         }
         let mut budget = Budget::default();
@@ -193,7 +206,7 @@ fn declared_fields(
                 budget: &mut budget,
                 frame,
             };
-            field_value(&mut renderer, field, facts)
+            field_value(&mut renderer, field, crd_status)
         });
         match said {
             Ok(FieldResult::New(value)) => set(wanted, &field.path, value),
@@ -208,8 +221,8 @@ fn declared_fields(
         frame,
     };
     let own = own_conditions(plan, &mut renderer, executed);
-    executed.wake_at(setting.turns.first());
-    executed.doubt(setting.turns.doubts());
+    executed.wake_at(setting.effects.first());
+    executed.doubt(setting.effects.doubts());
     own
 }
 
@@ -254,7 +267,7 @@ enum FieldResult {
 fn field_value(
     renderer: &mut Renderer<'_, '_>,
     field: &StatusField,
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
 ) -> Result<FieldResult, RenderError> {
     let open = renderer.gate(&field.gate)?;
     if !open && !field.clear {
@@ -262,7 +275,7 @@ fn field_value(
     }
     let kind = field
         .kind
-        .unwrap_or_else(|| match facts.status.type_at(&field.path) {
+        .unwrap_or_else(|| match crd_status.status.type_at(&field.path) {
             Some("integer") => Coerce::Int,
             Some("number") => Coerce::Float,
             Some("boolean") => Coerce::Bool,
@@ -270,24 +283,24 @@ fn field_value(
             _ => Coerce::Native,
         });
     if !open {
-        return Ok(FieldResult::New(emptied(kind, field, facts)));
+        return Ok(FieldResult::New(emptied(kind, field, crd_status)));
     }
     let Some(value) = renderer.leaf(&field.value)? else {
         return Ok(FieldResult::New(Node::Null));
     };
-    let value = kind.apply(value).map_err(|misfit| RenderError {
+    let value = kind.apply(value).map_err(|mismatch| RenderError {
         path: field.value.path.clone(),
-        message: format!("status.{} takes {}", field.path, wanted(&misfit)),
+        message: format!("status.{} takes {}", field.path, wanted(&mismatch)),
         reason: Reason::WrongType,
     })?;
     Ok(FieldResult::New(value.unwrap_or_default()))
 }
 
 /// Returns the value of a cleared field: the empty string if it is valid, else null.
-fn emptied(kind: Coerce, field: &StatusField, facts: &CrdStatus) -> Node {
+fn emptied(kind: Coerce, field: &StatusField, crd_status: &CrdStatus) -> Node {
     match kind {
         Coerce::Text | Coerce::Native | Coerce::Auto
-            if facts.status.takes_empty_text(&field.path) =>
+            if crd_status.status.takes_empty_text(&field.path) =>
         {
             Node::from("")
         }
@@ -297,16 +310,16 @@ fn emptied(kind: Coerce, field: &StatusField, facts: &CrdStatus) -> Node {
 
 fn write_conditions(
     plan: &OperatorPlan,
-    facts: &CrdStatus,
-    (observed, told, own): (&Observed, Vec<Condition>, Vec<Condition>),
+    crd_status: &CrdStatus,
+    (observed, listed, own): (&Observed, Vec<Condition>, Vec<Condition>),
     wanted: &mut Node,
     now: jiff::Timestamp,
 ) {
-    let generation = facts.has_status.then_some(observed.cr.generation);
-    if let Some(generation) = generation.filter(|_| facts.status.holds_generation()) {
+    let generation = crd_status.has_status.then_some(observed.cr.generation);
+    if let Some(generation) = generation.filter(|_| crd_status.status.holds_generation()) {
         set(wanted, &field(GENERATION), Node::Int(generation));
     }
-    if !facts.status.holds_conditions() {
+    if !crd_status.status.holds_conditions() {
         return;
     }
     let live = wanted
@@ -319,7 +332,7 @@ fn write_conditions(
         .collect();
     // A type that the Katalog declares belongs to the Katalog: two conditions of one type would be refused.
     let declared = |one: &Condition| plan.status.own.iter().any(|own| *own.name == *one.type_);
-    let said: Vec<Condition> = told
+    let said: Vec<Condition> = listed
         .into_iter()
         .filter(|one| !declared(one))
         .chain(own)
@@ -328,7 +341,7 @@ fn write_conditions(
     let merged = conditions::merge(&existing, &said, now);
     let mut ours: Vec<Node> = merged
         .iter()
-        .map(|condition| written(facts, condition))
+        .map(|condition| written(crd_status, condition))
         .collect();
     // Each in its place: conditions of other writers stay as they are, in any form.
     let mut items = Vec::with_capacity(live.len() + ours.len());
@@ -384,9 +397,9 @@ fn own_condition(plan: &OperatorPlan, item: &Node) -> Option<Condition> {
 }
 
 /// Returns the fields of a condition that the CRD's schema has.
-fn written(facts: &CrdStatus, condition: &Condition) -> Node {
+fn written(crd_status: &CrdStatus, condition: &Condition) -> Node {
     let fields = condition.fields();
-    let held = fields.filter(|(name, _)| facts.status.holds_of_condition(name));
+    let held = fields.filter(|(name, _)| crd_status.status.holds_of_condition(name));
     Node::Map(held.collect())
 }
 

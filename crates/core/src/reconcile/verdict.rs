@@ -22,7 +22,7 @@ pub struct Executed {
     /// Children whose `spec.replicas` an autoscaler sets, and its name.
     pub autoscaled: Vec<(ChildKey, String)>,
     /// Why a custom resource that is being deleted waits: reason and message.
-    pub ending: Option<(Reason, String)>,
+    pub deletion: Option<(Reason, String)>,
     /// When another pass is due even if nothing changes: a condition changes its result, or something expires.
     pub wake: Option<Timestamp>,
     /// The condition of `readyWhen` that does not hold.
@@ -144,7 +144,7 @@ fn verdict_of_writes(executed: &Executed) -> Option<Verdict> {
         let message = format_failures(failures, MESSAGE_BYTES);
         return Some(Verdict::not_ready(worst.reason, message).stalled_if(permanent));
     }
-    if let Some((reason, message)) = &executed.ending {
+    if let Some((reason, message)) = &executed.deletion {
         // A late step may still complete, and the annotation ends the wait: the spec needs no change.
         return Some(Verdict::not_ready(*reason, message.clone()));
     }

@@ -40,16 +40,16 @@ fn line(child: &ObservedChild) -> String {
 }
 
 /// The condition of a custom resource that waits for its `onDelete`.
-pub fn awaits(ending: &DeletionStep) -> (Reason, String) {
-    let made = ending.make.iter().map(|job| &job.key);
-    let deleted = ending.delete.iter().map(|deletion| &deletion.key);
-    let keys = ending.awaited.iter().chain(made).chain(deleted);
+pub fn awaits(deletion: &DeletionStep) -> (Reason, String) {
+    let made = deletion.make.iter().map(|job| &job.key);
+    let deleted = deletion.delete.iter().map(|deletion| &deletion.key);
+    let keys = deletion.awaited.iter().chain(made).chain(deleted);
     let keys: Vec<String> = keys.map(ToString::to_string).collect();
-    let step = match &ending.step {
+    let step = match &deletion.step {
         Some(step) => format!("`{step}` of `onDelete`"),
         None => "`onDelete`".to_owned(),
     };
-    if ending.late {
+    if deletion.late {
         let left = if keys.is_empty() {
             "with steps left".to_owned()
         } else {

@@ -180,14 +180,14 @@ fn head(place: &PathTarget<'_>) -> String {
         let is_key = place.path.last().is_some_and(|last| last == "<name>");
         if !is_key {
             let _ = writeln!(text, "\n{}", wrapped(&field.description, 2));
-            facts(field, &mut text);
+            details(field, &mut text);
         }
     }
     text
 }
 
 /// Adds the facts about a field other than its description.
-fn facts(field: &Field, text: &mut String) {
+fn details(field: &Field, text: &mut String) {
     let mut lines = Vec::new();
     if field.required {
         lines.push("It must be there.".to_owned());
@@ -218,10 +218,10 @@ fn fields(place: &PathTarget<'_>, text: &mut String) {
     for map in named_maps(place.shape) {
         let _ = writeln!(text, "\nFIELDS of {}:", map.name);
         for (name, field) in in_order(&map.fields) {
-            let mut marks = vec![format!("<{}>", type_of(&field.shape))];
-            marks.extend(field.required.then(|| "required".to_owned()));
-            marks.extend(support_note(field));
-            let _ = writeln!(text, "  {name} {}", marks.join(", "));
+            let mut flags = vec![format!("<{}>", type_of(&field.shape))];
+            flags.extend(field.required.then(|| "required".to_owned()));
+            flags.extend(support_note(field));
+            let _ = writeln!(text, "  {name} {}", flags.join(", "));
             if !field.description.is_empty() {
                 let _ = writeln!(text, "{}", wrapped(&field.description, 6));
             }
@@ -261,19 +261,19 @@ fn line(
 ) {
     let path = [path, name].join(".");
     let path = path.trim_start_matches('.');
-    let mut marks = vec![format!("<{}>", type_of(&field.shape))];
-    marks.extend(field.required.then(|| "required".to_owned()));
-    marks.extend(support_note(field));
+    let mut flags = vec![format!("<{}>", type_of(&field.shape))];
+    flags.extend(field.required.then(|| "required".to_owned()));
+    flags.extend(support_note(field));
     let inner = maps(&field.shape);
     let known = inner.iter().find_map(|map| seen.get(&map.name)).cloned();
     if let Some(first) = &known {
-        marks.push(format!("as {first}"));
+        flags.push(format!("as {first}"));
     }
     let _ = writeln!(
         text,
         "{}{name} {}",
         "  ".repeat(depth + 1),
-        marks.join(", ")
+        flags.join(", ")
     );
     if known.is_none() {
         for map in inner.iter().filter(|map| !map.name.is_empty()) {

@@ -25,7 +25,7 @@ pub(crate) struct Problems {
     /// The places named in plans, by their text.
     places: RefCell<HashMap<Box<str>, Location>>,
     /// The problems reported for shared places.
-    told: RefCell<HashSet<String>>,
+    reported: RefCell<HashSet<String>>,
 }
 
 impl Problems {
@@ -61,7 +61,7 @@ impl Problems {
     /// True if the same problem was not yet reported for the same place.
     pub(super) fn is_new(&self, problem: &Diagnostic) -> bool {
         let text = format!("{problem} {:?}", problem.text_offset);
-        self.told.borrow_mut().insert(text)
+        self.reported.borrow_mut().insert(text)
     }
 
     /// Returns the number of problems so far.

@@ -76,8 +76,8 @@ impl At<'_> {
     fn fixed(&self, node: Node, coerce: Coerce) -> Option<Tree> {
         match coerce.apply(node) {
             Ok(node) => node.map(Tree::Fixed),
-            Err(misfit) => {
-                self.error(Code::WrongValue, misfit.to_string());
+            Err(mismatch) => {
+                self.error(Code::WrongValue, mismatch.to_string());
                 None
             }
         }

@@ -206,8 +206,12 @@ impl<'s> Infer<'_, '_, 's> {
         }
         if over.may.meets(Kinds::NUMBER) {
             let of_rest = over.may.meets(Kinds::LIST | Kinds::MAP);
-            let turns = Type::of(Kinds::INT);
-            item = if of_rest { item.or(turns) } else { turns };
+            let iterations = Type::of(Kinds::INT);
+            item = if of_rest {
+                item.or(iterations)
+            } else {
+                iterations
+            };
         }
         match range.vars {
             LoopVars::Nowhere => {}

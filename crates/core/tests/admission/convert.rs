@@ -7,7 +7,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{compiled, generate::Chance, plan};
+use super::{compiled, generate::Random, plan};
 
 pub(crate) fn converted(
     plan: &ConversionPlan,
@@ -87,7 +87,7 @@ fn random_objects_are_equal_after_the_way_back() {
     let plan = preserving();
     let conversion = &plan.conversions[0];
     for seed in 0..2000 {
-        let mut chance = Chance::new(seed);
+        let mut random = Random::new(seed);
         let mut object = json!({ "apiVersion": "water.example/v1", "kind": "Pond", "metadata": { "name": "a" }, "spec": {} });
         for (field, values) in [
             ("depth", [json!(0), json!(-7), json!(i64::MAX)]),
@@ -103,8 +103,8 @@ fn random_objects_are_equal_after_the_way_back() {
             ("same", [json!("a"), json!(" "), json!("\n")]),
         ] {
             // The path makes a schedule of every field that is absent.
-            if field == "schedule" || !chance.once_in(3) {
-                object["spec"][field] = chance.one(&values).clone();
+            if field == "schedule" || !random.once_in(3) {
+                object["spec"][field] = random.one(&values).clone();
             }
         }
         for via in ["v2", "v3"] {

@@ -25,8 +25,8 @@ fn the_places_of_rules_are_those_of_the_document() {
     let katalogs = blocks("admission.md", "yaml");
     let plan = plan(&katalogs[0], &[generate::definition()]);
     let rows: Vec<String> = explain(&plan).iter().map(ToString::to_string).collect();
-    let told = &blocks("admission.md", "text")[0];
-    assert_eq!(rows, told.lines().collect::<Vec<_>>());
+    let reported = &blocks("admission.md", "text")[0];
+    assert_eq!(rows, reported.lines().collect::<Vec<_>>());
     assert_eq!(
         (katalogs.len(), compiled(&katalogs[0], &[]).is_ok()),
         (1, true)

@@ -141,7 +141,7 @@ validation:
     );
     let plan = plan(&text, &[generate::definition()]);
     let rows = explain(&plan);
-    let told: Vec<String> = rows
+    let reported: Vec<String> = rows
         .iter()
         .map(|row| {
             format!(
@@ -154,7 +154,7 @@ validation:
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "mutation spec.filled passes: it reads `.children`, which only passes have",
             "mutation spec.depth webhook: it changes the object; an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable",
@@ -267,11 +267,11 @@ validation:
         };
         assert_eq!(kinds, [true, false]);
         assert_eq!(verdict.is_allowed(), !refused, "{verdict:?}");
-        let (told, other) = if refused {
+        let (reported, other) = if refused {
             (verdict.message(), verdict.warnings.len())
         } else {
             (verdict.warnings.join("; "), 1 - verdict.warnings.len())
         };
-        assert!(told.contains("judge") && other == 0, "{verdict:?}");
+        assert!(reported.contains("judge") && other == 0, "{verdict:?}");
     }
 }

@@ -58,7 +58,7 @@ fn pass(plan: &OperatorPlan, object: &Value) -> (Vec<String>, Vec<String>) {
     }
 }
 
-fn told(verdict: &Verdict) -> (Vec<String>, Vec<String>) {
+fn reported(verdict: &Verdict) -> (Vec<String>, Vec<String>) {
     (denials(verdict), verdict.warnings.clone())
 }
 
@@ -86,7 +86,7 @@ fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
             };
             let warnings = warnings.iter().map(cut).collect();
             assert_eq!(
-                told(&verdict),
+                reported(&verdict),
                 (denials, warnings),
                 "{katalog:#}\n{object:#}"
             );

@@ -90,25 +90,25 @@ bombs! {
     "all of the data, as text, for ever": evaluated("{{ range 1000000 }}{{ len (toString $) }}{{ end }}".into()),
     "widths and precisions of a million": evaluated("{{ printf \"%1000000d%.1000000f%1000000s\" 1 1.5 \"\" }}".into()),
     "data that is nested a thousand levels deep": evaluated("{{ .deep }}".into()),
-    "ten thousand lists in a text that notes read": told(noted(&format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)), READERS)),
-    "ten thousand open lists in a text that notes read": told(noted(&"[".repeat(10_000), READERS)),
-    "ten thousand maps in a text that notes read": told(noted(&format!("{}1{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)), READERS)),
-    "ten thousand dashes in a text that notes read": told(noted(&"- ".repeat(10_000), READERS)),
-    "as many levels as a text that notes read may have": told(noted(&format!("{}{}", "[ ".repeat(63), "]".repeat(63)), READERS)),
-    "a mebibyte of lists in a text that notes read": told(noted(&"[".repeat(MEBIBYTE), READERS)),
-    "a mebibyte of values in a text that notes read": told(noted(&format!("[{}1]", "1,".repeat(MEBIBYTE / 2 - 2)), READERS)),
-    "a billion laughs in a text that notes read": told(noted(&laughs(), READERS)),
-    "a mebibyte of digits": told(noted(&"1".repeat(MEBIBYTE), PARSERS)),
-    "a mebibyte of digits and dots": told(noted(&"1.".repeat(MEBIBYTE / 2), PARSERS)),
-    "a mebibyte of letters": told(noted(&"a".repeat(MEBIBYTE), PARSERS)),
-    "a mebibyte of slashes": told(noted(&"a/".repeat(MEBIBYTE / 2), PARSERS)),
-    "a mebibyte of constraints": told(noted(&">=1.0.0 <2 || ".repeat(MEBIBYTE / 14), PARSERS)),
-    "a mebibyte of constraints with commas": told(noted(&format!("{}1", ">=1,".repeat(MEBIBYTE / 4 - 1)), PARSERS)),
-    "a mebibyte of minutes": told(noted(&format!("{}1 * * * *", "1-59/2,".repeat(MEBIBYTE / 7 - 2)), PARSERS)),
-    "a mebibyte of stars": told(noted(&"* ".repeat(MEBIBYTE / 2), PARSERS)),
-    "a mebibyte of durations": told(noted(&"1h".repeat(MEBIBYTE / 2), PARSERS)),
-    "a mebibyte of colons": told(noted(&":".repeat(MEBIBYTE), PARSERS)),
-    "a mebibyte of percent signs": told(noted(&"%".repeat(MEBIBYTE), PARSERS)),
+    "ten thousand lists in a text that notes read": reported(noted(&format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)), READERS)),
+    "ten thousand open lists in a text that notes read": reported(noted(&"[".repeat(10_000), READERS)),
+    "ten thousand maps in a text that notes read": reported(noted(&format!("{}1{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)), READERS)),
+    "ten thousand dashes in a text that notes read": reported(noted(&"- ".repeat(10_000), READERS)),
+    "as many levels as a text that notes read may have": reported(noted(&format!("{}{}", "[ ".repeat(63), "]".repeat(63)), READERS)),
+    "a mebibyte of lists in a text that notes read": reported(noted(&"[".repeat(MEBIBYTE), READERS)),
+    "a mebibyte of values in a text that notes read": reported(noted(&format!("[{}1]", "1,".repeat(MEBIBYTE / 2 - 2)), READERS)),
+    "a billion laughs in a text that notes read": reported(noted(&laughs(), READERS)),
+    "a mebibyte of digits": reported(noted(&"1".repeat(MEBIBYTE), PARSERS)),
+    "a mebibyte of digits and dots": reported(noted(&"1.".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of letters": reported(noted(&"a".repeat(MEBIBYTE), PARSERS)),
+    "a mebibyte of slashes": reported(noted(&"a/".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of constraints": reported(noted(&">=1.0.0 <2 || ".repeat(MEBIBYTE / 14), PARSERS)),
+    "a mebibyte of constraints with commas": reported(noted(&format!("{}1", ">=1,".repeat(MEBIBYTE / 4 - 1)), PARSERS)),
+    "a mebibyte of minutes": reported(noted(&format!("{}1 * * * *", "1-59/2,".repeat(MEBIBYTE / 7 - 2)), PARSERS)),
+    "a mebibyte of stars": reported(noted(&"* ".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of durations": reported(noted(&"1h".repeat(MEBIBYTE / 2), PARSERS)),
+    "a mebibyte of colons": reported(noted(&":".repeat(MEBIBYTE), PARSERS)),
+    "a mebibyte of percent signs": reported(noted(&"%".repeat(MEBIBYTE), PARSERS)),
     "notes that call others twice, fifty levels deep": with_notes(String::new()),
     "ten thousand parentheses": parsed(format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000))),
     "ten thousand calls in each other": parsed(format!("{{{{ {}1{} }}}}", "(len ".repeat(10_000), ")".repeat(10_000))),
@@ -227,7 +227,7 @@ fn noted(text: &str, notes: &[&str]) -> String {
 }
 
 /// Gives a text to notes, one after the other: merely large, it may end in a result.
-fn told(input: &str) -> End {
+fn reported(input: &str) -> End {
     let (actions, text) = input.split_once("\n\n").unwrap();
     let text = Node::from(text);
     let data = Data::new().with("text", &text);

@@ -269,7 +269,7 @@ const SHAPES: &[(Read, &str, &str, &str)] = &[
 #[test]
 fn every_shape_of_other_generations_is_read_as_its_fixture_says() {
     let mut wrong = Vec::new();
-    for (read, fixture, shape, told) in SHAPES {
+    for (read, fixture, shape, reported) in SHAPES {
         let text = fs::read_to_string(inputs().join(format!("{fixture}.yaml"))).unwrap();
         let got = outcome(fixture, &text);
         let is_refused = got.contains("error[");
@@ -280,7 +280,10 @@ fn every_shape_of_other_generations_is_read_as_its_fixture_says() {
         };
         check(text.contains(shape), "the fixture does not have it");
         check(is_refused == (*read == Refused), "it loads, or does not");
-        check(got.contains(told), &format!("the outcome has no {told:?}"));
+        check(
+            got.contains(reported),
+            &format!("the outcome has no {reported:?}"),
+        );
         check(
             *read != Warns || got.contains("warning["),
             "nothing is warned of",

@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 
 /// A reproducible source of choices.
-pub(crate) struct Chance(u64);
+pub(crate) struct Random(u64);
 
-impl Chance {
+impl Random {
     /// Creates the source of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
@@ -163,16 +163,16 @@ pub(crate) fn definition() -> Value {
 ///
 /// Some combinations are refused when they are compiled: leave those out.
 pub(crate) fn katalog(seed: u64, with_mutation: bool) -> Value {
-    let mut chance = Chance::new(seed);
-    let count = 1 + chance.below(4);
-    let rules: Vec<Value> = (0..count).map(|at| rule(&mut chance, at)).collect();
+    let mut random = Random::new(seed);
+    let count = 1 + random.below(4);
+    let rules: Vec<Value> = (0..count).map(|at| rule(&mut random, at)).collect();
     let mut entry = json!({
         "apiTypes": { "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" },
         "validation": { "rules": rules },
     });
     if with_mutation {
-        let rules: Vec<Value> = (0..=chance.below(3))
-            .map(|_| mutation(&mut chance))
+        let rules: Vec<Value> = (0..=random.below(3))
+            .map(|_| mutation(&mut random))
             .collect();
         entry["mutation"] = json!({ "rules": rules });
     }
@@ -184,27 +184,27 @@ pub(crate) fn katalog(seed: u64, with_mutation: bool) -> Value {
 
 /// Returns a random object that fits the definition; it has no uid.
 pub(crate) fn object(seed: u64) -> Value {
-    let mut chance = Chance::new(seed ^ 0xABCD_EF01);
+    let mut random = Random::new(seed ^ 0xABCD_EF01);
     let mut object = json!({
         "apiVersion": "water.example/v1", "kind": "Pond",
-        "metadata": { "name": format!("pond-{}", chance.below(3)), "namespace": "default" },
+        "metadata": { "name": format!("pond-{}", random.below(3)), "namespace": "default" },
         "spec": {},
     });
     for (path, kind) in FIELDS {
-        if chance.once_in(3) || path == "metadata.name" {
+        if random.once_in(3) || path == "metadata.name" {
             continue;
         }
         let value = match kind {
-            "label" => json!(chance.one(&LABELS)),
-            "int" => json!(chance.one(&INTEGERS)),
-            "nullable" if chance.once_in(3) => Value::Null,
-            "either" | "number" if chance.once_in(2) => json!(chance.one(&INTEGERS[..6])),
-            "text" | "nullable" | "either" => json!(chance.one(&TEXTS)),
-            "number" => json!(chance.one(&DECIMALS)),
-            "bool" => json!(chance.once_in(2)),
+            "label" => json!(random.one(&LABELS)),
+            "int" => json!(random.one(&INTEGERS)),
+            "nullable" if random.once_in(3) => Value::Null,
+            "either" | "number" if random.once_in(2) => json!(random.one(&INTEGERS[..6])),
+            "text" | "nullable" | "either" => json!(random.one(&TEXTS)),
+            "number" => json!(random.one(&DECIMALS)),
+            "bool" => json!(random.once_in(2)),
             "list" => json!(
-                (0..chance.below(3))
-                    .map(|_| vec![*chance.one(&TEXTS)])
+                (0..random.below(3))
+                    .map(|_| vec![*random.one(&TEXTS)])
                     .collect::<Vec<_>>()
             ),
             _ => continue,
@@ -226,8 +226,8 @@ fn put(object: &mut Value, path: &str, value: Value) {
     *at = value;
 }
 
-fn rule(chance: &mut Chance, at: usize) -> Value {
-    let mut rule = condition(chance, true);
+fn rule(random: &mut Random, at: usize) -> Value {
+    let mut rule = condition(random, true);
     rule["name"] = json!(format!("rule-{at}"));
     let messages = [
         "must be so",
@@ -235,25 +235,25 @@ fn rule(chance: &mut Chance, at: usize) -> Value {
         "of {{ .metadata.name }}: {{ .spec.depth }}",
         "two\nlines of {{ upper .spec.text }}",
     ];
-    if !chance.once_in(3) {
-        rule["message"] = json!(chance.one(&messages));
+    if !random.once_in(3) {
+        rule["message"] = json!(random.one(&messages));
     }
-    if chance.once_in(4) {
+    if random.once_in(4) {
         rule["action"] = json!("warn");
     }
-    if chance.once_in(4) {
+    if random.once_in(4) {
         rule["optional"] = json!(true);
     }
-    if chance.once_in(6) {
+    if random.once_in(6) {
         rule["immutable"] = json!(true);
         if let Some(rule) = rule.as_object_mut() {
             rule.remove("negate");
         }
     }
     for list in ["when", "or"] {
-        if chance.once_in(4) {
-            let conditions: Vec<Value> = (0..=chance.below(2))
-                .map(|_| condition(chance, false))
+        if random.once_in(4) {
+            let conditions: Vec<Value> = (0..=random.below(2))
+                .map(|_| condition(random, false))
                 .collect();
             rule[list] = json!(conditions);
         }
@@ -261,16 +261,16 @@ fn rule(chance: &mut Chance, at: usize) -> Value {
     rule
 }
 
-fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
-    let (mut field, kind) = *chance.one(&FIELDS);
-    if can_be_old && chance.once_in(12) {
+fn condition(random: &mut Random, can_be_old: bool) -> Value {
+    let (mut field, kind) = *random.one(&FIELDS);
+    if can_be_old && random.once_in(12) {
         field = "operation";
     }
     let mut condition = json!({ "field": field });
-    for _ in 0..=usize::from(chance.once_in(5)) {
-        compare(&mut condition, chance, can_be_old);
+    for _ in 0..=usize::from(random.once_in(5)) {
+        compare(&mut condition, random, can_be_old);
     }
-    if ["text", "label"].contains(&kind) && chance.once_in(8) {
+    if ["text", "label"].contains(&kind) && random.once_in(8) {
         condition["field"] = json!(format!(
             "{{{{ .{} }}}}",
             if field.contains('[') {
@@ -280,41 +280,41 @@ fn condition(chance: &mut Chance, can_be_old: bool) -> Value {
             }
         ));
     }
-    if chance.once_in(8) {
+    if random.once_in(8) {
         condition["negate"] = json!(true);
     }
     condition
 }
 
 /// Adds a random comparison to a condition.
-fn compare(condition: &mut Value, chance: &mut Chance, can_be_old: bool) {
-    match chance.below(16) {
-        0 => condition["exists"] = json!(!chance.once_in(4)),
-        1 => condition["equals"] = text(chance, can_be_old),
-        2 => condition["notEquals"] = text(chance, can_be_old),
-        3 => condition["contains"] = text(chance, can_be_old),
-        4 => condition["notContains"] = text(chance, can_be_old),
-        5 => condition["prefix"] = text(chance, can_be_old),
-        6 => condition["suffix"] = text(chance, can_be_old),
-        7 => condition["regex"] = json!(chance.one(&EXPRESSIONS)),
-        8 => condition["greaterThan"] = number(chance, can_be_old),
-        9 => condition["lessThanOrEqual"] = number(chance, can_be_old),
-        10 => condition["min"] = number(chance, can_be_old),
+fn compare(condition: &mut Value, random: &mut Random, can_be_old: bool) {
+    match random.below(16) {
+        0 => condition["exists"] = json!(!random.once_in(4)),
+        1 => condition["equals"] = text(random, can_be_old),
+        2 => condition["notEquals"] = text(random, can_be_old),
+        3 => condition["contains"] = text(random, can_be_old),
+        4 => condition["notContains"] = text(random, can_be_old),
+        5 => condition["prefix"] = text(random, can_be_old),
+        6 => condition["suffix"] = text(random, can_be_old),
+        7 => condition["regex"] = json!(random.one(&EXPRESSIONS)),
+        8 => condition["greaterThan"] = number(random, can_be_old),
+        9 => condition["lessThanOrEqual"] = number(random, can_be_old),
+        10 => condition["min"] = number(random, can_be_old),
         11 => {
-            condition[if chance.once_in(2) {
+            condition[if random.once_in(2) {
                 "between"
             } else {
                 "notBetween"
             }] = json!("1, 5");
         }
         12 | 13 => {
-            let list: Vec<Value> = (0..=chance.below(3))
-                .map(|_| json!(chance.one(&TEXTS)))
+            let list: Vec<Value> = (0..=random.below(3))
+                .map(|_| json!(random.one(&TEXTS)))
                 .collect();
-            condition[if chance.once_in(2) { "in" } else { "notIn" }] = json!(list);
+            condition[if random.once_in(2) { "in" } else { "notIn" }] = json!(list);
         }
         14 => {
-            condition["operator"] = json!(chance.one(&[
+            condition["operator"] = json!(random.one(&[
                 "typeString",
                 "typeNumber",
                 "typeNull",
@@ -324,7 +324,7 @@ fn compare(condition: &mut Value, chance: &mut Chance, can_be_old: bool) {
             ]));
         }
         _ => {
-            let (of, value) = *chance.one(&[
+            let (of, value) = *random.one(&[
                 ("int", "5"),
                 ("float", "5.5"),
                 ("bool", "true"),
@@ -338,30 +338,30 @@ fn compare(condition: &mut Value, chance: &mut Chance, can_be_old: bool) {
 }
 
 /// Returns a text or a template to compare with.
-fn text(chance: &mut Chance, can_be_old: bool) -> Value {
-    match chance.below(14) {
+fn text(random: &mut Random, can_be_old: bool) -> Value {
+    match random.below(14) {
         0 => json!("{{ .spec.text }}"),
         1 => json!("{{ .spec.depth }}"),
         2 => json!("{{ lower .spec.tier }}"),
         3 if can_be_old => json!("{{ .old.spec.text }}"),
-        _ => json!(chance.one(&TEXTS)),
+        _ => json!(random.one(&TEXTS)),
     }
 }
 
 /// Returns a number, as text, or a template to compare with.
-fn number(chance: &mut Chance, can_be_old: bool) -> Value {
-    match chance.below(10) {
+fn number(random: &mut Random, can_be_old: bool) -> Value {
+    match random.below(10) {
         0 => json!("{{ .spec.depth }}"),
         1 => json!("2.5"),
         2 => json!("9007199254740993"),
         3 => json!(""),
         4 if can_be_old => json!("{{ .old.spec.depth }}"),
-        _ => json!(chance.one(&INTEGERS).to_string()),
+        _ => json!(random.one(&INTEGERS).to_string()),
     }
 }
 
-fn mutation(chance: &mut Chance) -> Value {
-    let (field, value) = *chance.one(&[
+fn mutation(random: &mut Random) -> Value {
+    let (field, value) = *random.one(&[
         ("spec.replicas", "2"),
         ("spec.filled", "{{ .spec.text }}-x"),
         ("spec.depth", "{{ .spec.more.depth }}"),
@@ -370,14 +370,14 @@ fn mutation(chance: &mut Chance) -> Value {
         ("spec.ratio", "2.50"),
         ("spec.open", "true"),
     ]);
-    let how = if chance.once_in(3) {
+    let how = if random.once_in(3) {
         "override"
     } else {
         "default"
     };
     let mut rule = json!({ "field": field, how: value });
-    if chance.once_in(3) {
-        rule["when"] = json!([condition(chance, false)]);
+    if random.once_in(3) {
+        rule["when"] = json!([condition(random, false)]);
     }
     rule
 }

@@ -37,8 +37,8 @@ impl Judged {
     /// Asks both judges about all of them, and panics if one differs from the truth. What both said, state by state.
     pub(super) fn finish(self) -> Vec<(Value, Value)> {
         let states: Vec<Value> = self.0.keys().map(|state| read(state)).collect();
-        let told = judge(&states);
-        for ((state, told), truth) in states.iter().zip(&told).zip(self.0.values()) {
+        let reported = judge(&states);
+        for ((state, reported), truth) in states.iter().zip(&reported).zip(self.0.values()) {
             let (lua, kstatus) = match truth {
                 Kstatus::Terminating => ("Progressing", "Terminating"),
                 Kstatus::InProgress => ("Progressing", "InProgress"),
@@ -51,11 +51,14 @@ impl Judged {
             } else {
                 lua
             };
-            assert_eq!(told["lua"]["status"], lua, "{told} of {state}");
-            assert_eq!(told["kstatus"]["status"], kstatus, "{told} of {state}");
-            assert_ne!(told["lua"]["message"], "", "{state}");
+            assert_eq!(reported["lua"]["status"], lua, "{reported} of {state}");
+            assert_eq!(
+                reported["kstatus"]["status"], kstatus,
+                "{reported} of {state}"
+            );
+            assert_ne!(reported["lua"]["message"], "", "{state}");
         }
-        states.into_iter().zip(told).collect()
+        states.into_iter().zip(reported).collect()
     }
 }
 
@@ -82,10 +85,10 @@ pub(super) fn judge(states: &[Value]) -> Vec<Value> {
         .join()
         .expect("no panic")
         .expect("the judge reads all");
-    let told = String::from_utf8(output.stdout).expect("JSON is text");
-    let told: Vec<Value> = told.lines().map(read).collect();
-    assert_eq!(told.len(), states.len());
-    told
+    let reported = String::from_utf8(output.stdout).expect("JSON is text");
+    let reported: Vec<Value> = reported.lines().map(read).collect();
+    assert_eq!(reported.len(), states.len());
+    reported
 }
 
 fn read(text: &str) -> Value {

@@ -112,11 +112,11 @@ fn a_closed_gate_lets_no_later_call_be_made() {
             vec!["before", "first", "second"],
         ),
     ] {
-        let told = |request: &Request| match &*request.name {
+        let reported = |request: &Request| match &*request.name {
             name if name == closed => good(202, "closed"),
             _ => answer(request),
         };
-        let (cycle, asked) = decide(&world, told);
+        let (cycle, asked) = decide(&world, reported);
         assert_eq!((cycle.held_back, names(&asked)), (Some(held), made));
         assert_eq!((words(&cycle), cycle.failures), (vec![], vec![]));
         assert_eq!(cycle.inventory, *world.cr().inventory);
@@ -147,11 +147,11 @@ fn a_call_that_fails_touches_no_child_wherever_it_is() {
             (false, Reason::ExternalCallFailed),
             (true, Reason::ExternalCallRefused),
         ] {
-            let told = |request: &Request| match &*request.name {
+            let reported = |request: &Request| match &*request.name {
                 name if name == failing => bad(Some(503), "it is down", permanent),
                 _ => answer(request),
             };
-            let (cycle, asked) = decide(&world, told);
+            let (cycle, asked) = decide(&world, reported);
             assert_eq!((asked.len(), cycle.held_back), (made, None), "{failing}");
             assert_eq!(
                 (words(&cycle), &cycle.inventory),
@@ -171,11 +171,11 @@ fn a_call_that_fails_touches_no_child_wherever_it_is() {
 #[test]
 fn a_rule_refuses_with_what_the_server_answers_and_nothing_is_asked_after_it() {
     let world = world(EVERYWHERE, &json!({ "name": "north", "size": 3 }));
-    let told = |request: &Request| match &*request.name {
+    let reported = |request: &Request| match &*request.name {
         "judge" => good(200, r#"{"allowed": false, "why": "no quota"}"#),
         _ => answer(request),
     };
-    let (cycle, asked) = decide(&world, told);
+    let (cycle, asked) = decide(&world, reported);
     assert_eq!(asked.last().map(|one| &*one.name), Some("judge"));
     // What is there is no default's.
     assert_eq!(url(&asked, "judge"), "https://judge.example/7/3");
@@ -288,12 +288,12 @@ imports: [{ motif: reeds, with: { host: north } }]
 mutation: { external: [{ name: fill, url: 'https://own.example' }] }
 operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.size }} {{ .external.fill.size }}' } }] } }";
     let world = world_with(entry, motif, &json!({}));
-    let told = |request: &Request| match &*request.url {
+    let reported = |request: &Request| match &*request.url {
         "https://north.example" => good(200, r#"{"size": 4}"#),
         "https://own.example" => good(200, r#"{"size": 9}"#),
         _ => good(200, "fine"),
     };
-    let (cycle, asked) = decide(&world, told);
+    let (cycle, asked) = decide(&world, reported);
     assert_eq!(cycle.failures, []);
     assert_eq!(names(&asked), ["fill", "fill", "judge"]);
     assert_ne!(asked[0].place, asked[1].place, "they are two calls");
@@ -314,13 +314,13 @@ operatorBox:
     let mut world = world(entry, &json!({ "size": 3 }));
     world.cr["metadata"]["deletionTimestamp"] = json!("2026-03-02T01:00:00Z");
     let entropy = orkestra_core::template::Entropy::seeded([7; 32]);
-    let ending = orkestra_core::reconcile::deletion::finish(
+    let deletion = orkestra_core::reconcile::deletion::finish(
         &world.plan,
         &world.scopes,
         &world.observe(),
         "2026-03-02T01:00:01Z".parse().unwrap(),
         &entropy,
     );
-    assert_eq!(ending.failures, []);
-    assert_eq!(ending.make[0].key, key("Job.batch", "bye-3-2"));
+    assert_eq!(deletion.failures, []);
+    assert_eq!(deletion.make[0].key, key("Job.batch", "bye-3-2"));
 }

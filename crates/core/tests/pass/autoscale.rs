@@ -242,7 +242,7 @@ fn a_batch_runs_at_night_and_is_looked_at_when_it_turns() {
     let hour = 3600;
     let before = evaluate(&plan, &busy(0, 0), &none, at(hour - 20));
     assert!(!before.holds);
-    let next = Scaling::default().next_look(&plan, before.turns, at(hour - 20));
+    let next = Scaling::default().next_look(&plan, before.changes_at, at(hour - 20));
     assert_eq!(next, at(hour), "23:00, though a whole interval is not over");
     assert!(holds(&plan, &busy(0, 0), None, at(hour)));
     assert!(holds(&plan, &busy(0, 0), None, at(4 * hour - 1)));

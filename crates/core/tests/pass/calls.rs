@@ -16,7 +16,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{of_document, open_facts, operator, pond},
+    operator::{of_document, open_crd_status, operator, pond},
     world::{World, key, rendered, words},
 };
 
@@ -33,7 +33,7 @@ pub(super) fn decide(
             StepResult::Need(reads) => reads,
         };
         for read in reads {
-            let told = match &read {
+            let reported = match &read {
                 Read::Call(request) => {
                     asked.push(Request::clone(request));
                     answer(request)
@@ -44,7 +44,7 @@ pub(super) fn decide(
                     .cloned()
                     .unwrap_or(sources::Answer::Absent),
             };
-            assert_eq!(observed.answers.insert(read, told), None, "asked twice");
+            assert_eq!(observed.answers.insert(read, reported), None, "asked twice");
         }
     }
 }
@@ -165,11 +165,11 @@ fn a_failed_call_touches_no_child_and_makes_no_further_call() {
 
 #[test]
 fn a_call_that_may_fail_shows_why_and_the_pass_continues() {
-    let told = |request: &Request| match &*request.name {
+    let reported = |request: &Request| match &*request.name {
         "healthCheck" => good(200, ""),
         _ => bad(None, "it is down", false),
     };
-    let (cycle, _) = decide(&gated(), told);
+    let (cycle, _) = decide(&gated(), reported);
     assert_eq!(cycle.failures, []);
     assert_eq!(
         words(&cycle),
@@ -328,10 +328,10 @@ status:
         ..Executed::default()
     };
     let observed = world.observe();
-    let facts = open_facts();
+    let crd_status = open_crd_status();
     let patch = orkestra_core::reconcile::status::status(
         &world.plan,
-        &facts,
+        &crd_status,
         &observed,
         &cycle.sources,
         &mut executed,

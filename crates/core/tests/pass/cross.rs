@@ -208,10 +208,10 @@ onReconcile:
         found: "{{ .cross.spring.found }}"
 "#;
     let mut world = world(declared);
-    let facts = json!({ "health": { "state": "healthy" }, "metrics": { "queueDepth": 4 } });
+    let crd_status = json!({ "health": { "state": "healthy" }, "metrics": { "queueDepth": 4 } });
     world
         .outside
-        .insert(Read::Operator("spring".into()), ready(&facts));
+        .insert(Read::Operator("spring".into()), ready(&crd_status));
     assert_eq!(
         data(&world, "a"),
         json!({ "state": "healthy", "depth": "4", "found": "false" })

@@ -13,7 +13,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{NAME, open_facts, operator, pond},
+    operator::{NAME, open_crd_status, operator, pond},
     report::{apply, at, failed},
     world::{World, words},
 };
@@ -125,10 +125,10 @@ fn passed(world: &mut World, second: i64) -> Option<Cleanup> {
     let cycle = world.decide();
     let observed = world.observe();
     let mut executed = Executed::default();
-    let facts = open_facts();
+    let crd_status = open_crd_status();
     let patch = status(
         &world.plan,
-        &facts,
+        &crd_status,
         &observed,
         &cycle.sources,
         &mut executed,

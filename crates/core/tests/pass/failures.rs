@@ -36,7 +36,7 @@ fn failure(entries: &str, spec: &Value) -> (Reason, String) {
 #[test]
 fn a_name_that_is_illegal_for_its_kind_fails_alone() {
     let service = "  services: [{ name: '{{ .spec.name }}', port: 80, selector: { a: b } }]";
-    for (name, told) in [
+    for (name, reported) in [
         ("x".repeat(64), "64 characters"),
         ("0pond".to_owned(), "starting with a letter"),
         ("a.b".to_owned(), "no legal name"),
@@ -45,7 +45,7 @@ fn a_name_that_is_illegal_for_its_kind_fails_alone() {
     ] {
         let (reason, message) = failure(service, &json!({ "name": name }));
         assert_eq!(reason, Reason::InvalidName, "{name}");
-        assert!(message.contains(told), "{name}: {message}");
+        assert!(message.contains(reported), "{name}: {message}");
     }
     assert_eq!(
         pass(

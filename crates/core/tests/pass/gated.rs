@@ -4,7 +4,7 @@ use orkestra_core::reconcile::{status::gated, verdict::Executed};
 use serde_json::{Value, json};
 
 use super::{
-    operator::{open_facts, operator, pond},
+    operator::{open_crd_status, operator, pond},
     report::{apply, at, patch},
     world::World,
 };
@@ -20,7 +20,7 @@ fn closed(world: &mut World) -> Option<Value> {
     let cycle = world.decide();
     let held = (cycle.held_back.unwrap(), cycle.unmet.as_deref());
     let observed = world.observe();
-    let patch = gated(&world.plan, &open_facts(), &observed, held, at(0))?;
+    let patch = gated(&world.plan, &open_crd_status(), &observed, held, at(0))?;
     apply(world, &patch);
     Some(world.cr["status"].clone())
 }
@@ -57,7 +57,7 @@ fn a_resource_that_no_pass_has_seen_is_not_ready_while_its_gate_is_closed() {
     assert_eq!(closed(&mut world), None, "it says so already");
     // The pass that follows takes the condition away.
     world.cr["spec"]["on"] = json!(1);
-    let passed = patch(&world, &open_facts(), &mut Executed::default(), 9).unwrap();
+    let passed = patch(&world, &open_crd_status(), &mut Executed::default(), 9).unwrap();
     apply(&mut world, &passed);
     assert_eq!(
         words(&world.cr["status"]),

@@ -9,7 +9,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{facts, open_facts, operator, pond},
+    operator::{crd_status, open_crd_status, operator, pond},
     report::{apply, failed, patch},
     world::{World, words},
 };
@@ -156,7 +156,7 @@ fn of_several_rules_the_first_that_holds_says_when_a_pass_follows() {
 /// The status after a pass that came to `executed`.
 fn reported(declared: &str, spec: &Value, status: &Value, executed: &mut Executed) -> Value {
     let mut world = world(declared, spec, status);
-    if let Some(patch) = patch(&world, &open_facts(), executed, 0) {
+    if let Some(patch) = patch(&world, &open_crd_status(), executed, 0) {
         apply(&mut world, &patch);
     }
     world.cr["status"].clone()
@@ -185,18 +185,18 @@ fn a_field_is_cleared_when_its_gate_closes_if_that_is_declared() {
         fields.join(", ")
     );
     let mut world = world(&declared, &json!({"on": 1}), &json!({}));
-    let full = patch(&world, &facts(&schema), &mut Executed::default(), 0).unwrap();
+    let full = patch(&world, &crd_status(&schema), &mut Executed::default(), 0).unwrap();
     apply(&mut world, &full);
     assert_eq!(
         world.cr["status"],
         json!({"text": "x", "word": "a", "number": 7, "kept": "x"})
     );
     world.cr["spec"]["on"] = json!(2);
-    let cleared = patch(&world, &facts(&schema), &mut failed(Reason::Denied), 1).unwrap();
+    let cleared = patch(&world, &crd_status(&schema), &mut failed(Reason::Denied), 1).unwrap();
     apply(&mut world, &cleared);
     assert_eq!(world.cr["status"], json!({"text": "", "kept": "x"}));
     assert_eq!(
-        patch(&world, &facts(&schema), &mut Executed::default(), 2),
+        patch(&world, &crd_status(&schema), &mut Executed::default(), 2),
         None
     );
 }
@@ -238,7 +238,7 @@ fn conditions_of_ones_own_stand_beside_ours_and_their_time_moves_with_their_stat
 
     let look = json!({"depth": 9, "tested": true, "look": "x", "why": "Measured"});
     let mut world = world(OWN, &look, &first);
-    let patched = patch(&world, &open_facts(), &mut failed(Reason::Denied), 90).unwrap();
+    let patched = patch(&world, &open_crd_status(), &mut failed(Reason::Denied), 90).unwrap();
     apply(&mut world, &patched);
     let second = world.cr["status"].clone();
     assert_eq!(short(&second, "Deep"), "True Deep 9 m");
@@ -252,7 +252,7 @@ fn conditions_of_ones_own_stand_beside_ours_and_their_time_moves_with_their_stat
         time(&second, "water.example/Tested")
     );
     assert_eq!(
-        patch(&world, &open_facts(), &mut failed(Reason::Denied), 99),
+        patch(&world, &open_crd_status(), &mut failed(Reason::Denied), 99),
         None
     );
 
@@ -332,7 +332,7 @@ fn the_state_machine_goes_one_step_a_pass() {
         let pass = world.pass();
         assert_eq!(pass.cycle.failures, []);
         let before = world.cr["status"]["phase"].clone();
-        if let Some(patch) = patch(&world, &open_facts(), &mut Executed::default(), second) {
+        if let Some(patch) = patch(&world, &open_crd_status(), &mut Executed::default(), second) {
             apply(&mut world, &patch);
         }
         let after = world.cr["status"]["phase"].clone();

@@ -27,8 +27,8 @@ onReconcile:
       when: [{ field: health.healthy, equals: true }]
 "#;
 
-fn ready(facts: &Value) -> Answer {
-    Answer::Ready(Arc::new(Node::from(facts)))
+fn ready(crd_status: &Value) -> Answer {
+    Answer::Ready(Arc::new(Node::from(crd_status)))
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn templates_and_conditions_see_the_operator_and_its_process() {
         Introspection::ALL.iter().collect::<Vec<_>>()
     );
     let mut world = World::new(&plan, pond(&json!({}), &json!({})));
-    let facts = [
+    let crd_status = [
         (
             Introspection::Health,
             json!({ "state": "degraded", "healthy": false }),
@@ -47,10 +47,10 @@ fn templates_and_conditions_see_the_operator_and_its_process() {
         (Introspection::Metrics, json!({ "workers": 4 })),
         (Introspection::Process, json!({ "version": "1.2.3" })),
     ];
-    for (read, facts) in facts {
+    for (read, crd_status) in crd_status {
         let read = Read::Introspection(read);
         assert!(!read.may_change());
-        world.outside.insert(read, ready(&facts));
+        world.outside.insert(read, ready(&crd_status));
     }
     let cycle = world.decide();
     let object = &rendered(&cycle, &key("ConfigMap", "a")).object;

@@ -13,7 +13,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{of_document, open_facts, pond},
+    operator::{of_document, open_crd_status, pond},
     report::at,
     world::{World, key, rendered, words},
 };
@@ -142,7 +142,7 @@ fn the_status_of_a_motif_has_its_inputs() {
     let mut executed = Executed::default();
     let patch = status(
         &world.plan,
-        &open_facts(),
+        &open_crd_status(),
         &world.observe(),
         &Sources::default(),
         &mut executed,

@@ -45,17 +45,17 @@ fn names<'a>(keys: impl IntoIterator<Item = &'a ChildKey>) -> Vec<String> {
         .collect()
 }
 
-fn made(ending: &DeletionStep) -> Vec<String> {
-    names(ending.make.iter().map(|job| &job.key))
+fn made(deletion: &DeletionStep) -> Vec<String> {
+    names(deletion.make.iter().map(|job| &job.key))
 }
 
-fn deleted(ending: &DeletionStep) -> Vec<String> {
-    names(ending.delete.iter().map(|deletion| &deletion.key))
+fn deleted(deletion: &DeletionStep) -> Vec<String> {
+    names(deletion.delete.iter().map(|deletion| &deletion.key))
 }
 
 /// What the runtime does with it.
-fn execute(world: &mut World, ending: &DeletionStep) {
-    for job in &ending.make {
+fn execute(world: &mut World, deletion: &DeletionStep) {
+    for job in &deletion.make {
         let object = job.object.to_json();
         assert_eq!(object["metadata"].get("ownerReferences"), None);
         let stored = Stored::made(
@@ -66,10 +66,10 @@ fn execute(world: &mut World, ending: &DeletionStep) {
         );
         world.objects.insert(job.key.clone(), stored);
     }
-    for deletion in &ending.delete {
+    for deletion in &deletion.delete {
         world.objects.remove(&deletion.key);
     }
-    world.remember(&ending.inventory.text());
+    world.remember(&deletion.inventory.text());
 }
 
 fn complete(world: &mut World, job: &str, how: &str) {

@@ -134,13 +134,13 @@ pub(crate) fn record(plan: &OperatorPlan, object: &Value) -> Arc<CrRecord> {
     Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap())
 }
 
-/// Facts of a definition that keeps every status and has the subresource.
-pub(crate) fn open_facts() -> CrdStatus {
-    facts(&json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }))
+/// The CRD status of a definition that keeps every status and has the subresource.
+pub(crate) fn open_crd_status() -> CrdStatus {
+    crd_status(&json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }))
 }
 
-/// Facts of a definition with this schema of the status.
-pub(crate) fn facts(status: &Value) -> CrdStatus {
+/// The CRD status of a definition with this schema of the status.
+pub(crate) fn crd_status(status: &Value) -> CrdStatus {
     CrdStatus {
         namespaced: true,
         has_status: true,

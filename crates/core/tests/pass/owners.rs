@@ -223,7 +223,7 @@ fn a_write_that_is_tried_again_hides_no_other_failure() {
         at: "ConfigMap east/a".to_owned(),
         message: "no".to_owned(),
     };
-    let told = |reasons: &[Reason]| {
+    let reported = |reasons: &[Reason]| {
         let executed = Executed {
             failures: reasons.iter().copied().map(failure).collect(),
             ..Executed::default()
@@ -232,7 +232,10 @@ fn a_write_that_is_tried_again_hides_no_other_failure() {
         (verdict.reason, verdict.stalled)
     };
     let taken = Reason::NameTaken;
-    assert_eq!(told(&[Reason::WriteConflict, taken]), (taken, false));
-    assert_eq!(told(&[taken, Reason::Unavailable]).0, Reason::Unavailable);
-    assert_eq!(told(&[Reason::WriteConflict]).0, Reason::WriteConflict);
+    assert_eq!(reported(&[Reason::WriteConflict, taken]), (taken, false));
+    assert_eq!(
+        reported(&[taken, Reason::Unavailable]).0,
+        Reason::Unavailable
+    );
+    assert_eq!(reported(&[Reason::WriteConflict]).0, Reason::WriteConflict);
 }

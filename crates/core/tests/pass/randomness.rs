@@ -4,7 +4,7 @@ use orkestra_core::{plan::ChildKey, reconcile::verdict::Executed};
 use serde_json::{Value, json};
 
 use super::{
-    operator::{open_facts, operator, pond},
+    operator::{open_crd_status, operator, pond},
     report::{at, patch},
     world::{World, key, rendered, words},
 };
@@ -107,7 +107,13 @@ status: { fields: [{ path: ago, value: '{{ timeSince .spec.at }}' }] }",
         world.pass();
         let seen = data(&world, &key("ConfigMap", "seen"))["ago"].clone();
         assert_eq!(seen, json!(seconds.to_string()));
-        let patch = patch(&world, &open_facts(), &mut Executed::default(), seconds).unwrap();
+        let patch = patch(
+            &world,
+            &open_crd_status(),
+            &mut Executed::default(),
+            seconds,
+        )
+        .unwrap();
         assert_eq!(patch.body.to_json()["status"]["ago"], json!(seconds));
     }
 }

@@ -19,7 +19,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{open_facts, operator, pond},
+    operator::{open_crd_status, operator, pond},
     world::{World, key},
 };
 
@@ -42,14 +42,14 @@ pub(crate) fn failed(reason: Reason) -> Executed {
 /// The patch after a pass.
 pub(crate) fn patch(
     world: &World,
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
     executed: &mut Executed,
     second: i64,
 ) -> Option<StatusPatch> {
     let (observed, sources) = (world.observe(), Sources::default());
     status(
         &world.plan,
-        facts,
+        crd_status,
         &observed,
         &sources,
         executed,
@@ -118,14 +118,14 @@ fn whole(value: &Value) -> Value {
 /// Reports until there is nothing to say; at most one patch is needed.
 pub(crate) fn report(
     world: &mut World,
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
     executed: &mut Executed,
     second: i64,
 ) -> Value {
-    if let Some(first) = patch(world, facts, executed, second) {
+    if let Some(first) = patch(world, crd_status, executed, second) {
         apply(world, &first);
         // A field that failed was added to the failures; the next pass starts anew.
-        let again = patch(world, facts, &mut executed.clone(), second + 60);
+        let again = patch(world, crd_status, &mut executed.clone(), second + 60);
         assert_eq!(again.map(|patch| patch.body.to_json()), None);
     }
     world.cr["status"].clone()
@@ -149,7 +149,12 @@ fn types(status: &Value) -> Vec<String> {
 
 #[test]
 fn a_pass_that_went_well_is_ready_and_nothing_else() {
-    let found = report(&mut plain(), &open_facts(), &mut Executed::default(), 0);
+    let found = report(
+        &mut plain(),
+        &open_crd_status(),
+        &mut Executed::default(),
+        0,
+    );
     assert_eq!(types(&found), ["Ready=True ReconcileSucceeded"]);
     assert_eq!(found["observedGeneration"], 4);
     assert_eq!(found["conditions"][0]["observedGeneration"], 4);
@@ -167,7 +172,7 @@ fn a_failure_is_reported_with_its_place_and_every_other() {
         at: "there".to_owned(),
         message: "else".to_owned(),
     });
-    let found = report(&mut plain(), &open_facts(), &mut executed, 0);
+    let found = report(&mut plain(), &open_crd_status(), &mut executed, 0);
     assert_eq!(
         found["conditions"][0]["message"],
         "ConfigMap east/a: why; there: else"
@@ -178,7 +183,7 @@ fn a_failure_is_reported_with_its_place_and_every_other() {
 fn a_long_message_is_cut() {
     let mut executed = failed(Reason::Denied);
     executed.failures[0].message = "鯉".repeat(20_000);
-    let found = report(&mut plain(), &open_facts(), &mut executed, 0);
+    let found = report(&mut plain(), &open_crd_status(), &mut executed, 0);
     let message = found["conditions"][0]["message"].as_str().unwrap();
     assert!(message.len() <= 32_768 && message.ends_with("鯉..."));
 }
@@ -194,7 +199,7 @@ fn a_field_conflict_is_there_while_somebody_holds_a_field() {
         held: vec![(key("ConfigMap", "a"), held)],
         ..Executed::default()
     };
-    let found = report(&mut world, &open_facts(), &mut executed, 0);
+    let found = report(&mut world, &open_crd_status(), &mut executed, 0);
     assert_eq!(
         types(&found),
         [
@@ -206,7 +211,7 @@ fn a_field_conflict_is_there_while_somebody_holds_a_field() {
         found["conditions"][1]["message"],
         "ConfigMap east/a: data.x is held by `gitops`"
     );
-    let found = report(&mut world, &open_facts(), &mut Executed::default(), 9);
+    let found = report(&mut world, &open_crd_status(), &mut Executed::default(), 9);
     assert_eq!(types(&found), ["Ready=True ReconcileSucceeded"]);
 }
 
@@ -214,7 +219,7 @@ fn a_field_conflict_is_there_while_somebody_holds_a_field() {
 fn the_time_moves_when_the_status_does_and_not_with_reason_or_message() {
     let mut world = plain();
     let mut report = |executed: &mut Executed, second| {
-        let found = report(&mut world, &open_facts(), executed, second);
+        let found = report(&mut world, &open_crd_status(), executed, second);
         found["conditions"][0]["lastTransitionTime"]
             .as_str()
             .unwrap()
@@ -237,27 +242,27 @@ fn conditions_of_others_stay_whatever_they_look_like() {
     ];
     let mut world = plain();
     world.cr["status"] = json!({ "conditions": theirs, "phase": "theirs" });
-    let found = report(&mut world, &open_facts(), &mut Executed::default(), 0);
+    let found = report(&mut world, &open_crd_status(), &mut Executed::default(), 0);
     let conditions = found["conditions"].as_array().unwrap();
     assert_eq!(conditions[..4], theirs);
     assert_eq!(conditions[4]["type"], "Ready");
     assert_eq!(found["phase"], "theirs");
     let since = conditions[4]["lastTransitionTime"].clone();
     let mut failing = failed(Reason::Invalid);
-    report(&mut world, &open_facts(), &mut failing, 5);
-    let found = report(&mut world, &open_facts(), &mut Executed::default(), 7);
+    report(&mut world, &open_crd_status(), &mut failing, 5);
+    let found = report(&mut world, &open_crd_status(), &mut Executed::default(), 7);
     assert_eq!(found["conditions"].as_array().unwrap()[..4], theirs);
     assert_ne!(found["conditions"][4]["lastTransitionTime"], since);
 }
 
 #[test]
 fn without_the_subresource_there_is_no_observed_generation() {
-    let facts = CrdStatus {
+    let crd_status = CrdStatus {
         has_status: false,
-        ..open_facts()
+        ..open_crd_status()
     };
     let mut world = plain();
-    let first = patch(&world, &facts, &mut Executed::default(), 0).unwrap();
+    let first = patch(&world, &crd_status, &mut Executed::default(), 0).unwrap();
     assert!(!first.subresource);
     apply(&mut world, &first);
     assert_eq!(world.cr["status"].get("observedGeneration"), None);
@@ -267,12 +272,15 @@ fn without_the_subresource_there_is_no_observed_generation() {
     );
     // Each write moves the generation.
     world.cr["metadata"]["generation"] = json!(5);
-    assert_eq!(patch(&world, &facts, &mut Executed::default(), 60), None);
+    assert_eq!(
+        patch(&world, &crd_status, &mut Executed::default(), 60),
+        None
+    );
 }
 
 #[test]
 fn with_the_subresource_the_patch_goes_there_and_over_the_state_it_was_made_for() {
-    let found = patch(&plain(), &open_facts(), &mut Executed::default(), 0).unwrap();
+    let found = patch(&plain(), &open_crd_status(), &mut Executed::default(), 0).unwrap();
     assert!(found.subresource);
     assert_eq!(
         found.body.to_json()["metadata"],
@@ -283,9 +291,9 @@ fn with_the_subresource_the_patch_goes_there_and_over_the_state_it_was_made_for(
 #[test]
 fn a_new_generation_is_observed_with_one_patch() {
     let mut world = plain();
-    report(&mut world, &open_facts(), &mut Executed::default(), 0);
+    report(&mut world, &open_crd_status(), &mut Executed::default(), 0);
     world.cr["metadata"]["generation"] = json!(5);
-    let found = report(&mut world, &open_facts(), &mut Executed::default(), 60);
+    let found = report(&mut world, &open_crd_status(), &mut Executed::default(), 60);
     assert_eq!(
         (
             &found["observedGeneration"],
@@ -304,7 +312,7 @@ fn conditions_can_be_turned_off() {
     let plan: std::sync::Arc<OperatorPlan> = operator("status: { conditions: false }");
     let world = World::new(&plan, pond(&json!({}), &json!({})));
     assert_eq!(
-        patch(&world, &open_facts(), &mut failed(Reason::Invalid), 0),
+        patch(&world, &open_crd_status(), &mut failed(Reason::Invalid), 0),
         None
     );
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    operator::facts,
+    operator::crd_status,
     report::{apply, failed, patch},
     report_schema::world,
 };
@@ -68,11 +68,11 @@ proptest! {
             .collect();
         let spec: serde_json::Map<String, Value> = values.into_iter().enumerate().map(|(at, value)| (format!("v{at}"), value)).collect();
         let mut world = world(&declared.join(", "), &Value::Object(spec), &json!(old));
-        let facts = facts(&schema);
+        let crd_status = crd_status(&schema);
         let executed = if fails { failed(Reason::Denied) } else { Executed::default() };
-        if let Some(first) = patch(&world, &facts, &mut executed.clone(), 0) {
+        if let Some(first) = patch(&world, &crd_status, &mut executed.clone(), 0) {
             apply(&mut world, &first);
-            prop_assert_eq!(patch(&world, &facts, &mut executed.clone(), 60).map(|patch| patch.body.to_json()), None);
+            prop_assert_eq!(patch(&world, &crd_status, &mut executed.clone(), 60).map(|patch| patch.body.to_json()), None);
         }
     }
 }

@@ -9,7 +9,7 @@ use orkestra_core::reconcile::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{facts, open_facts, operator, operator_with_schema, pond},
+    operator::{crd_status, open_crd_status, operator, operator_with_schema, pond},
     report::{apply, failed, patch, report},
     world::World,
 };
@@ -24,11 +24,11 @@ pub(crate) fn world(declared: &str, spec: &Value, status: &Value) -> World {
 }
 
 /// The declared fields after a pass that went well.
-fn reported(declared: &str, spec: &Value, facts: &CrdStatus) -> Value {
+fn reported(declared: &str, spec: &Value, crd_status: &CrdStatus) -> Value {
     let mut executed = Executed::default();
     let mut status = report(
         &mut world(declared, spec, &json!({})),
-        facts,
+        crd_status,
         &mut executed,
         0,
     );
@@ -78,7 +78,7 @@ fn a_field_has_the_type_of_its_schema() {
         let found = reported(
             "{ path: x, value: '{{ .spec.x }}' }",
             &json!({ "x": given }),
-            &facts(&typed("x", &schema)),
+            &crd_status(&typed("x", &schema)),
         );
         assert_eq!(found, json!({ "x": wanted }), "{schema} {given}");
     }
@@ -86,7 +86,7 @@ fn a_field_has_the_type_of_its_schema() {
 
 #[test]
 fn a_declared_type_beats_the_schema() {
-    let number = facts(&typed("x", &json!({ "type": "integer" })));
+    let number = crd_status(&typed("x", &json!({ "type": "integer" })));
     for (kind, wanted) in [
         ("string", json!("3")),
         ("int", json!(3)),
@@ -120,7 +120,7 @@ fn the_same_schema_gives_the_same_value_when_the_plan_knows_it() {
             let spec = json!({ "x": given });
             let outcome = |mut world: World| {
                 let mut executed = Executed::default();
-                if let Some(first) = patch(&world, &facts(&schema), &mut executed, 0) {
+                if let Some(first) = patch(&world, &crd_status(&schema), &mut executed, 0) {
                     apply(&mut world, &first);
                 }
                 (
@@ -141,7 +141,7 @@ fn the_same_schema_gives_the_same_value_when_the_plan_knows_it() {
 
 #[test]
 fn a_value_that_does_not_fit_fails_the_pass_and_leaves_the_old_value() {
-    let schema = facts(&json!({ "type": "object", "properties": {
+    let schema = crd_status(&json!({ "type": "object", "properties": {
         "count": { "type": "integer" }, "m": { "type": "string" },
         "conditions": { "type": "array", "items": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } } } }));
     let declared = "{ path: count, value: '{{ .spec.count }}' }, { path: m, value: new }";
@@ -174,7 +174,7 @@ fn a_field_that_takes_too_long_leaves_the_others_alone() {
         &json!({}),
     );
     let mut executed = Executed::default();
-    let first = patch(&world, &open_facts(), &mut executed, 0).unwrap();
+    let first = patch(&world, &open_crd_status(), &mut executed, 0).unwrap();
     apply(&mut world, &first);
     assert_eq!(executed.failures[0].reason, Reason::BudgetExhausted);
     assert_eq!(
@@ -189,7 +189,7 @@ fn a_missing_child_leaves_its_field_out_and_takes_an_old_value_away() {
         "onReconcile: { deployments: [{ name: d, image: pump }] }
 status: { fields: [{ path: ready, value: '{{ .children.deployment.status.readyReplicas }}' }, { path: deep.er, value: '{{ get .children.deployment \"status\" \"observedGeneration\" }}' }] }",
     );
-    let schema = facts(&json!({ "type": "object", "properties": {
+    let schema = crd_status(&json!({ "type": "object", "properties": {
         "ready": { "type": "integer" }, "deep": { "type": "object", "properties": { "er": { "type": "string" } } } } }));
     for old in [json!({}), json!({ "ready": 2, "deep": { "er": "x" } })] {
         let mut world = World::new(&plan, pond(&json!({}), &old));
@@ -213,12 +213,12 @@ fn a_conditional_field_keeps_its_value_while_the_gate_is_closed() {
         &json!({ "phase": "before" }),
     );
     assert_eq!(
-        report(&mut world, &open_facts(), &mut Executed::default(), 0)["phase"],
+        report(&mut world, &open_crd_status(), &mut Executed::default(), 0)["phase"],
         "before"
     );
     world.cr["spec"]["up"] = json!(true);
     assert_eq!(
-        report(&mut world, &open_facts(), &mut Executed::default(), 1)["phase"],
+        report(&mut world, &open_crd_status(), &mut Executed::default(), 1)["phase"],
         "Up"
     );
 }
@@ -228,7 +228,7 @@ fn of_two_fields_of_one_path_the_later_open_one_wins() {
     let declared = "{ path: a, value: one }, { path: a, value: two, when: [{ field: spec.two, equals: true }] }";
     for (two, wanted) in [(true, "two"), (false, "one")] {
         assert_eq!(
-            reported(declared, &json!({ "two": two }), &open_facts()),
+            reported(declared, &json!({ "two": two }), &open_crd_status()),
             json!({ "a": wanted })
         );
     }
@@ -242,7 +242,12 @@ fn a_failed_pass_writes_conditional_fields_only() {
         &json!({ "up": 1 }),
         &json!({ "always": "old", "sometimes": "old" }),
     );
-    let found = report(&mut world, &open_facts(), &mut failed(Reason::Denied), 0);
+    let found = report(
+        &mut world,
+        &open_crd_status(),
+        &mut failed(Reason::Denied),
+        0,
+    );
     assert_eq!(
         (&found["always"], &found["sometimes"]),
         (&json!("old"), &json!("new"))
@@ -256,7 +261,7 @@ fn a_state_machine_moves_one_step_a_pass() {
     { path: phase, value: c, when: [{ field: status.phase, equals: b }] }";
     let mut world = world(declared, &json!({}), &json!({}));
     for wanted in ["a", "b", "c", "c"] {
-        if let Some(patch) = patch(&world, &open_facts(), &mut Executed::default(), 0) {
+        if let Some(patch) = patch(&world, &open_crd_status(), &mut Executed::default(), 0) {
             apply(&mut world, &patch);
         }
         assert_eq!(world.cr["status"]["phase"], wanted);
@@ -268,7 +273,7 @@ fn fields_of_others_stay_list_items_too() {
     let declared = "{ path: 'hosts[1].name', value: '{{ .spec.name }}' }, { path: own, value: 1 }";
     let theirs = json!({ "hosts": [{ "name": "x" }, { "name": "y", "port": 5 }, { "name": "z" }], "phase": "theirs" });
     let mut world = world(declared, &json!({ "name": "new" }), &theirs);
-    let found = report(&mut world, &open_facts(), &mut Executed::default(), 0);
+    let found = report(&mut world, &open_crd_status(), &mut Executed::default(), 0);
     assert_eq!(
         found["hosts"],
         json!([{ "name": "x" }, { "name": "new", "port": 5 }, { "name": "z" }])
@@ -284,13 +289,13 @@ fn a_status_that_is_no_map_is_replaced() {
         &json!({ "a": "text" }),
     );
     assert_eq!(
-        report(&mut world, &open_facts(), &mut Executed::default(), 0)["a"],
+        report(&mut world, &open_crd_status(), &mut Executed::default(), 0)["a"],
         json!({ "b": 1 })
     );
 }
 
-fn lost(declared: &str, facts: &CrdStatus) -> Vec<String> {
-    unwritable(&operator(&fields(declared)), facts)
+fn lost(declared: &str, crd_status: &CrdStatus) -> Vec<String> {
+    unwritable(&operator(&fields(declared)), crd_status)
         .iter()
         .map(ToString::to_string)
         .collect()
@@ -300,7 +305,7 @@ fn lost(declared: &str, facts: &CrdStatus) -> Vec<String> {
 fn what_the_schema_drops_is_not_written_and_is_named() {
     let declared =
         "{ path: kept, value: 1 }, { path: dropped, value: 2 }, { path: deep.dropped, value: 3 }";
-    let schema = facts(&json!({ "type": "object", "properties": {
+    let schema = crd_status(&json!({ "type": "object", "properties": {
         "kept": { "type": "integer" }, "deep": { "type": "object", "properties": { "other": { "type": "string" } } } } }));
     assert_eq!(
         reported(declared, &json!({}), &schema),
@@ -315,27 +320,27 @@ fn what_the_schema_drops_is_not_written_and_is_named() {
             "status.deep.dropped"
         ]
     );
-    assert_eq!(lost(declared, &open_facts()), Vec::<String>::new());
+    assert_eq!(lost(declared, &open_crd_status()), Vec::<String>::new());
 }
 
 #[test]
 fn a_definition_that_drops_the_status_gets_none() {
-    let facts = CrdStatus {
+    let crd_status = CrdStatus {
         status: StatusShape::new(None),
-        ..open_facts()
+        ..open_crd_status()
     };
     let declared = "{ path: a, value: 1 }";
     assert_eq!(
         patch(
             &world(declared, &json!({}), &json!({})),
-            &facts,
+            &crd_status,
             &mut Executed::default(),
             0
         ),
         None
     );
     assert_eq!(
-        lost(declared, &facts),
+        lost(declared, &crd_status),
         ["status.conditions", "status.observedGeneration", "status.a"]
     );
 }
@@ -347,15 +352,15 @@ fn conditions_are_written_as_far_as_the_schema_holds_them() {
             .iter()
             .map(|name| ((*name).to_owned(), json!({ "type": "string" })));
         let item = json!({ "type": "object", "properties": properties.collect::<serde_json::Map<_, _>>() });
-        facts(&typed(
+        crd_status(&typed(
             "conditions",
             &json!({ "type": "array", "items": item }),
         ))
     };
     let declared = "{ path: a, value: 1 }";
-    let conditions = |facts: &CrdStatus| {
+    let conditions = |crd_status: &CrdStatus| {
         let mut world = world(declared, &json!({}), &json!({}));
-        report(&mut world, facts, &mut Executed::default(), 0)
+        report(&mut world, crd_status, &mut Executed::default(), 0)
             .get("conditions")
             .cloned()
     };

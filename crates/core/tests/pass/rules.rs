@@ -16,7 +16,7 @@ use orkestra_core::{
 use serde_json::{Value, json};
 
 use super::{
-    operator::{of_document, open_facts, pond},
+    operator::{of_document, open_crd_status, pond},
     report::at,
     world::{World, key, rendered},
 };
@@ -89,7 +89,7 @@ fn completed(rules: &str, spec: &Value) -> Value {
     seen(&world(&entry, spec).decide())
 }
 
-fn told(failures: &[Failure]) -> Vec<String> {
+fn reported(failures: &[Failure]) -> Vec<String> {
     let line = |failure: &Failure| {
         format!(
             "{}: {}: {}",
@@ -110,7 +110,7 @@ fn conditions(world: &World, cycle: &Cycle) -> (Vec<String>, Value) {
     let observed = world.observe();
     let patch = status(
         &world.plan,
-        &open_facts(),
+        &open_crd_status(),
         &observed,
         &cycle.sources,
         &mut executed,
@@ -287,7 +287,7 @@ validation: { rules: [{ field: spec.image, exists: true, message: an image }] }"
     );
     let cycle = world_with(entry, motif, &json!({ "replicas": 5 })).decide();
     assert_eq!(
-        told(&cycle.failures),
+        reported(&cycle.failures),
         [
             "ValidationFailed: spec.image: an image",
             "ValidationFailed: spec.replicas: reeds need 4",

@@ -14,7 +14,7 @@ use orkestra_core::value::Path;
 use serde_json::{Value, json};
 
 use super::{
-    operator::{open_facts, operator, pond},
+    operator::{open_crd_status, operator, pond},
     report::{apply, at, failed},
     world::{World, key},
 };
@@ -82,7 +82,7 @@ fn report(world: &mut World, (executed, readiness, _): &Outcome, second: i64) {
     observed.children[0].record = record.with_readiness(readiness.clone()).into();
     let patch = status(
         &world.plan,
-        &open_facts(),
+        &open_crd_status(),
         &observed,
         &Sources::default(),
         &mut executed.clone(),

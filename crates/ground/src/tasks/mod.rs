@@ -42,12 +42,12 @@ const BACKOFF: Backoff = Backoff::doubling(Duration::from_millis(200), Duration:
 const STEADY: Duration = Duration::from_secs(30);
 
 /// Why the process has to end: the task and its error. It is set once.
-static ENDING: std::sync::LazyLock<watch::Sender<Option<String>>> =
+static FATAL_ERROR: std::sync::LazyLock<watch::Sender<Option<String>>> =
     std::sync::LazyLock::new(|| watch::Sender::new(None));
 
 /// Returns why the process has to end, once a task that it requires has failed.
-pub fn ending() -> watch::Receiver<Option<String>> {
-    ENDING.subscribe()
+pub fn fatal_error() -> watch::Receiver<Option<String>> {
+    FATAL_ERROR.subscribe()
 }
 
 /// Names a task that is about to start. `of` is the task's subject, for the log: an operator, a Katalog, a kind; it may be empty.
@@ -257,7 +257,7 @@ impl NamedTask {
 
     fn end_process(&self, error: &str) {
         let why = format!("task {} ended: {error}", self.task.name());
-        ENDING.send_if_modified(|ending| {
+        FATAL_ERROR.send_if_modified(|ending| {
             let is_first = ending.is_none();
             ending.get_or_insert(why);
             is_first

@@ -12,13 +12,13 @@ async fn a_kept_task_that_panics_or_ends_is_restarted_with_backoff_and_keeps_its
     let stop = CancellationToken::new();
     let before = counts(Task::Publisher);
     let started = Instant::now();
-    let (told, mut runs) = tokio::sync::mpsc::unbounded_channel();
+    let (reported, mut runs) = tokio::sync::mpsc::unbounded_channel();
     let task = named(Task::Publisher, "pond").keep(Ends::with(&stop), 0_u32, {
         let stop = stop.clone();
         move |runs: &mut u32| {
-            let (told, stop) = (told.clone(), stop.clone());
+            let (reported, stop) = (reported.clone(), stop.clone());
             *runs += 1;
-            let _ = told.send((*runs, started.elapsed()));
+            let _ = reported.send((*runs, started.elapsed()));
             Box::pin(async move {
                 match *runs {
                     1 => panic!("once"),

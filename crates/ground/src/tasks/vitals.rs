@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{ENDING, Ends, Task, named, tally};
+use super::{Ends, FATAL_ERROR, Task, named, tally};
 
 /// The interval of the heartbeat.
 const BEAT: Duration = Duration::from_secs(1);
@@ -116,7 +116,7 @@ impl Vitals {
                 "the async workers have made no progress for {seconds} s"
             ));
         }
-        wrong.extend(ENDING.borrow().clone());
+        wrong.extend(FATAL_ERROR.borrow().clone());
         for (task, error) in tally::failing(PATIENCE) {
             wrong.push(format!("task {} keeps failing: {error}", task.name()));
         }

@@ -11,7 +11,7 @@ use hyper::body::Frame;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Broken, Cut, Mood};
+use super::{Behaviour, Broken, Cut};
 
 /// A body on its way to the client.
 pub(super) type Body = UnsyncBoxBody<Bytes, Broken>;
@@ -34,7 +34,7 @@ pub(super) struct Course {
 
 struct Relay {
     from: kube::client::Body,
-    moods: watch::Receiver<Mood>,
+    behaviours: watch::Receiver<Behaviour>,
     /// Cuts so far: a further one is ours.
     cuts: u64,
     is_watch: bool,
@@ -47,13 +47,13 @@ struct Relay {
 pub(super) fn relay(
     from: kube::client::Body,
     course: &Course,
-    moods: watch::Receiver<Mood>,
+    behaviours: watch::Receiver<Behaviour>,
 ) -> Body {
-    let cuts = moods.borrow().cuts;
+    let cuts = behaviours.borrow().cuts;
     let relay = Relay {
         from,
         cuts,
-        moods,
+        behaviours,
         is_watch: course.is_watch,
         bytes: course.bytes.unwrap_or(usize::MAX),
         until: course.time.map(|time| Instant::now() + time),
@@ -75,7 +75,7 @@ fn frames(relay: Relay) -> impl Stream<Item = Result<Frame<Bytes>, Broken>> + Se
 impl Relay {
     /// The next frame; none at the end.
     async fn next(&mut self) -> Option<Result<Frame<Bytes>, Broken>> {
-        let mut mood = *self.moods.borrow_and_update();
+        let mut behaviour = *self.behaviours.borrow_and_update();
         loop {
             // Also where the last frame was the last one: an end in order would be an answer.
             if self.bytes == 0 {
@@ -83,19 +83,19 @@ impl Relay {
                 tokio::task::yield_now().await;
                 return Some(Err(self.end()));
             }
-            if self.is_watch && mood.cuts > self.cuts {
-                return match mood.how {
+            if self.is_watch && behaviour.cuts > self.cuts {
+                return match behaviour.how {
                     Cut::Ended => None,
                     Cut::Broken => Some(Err(self.end())),
                 };
             }
-            let stands = mood.partitioned || (self.is_watch && mood.stalled);
+            let stands = behaviour.partitioned || (self.is_watch && behaviour.stalled);
             let until = self.until;
             tokio::select! {
                 // What the proxy was told before a frame came holds for that frame.
                 biased;
-                changed = self.moods.changed() => match changed {
-                    Ok(()) => mood = *self.moods.borrow_and_update(),
+                changed = self.behaviours.changed() => match changed {
+                    Ok(()) => behaviour = *self.behaviours.borrow_and_update(),
                     // The proxy is gone.
                     Err(_) => return Some(Err(self.end())),
                 },

@@ -67,7 +67,7 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
     let is_watch = query
         .split('&')
         .any(|part| matches!(part, "watch=true" | "watch=1"));
-    let faults = state.moods.borrow().faults;
+    let faults = state.behaviours.borrow().faults;
     let fate = faults.fate(state.seed, number, is_watch);
     state.count(fate.name());
     let mut course = Course {
@@ -100,7 +100,7 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
     for hop in [CONNECTION, TRANSFER_ENCODING] {
         parts.headers.remove(hop);
     }
-    let body = relay(body, &course, state.moods.subscribe());
+    let body = relay(body, &course, state.behaviours.subscribe());
     Ok(Response::from_parts(parts, body))
 }
 
@@ -108,9 +108,9 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
 async fn connected(state: &State) {
     // The sender lives in the state.
     let _ = state
-        .moods
+        .behaviours
         .subscribe()
-        .wait_for(|mood| !mood.partitioned)
+        .wait_for(|behaviour| !behaviour.partitioned)
         .await;
 }
 

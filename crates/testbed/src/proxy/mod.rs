@@ -43,7 +43,7 @@ pub enum Cut {
 
 /// What the proxy does to everything that it carries.
 #[derive(Debug, Clone, Copy, Default)]
-struct Mood {
+struct Behaviour {
     faults: Faults,
     /// Grows with each cut.
     cuts: u64,
@@ -71,7 +71,7 @@ struct State {
     upstream: kube::Client,
     seed: u64,
     numbers: AtomicU64,
-    moods: watch::Sender<Mood>,
+    behaviours: watch::Sender<Behaviour>,
     fates: Mutex<BTreeMap<&'static str, u64>>,
 }
 
@@ -125,7 +125,7 @@ impl Proxy {
             upstream,
             seed,
             numbers: AtomicU64::new(0),
-            moods: watch::Sender::default(),
+            behaviours: watch::Sender::default(),
             fates: Mutex::default(),
         });
         let mut tasks = JoinSet::new();
@@ -145,26 +145,30 @@ impl Proxy {
 
     /// From now on so much goes wrong. What is hung already stays so until its client goes, or the proxy.
     pub fn set(&self, faults: Faults) {
-        self.state.moods.send_modify(|mood| mood.faults = faults);
+        self.state
+            .behaviours
+            .send_modify(|behaviour| behaviour.faults = faults);
     }
 
     /// Ends all watches that run.
     pub fn cut_watches(&self, how: Cut) {
-        self.state.moods.send_modify(|mood| {
-            mood.cuts += 1;
-            mood.how = how;
+        self.state.behaviours.send_modify(|behaviour| {
+            behaviour.cuts += 1;
+            behaviour.how = how;
         });
     }
 
     /// Whether watches stand still: what happens meanwhile is told afterwards.
     pub fn stall_watches(&self, stalled: bool) {
-        self.state.moods.send_modify(|mood| mood.stalled = stalled);
+        self.state
+            .behaviours
+            .send_modify(|behaviour| behaviour.stalled = stalled);
     }
 
     /// Whether nothing gets through, in either direction, with all connections open: afterwards it goes on.
     pub fn partition(&self, partitioned: bool) {
-        let change = |mood: &mut Mood| mood.partitioned = partitioned;
-        self.state.moods.send_modify(change);
+        let change = |behaviour: &mut Behaviour| behaviour.partitioned = partitioned;
+        self.state.behaviours.send_modify(change);
     }
 
     /// How many requests met what: the names are those of [`Faults`], and `passed`, and `down` for those that the API server did not

@@ -102,7 +102,7 @@ fn upstream(
                 return Ok::<_, kube::Error>(Response::new(StreamBody::new(frames).boxed_unsync()));
             }
             let kind = parts.headers.get("content-type");
-            let told = format!(
+            let reported = format!(
                 "{} {} {} {}{}",
                 parts.method,
                 parts.uri,
@@ -115,7 +115,7 @@ fn upstream(
                 },
             );
             Ok(Response::new(
-                Full::new(Bytes::from(told))
+                Full::new(Bytes::from(reported))
                     .map_err(|never| match never {})
                     .boxed_unsync(),
             ))
@@ -139,9 +139,9 @@ async fn what_is_asked_and_answered_passes_as_it_is() {
         .uri("/ponds/north?fieldManager=heron&x=a%20b")
         .header("content-type", "application/merge-patch+json")
         .body(b"{}".to_vec());
-    let told = bench.client.request_text(request.unwrap()).await.unwrap();
+    let reported = bench.client.request_text(request.unwrap()).await.unwrap();
     let expected = "PATCH /ponds/north?fieldManager=heron&x=a%20b application/merge-patch+json {}";
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(bench.proxy.counts(), BTreeMap::from([("passed", 1)]));
 }
 

@@ -37,7 +37,7 @@ async fn synced(watches: &mut Watches<Lease>) {
     while !watches.was_synced(0) {
         Watches::<Lease>::changed(&mut states).await;
     }
-    while watches.told.try_recv().is_ok() {}
+    while watches.changed.try_recv().is_ok() {}
 }
 
 fn names_in(watches: &Watches<Lease>) -> Vec<String> {
@@ -122,19 +122,19 @@ async fn leases_of_a_restored_etcd_replace_those_that_were_known() {
     server.answer(200, list(30, "", &[held(20, "west")]));
     server.state(30);
     feed.break_off();
-    let mut told = Vec::new();
+    let mut changed = Vec::new();
     for _ in 0..2 {
-        let one = watches.told.recv().await.unwrap();
+        let one = watches.changed.recv().await.unwrap();
         let content = watches.get(&one).and_then(|lease| lease.content.0.clone());
         let holder = content.map(|(_, record)| match record {
             Record::Claim(claim) => claim.installation,
             Record::Heartbeat(beat) => beat.installation,
         });
-        told.push((one.key.name.to_string(), holder));
+        changed.push((one.key.name.to_string(), holder));
     }
-    told.sort();
+    changed.sort();
     assert_eq!(
-        told,
+        changed,
         [
             ("kind-lake.water.example".to_owned(), None),
             (

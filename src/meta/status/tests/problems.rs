@@ -13,18 +13,21 @@ fn a_degraded_operator_is_reported_and_its_katalog_still_runs() {
         ..running(4)
     };
     let before = status(&Verdict::Accepted, &[running(2), running(4)], &[]);
-    let told = status_over(
+    let reported = status_over(
         &before,
         &Verdict::Accepted,
         &[running(2), degraded("5 passes in a row failed")],
         &[],
     );
     assert_eq!(
-        conditions(&told),
+        conditions(&reported),
         "Ready=True/Running, Degraded=True/PassesFail"
     );
-    assert_eq!(told.conditions[1].message, "it: 5 passes in a row failed");
-    let row = &told.operators[1];
+    assert_eq!(
+        reported.conditions[1].message,
+        "it: 5 passes in a row failed"
+    );
+    let row = &reported.operators[1];
     assert_eq!(
         (
             row.state.as_str(),
@@ -33,18 +36,23 @@ fn a_degraded_operator_is_reported_and_its_katalog_still_runs() {
         ),
         ("Degraded", "PassesFail", "5 passes in a row failed")
     );
-    assert_eq!(urgency(&before, &told), Urgency::Prompt);
+    assert_eq!(urgency(&before, &reported), Urgency::Prompt);
     // It disappears with its cause.
-    let well = status_over(&told, &Verdict::Accepted, &[running(2), running(4)], &[]);
+    let well = status_over(
+        &reported,
+        &Verdict::Accepted,
+        &[running(2), running(4)],
+        &[],
+    );
     assert_eq!(conditions(&well), "Ready=True/Running");
     // An operator that does not run at all has another problem.
     let gone = OperatorStatus {
         degraded: degraded("5 passes in a row failed").degraded,
         ..waiting(KatalogReason::CrdMissing)
     };
-    let told = status(&Verdict::Accepted, &[gone], &[]);
+    let reported = status(&Verdict::Accepted, &[gone], &[]);
     assert_eq!(
-        conditions(&told),
+        conditions(&reported),
         "Ready=False/Waiting, Reconciling=True/Waiting"
     );
 }

@@ -7,16 +7,16 @@ fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_sh
     let message = "secrets is forbidden: cannot list resource \"secrets\"";
     let before = status(&Verdict::Accepted, &[running(1)], &[]);
     let lag = lagging(&[(KatalogReason::Forbidden, message)]);
-    let told = status_over(&before, &Verdict::Accepted, &[running(1), lag], &[]);
+    let reported = status_over(&before, &Verdict::Accepted, &[running(1), lag], &[]);
     assert_eq!(
-        conditions(&told),
+        conditions(&reported),
         "Ready=False/Forbidden, Reconciling=True/Forbidden"
     );
-    assert!(told.conditions[0].message.contains(message));
-    assert_eq!(told.ready, "1/2");
-    assert_eq!(told.revision.as_deref(), Some("k-0000000000"));
-    assert_eq!(told.wanted_revision.as_deref(), Some("k-1234567890"));
-    let [current, lagging] = [&told.operators[0], &told.operators[1]];
+    assert!(reported.conditions[0].message.contains(message));
+    assert_eq!(reported.ready, "1/2");
+    assert_eq!(reported.revision.as_deref(), Some("k-0000000000"));
+    assert_eq!(reported.wanted_revision.as_deref(), Some("k-1234567890"));
+    let [current, lagging] = [&reported.operators[0], &reported.operators[1]];
     assert_eq!(
         (current.state.as_str(), current.revision.as_deref()),
         ("Running", Some("k-1234567890"))
@@ -41,7 +41,12 @@ fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_sh
         format!("revision k-1234567890 waits: {message}; until then revision k-0000000000 runs")
     );
     // Once it runs, no trace of the earlier one is left.
-    let done = status_over(&told, &Verdict::Accepted, &[running(1), running(1)], &[]);
+    let done = status_over(
+        &reported,
+        &Verdict::Accepted,
+        &[running(1), running(1)],
+        &[],
+    );
     assert_eq!(conditions(&done), "Ready=True/Running");
     assert_eq!(done.revision.as_deref(), Some("k-1234567890"));
     assert_eq!(done.wanted_revision, None);
@@ -51,8 +56,8 @@ fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_sh
 #[test]
 fn a_revision_that_only_fills_its_caches_is_progressing_and_a_missing_kind_is_waited_for() {
     let of = |pending: &[(KatalogReason, &str)]| {
-        let told = status(&Verdict::Accepted, &[lagging(pending)], &[]);
-        (conditions(&told), told.operators[0].reason.clone())
+        let reported = status(&Verdict::Accepted, &[lagging(pending)], &[]);
+        (conditions(&reported), reported.operators[0].reason.clone())
     };
     let progressing = "Ready=False/Progressing, Reconciling=True/Progressing";
     assert_eq!(of(&[]), (progressing.to_owned(), "Progressing".to_owned()));
@@ -86,14 +91,14 @@ fn the_revision_in_force_is_the_one_that_was_reported_while_an_operator_runs_it(
 #[test]
 fn an_operator_that_has_not_yet_heard_of_the_wanted_plan_does_not_run_it() {
     // Its last report is about the previous plan, which was healthy.
-    let told = status(&Verdict::Accepted, &[lagging(&[])], &[]);
-    assert_eq!(told.ready, "0/1");
+    let reported = status(&Verdict::Accepted, &[lagging(&[])], &[]);
+    assert_eq!(reported.ready, "0/1");
     let written = KatalogStatus {
         observed_generation: Some(2),
         ..status(&Verdict::Accepted, &[running(2)], &[])
     };
-    assert!(is_rollout(&written, &told));
+    assert!(is_rollout(&written, &reported));
     let forbidden = [(KatalogReason::Forbidden, "no")];
-    let told = status(&Verdict::Accepted, &[lagging(&forbidden)], &[]);
-    assert!(!is_rollout(&written, &told));
+    let reported = status(&Verdict::Accepted, &[lagging(&forbidden)], &[]);
+    assert!(!is_rollout(&written, &reported));
 }

@@ -198,10 +198,10 @@ impl Driver {
             return false;
         }
         let differs = |version: &str| {
-            let now = (crd.serves(version), crd.facts(version));
-            now != (life.crd.serves(version), life.crd.facts(version))
+            let now = (crd.serves(version), crd.status_of(version));
+            now != (life.crd.serves(version), life.crd.status_of(version))
         };
-        let facts_differ = differs(&runs.version) || differs(&wanted.version);
+        let crd_status_differs = differs(&runs.version) || differs(&wanted.version);
         life.crd = crd;
         if life.crd.deleting && *self.duty.borrow() {
             self.shared.set_phase(Phase::Deleting);
@@ -210,7 +210,7 @@ impl Driver {
             !bound.absent.is_empty() || bound.observed.follow(&self.shared.context.crds)
         };
         let absent = self.shared.bound.load().as_deref().is_some_and(lacks);
-        if facts_differ || absent || life.next().is_some_and(lacks) {
+        if crd_status_differs || absent || life.next().is_some_and(lacks) {
             self.bind(life).await;
         }
         true

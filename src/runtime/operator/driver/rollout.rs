@@ -54,9 +54,9 @@ impl Driver {
         let plan = wanted.plan.clone();
         let version = &plan.resource.version;
         let crd = self.definition(life, &plan);
-        let facts = crd.facts(version);
+        let crd_status = crd.status_of(version);
         let is_served = crd.serves(version) || crd.deleting;
-        let Some(facts) = facts.filter(|_| is_served) else {
+        let Some(crd_status) = crd_status.filter(|_| is_served) else {
             return Err(not_served(&plan.resource));
         };
         let current = self.shared.bound.load_full();
@@ -77,7 +77,7 @@ impl Driver {
         }
         let unchanged = current.as_ref().is_some_and(|bound| {
             is_same_work(bound, &plan)
-                && bound.facts == facts
+                && bound.crd_status == crd_status
                 && bound.absent == found.absent
                 && bound
                     .targets
@@ -91,7 +91,7 @@ impl Driver {
             self.adopt_figures(life);
             return Ok(());
         }
-        let of = (&*crd, plan.clone(), facts);
+        let of = (&*crd, plan.clone(), crd_status);
         let bound = bind::bind(&self.shared, of, found, observed);
         let is_other = |current: &BoundPlan| !is_same_work(current, &plan);
         life.next = Some(Next {
@@ -159,7 +159,7 @@ impl Driver {
         let same_work = same_plan
             && !ended_only
             && before.as_ref().is_some_and(|before| {
-                before.facts == next.facts
+                before.crd_status == next.crd_status
                     && before.absent == next.absent
                     && before.targets.same(&next.targets)
                     && before.observed.same(&next.observed)

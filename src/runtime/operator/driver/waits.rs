@@ -26,10 +26,10 @@ pub(super) async fn deletable(bound: Option<&BoundPlan>) {
     }
 }
 
-/// Returns when the state of other sources may differ from `told`.
-pub(super) async fn targets_changed(bound: Option<&BoundPlan>, told: &SourceStates) {
+/// Returns when the state of other sources may differ from `known`.
+pub(super) async fn targets_changed(bound: Option<&BoundPlan>, known: &SourceStates) {
     match bound {
-        Some(bound) => source_states::changed(bound, told).await,
+        Some(bound) => source_states::changed(bound, known).await,
         None => pending().await,
     }
 }

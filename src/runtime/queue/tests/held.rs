@@ -73,10 +73,10 @@ async fn a_held_queue_lets_some_keys_through_until_they_are_removed() {
     for key in ["a", "ending", "b"] {
         queue.add(key, Lane::Changed);
     }
-    let ending = queue.take().await.unwrap();
-    assert_eq!(ending.key, "ending");
+    let deletion = queue.take().await.unwrap();
+    assert_eq!(deletion.key, "ending");
     queue.retry("ending");
-    ending.done();
+    deletion.done();
     let again = timeout(Duration::from_secs(1), queue.take()).await.unwrap();
     assert_eq!(again.unwrap().key, "ending");
     assert!(ready(&queue).is_none());

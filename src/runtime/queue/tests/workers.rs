@@ -101,11 +101,11 @@ async fn a_key_is_taken_at_once_while_fewer_passes_run_than_there_are_workers() 
 #[tokio::test(start_paused = true)]
 async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     let queue = Queue::new(Entropy::seeded(7));
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::new(Mutex::new(Vec::new()));
     let workers = WorkerCount { least: 2, most: 6 };
     let counted = {
-        let told = told.clone();
-        move |count| told.lock().unwrap().push(count)
+        let reported = reported.clone();
+        move |count| reported.lock().unwrap().push(count)
     };
     let workers = Workers::start("pond", queue.clone(), workers, counted, |taken| {
         async move {
@@ -126,7 +126,7 @@ async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     assert_eq!(workers.count(), 6);
     sleep(SURPLUS_IDLE).await;
     assert_eq!(workers.count(), 2);
-    assert_eq!(*told.lock().unwrap(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
+    assert_eq!(*reported.lock().unwrap(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
     // The remaining workers take new keys.
     queue.add(60, Lane::Changed);
     sleep(Duration::from_millis(1)).await;

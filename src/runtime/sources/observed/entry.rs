@@ -51,9 +51,9 @@ impl Entry {
         let entry = Arc::new_cyclic(|entry: &Weak<Self>| {
             let entry = entry.clone();
             // Changes before the entry exists are found in the store.
-            let told: Subscriber<ObservedRecord> = Arc::new(move |change| {
+            let reported: Subscriber<ObservedRecord> = Arc::new(move |change| {
                 if let Some(entry) = entry.upgrade() {
-                    entry.told(change);
+                    entry.reported(change);
                 }
             });
             Self {
@@ -63,7 +63,7 @@ impl Entry {
                 of,
                 kind,
                 namespaced,
-                watch: context.informers.observed(watched, paths, Some(told)),
+                watch: context.informers.observed(watched, paths, Some(reported)),
                 latest: Latest::default(),
             }
         });
@@ -117,7 +117,7 @@ impl Entry {
         )
     }
 
-    fn told(&self, change: &Change<ObservedRecord>) {
+    fn reported(&self, change: &Change<ObservedRecord>) {
         let now = self.clock.now();
         self.take_in(&change.key, now);
         if change.before.is_none() && !self.is_listed() {

@@ -23,12 +23,12 @@ use serde_json::{Value, json};
 
 /// Denials and warnings, each as `rule: message`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Outcome {
     pub(super) denials: Vec<String>,
     pub(super) warnings: Vec<String>,
 }
 
-impl Told {
+impl Outcome {
     /// Those of the rules with these labels.
     pub(super) fn of(&self, labels: &BTreeSet<&str>) -> Self {
         let of_rules = |lines: &[String]| {
@@ -68,7 +68,7 @@ pub(super) fn compiled(text: &str, definitions: &[Value]) -> Result<Plan> {
 pub(super) fn by_webhook(
     plan: &OperatorPlan,
     (operation, object, old): (Operation, &Value, &Value),
-) -> Result<Told> {
+) -> Result<Outcome> {
     let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
     let review = Review {
         operation,
@@ -86,7 +86,7 @@ pub(super) fn by_webhook(
             let line = |denial: &orkestra_core::admission::Denial| {
                 format!("{}: {}", denial.rule, denial.message)
             };
-            Ok(Told {
+            Ok(Outcome {
                 denials: denials.map(line).collect(),
                 warnings: verdict.warnings,
             })
@@ -95,7 +95,7 @@ pub(super) fn by_webhook(
 }
 
 /// The verdict of a reconcile pass over the stored object.
-pub(super) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Told> {
+pub(super) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Outcome> {
     let mut object = object.clone();
     object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");
     object["metadata"]["resourceVersion"] = json!("7");
@@ -122,7 +122,7 @@ pub(super) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Told> {
                 prepared.failures
             );
             let line = |failure: &Failure| format!("{}: {}", failure.at, failure.message);
-            Ok(Told {
+            Ok(Outcome {
                 denials: prepared.failures.iter().map(line).collect(),
                 warnings: prepared.warnings.iter().map(|one| one_line(one)).collect(),
             })

@@ -118,7 +118,7 @@ impl Limit {
         self.paused_until
     }
 
-    /// Records a response to `share` for a request that began at `started`. `used` is the number of requests in flight; `chance`,
+    /// Records a response to `share` for a request that began at `started`. `used` is the number of requests in flight; `random`,
     /// from 0 to 1, extends pauses.
     pub(super) fn heard(
         &mut self,
@@ -126,11 +126,11 @@ impl Limit {
         heard: ResponseSignal,
         (started, now): (Instant, Instant),
         used: usize,
-        chance: f64,
+        random: f64,
     ) {
         if let ResponseSignal::Throttled(pause) = heard {
             let pause = pause.unwrap_or(USUAL_PAUSE).min(LONGEST_PAUSE);
-            let until = now + pause.mul_f64(1.0 + chance * PAUSE_SPREAD);
+            let until = now + pause.mul_f64(1.0 + random * PAUSE_SPREAD);
             self.paused_until = Some(self.paused_until.map_or(until, |other| other.max(until)));
             return self.cut(0.5, (started, now));
         }

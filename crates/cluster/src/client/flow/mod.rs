@@ -44,7 +44,7 @@ struct Inner {
     /// Notified when no request is in flight.
     idle: Notify,
     /// Draws from 0 to 1, to spread the ends of pauses.
-    chance: Box<dyn Fn() -> f64 + Send + Sync>,
+    random: Box<dyn Fn() -> f64 + Send + Sync>,
 }
 
 struct State {
@@ -66,8 +66,8 @@ impl fmt::Debug for Flow {
 }
 
 impl Flow {
-    /// Nothing in flight. `chance` draws numbers from 0 to 1.
-    pub fn new(chance: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
+    /// Nothing in flight. `random` draws numbers from 0 to 1.
+    pub fn new(random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(Inner {
             state: Mutex::new(State {
                 limit: Limit::new(),
@@ -77,7 +77,7 @@ impl Flow {
             }),
             metrics: OnceLock::new(),
             idle: Notify::new(),
-            chance: Box::new(chance),
+            random: Box::new(random),
         }))
     }
 
@@ -172,7 +172,7 @@ impl Flow {
         if let Some(heard) = permit.heard.get() {
             let used = state.shares.in_flight();
             let moments = (permit.started, now);
-            (state.limit).heard(&permit.share, *heard, moments, used, (self.0.chance)());
+            (state.limit).heard(&permit.share, *heard, moments, used, (self.0.random)());
             if let (ResponseSignal::Throttled(_), Some(metrics)) = (heard, self.0.metrics.get()) {
                 metrics.throttled();
             }

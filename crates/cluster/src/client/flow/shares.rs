@@ -29,7 +29,7 @@ pub(super) struct Shares {
     accounts: BTreeMap<Share, Account>,
     in_flight: usize,
     last: QueuePosition,
-    turns: u64,
+    tickets: u64,
 }
 
 #[derive(Debug, Default)]
@@ -74,8 +74,8 @@ impl Shares {
             .filter(|(_, account)| !account.waiting.is_empty() && account.in_flight < most(limit))
             .min_by_key(|(_, account)| (account.in_flight, account.last_turn))?;
         let ticket = account.waiting.pop_front()?;
-        self.turns += 1;
-        account.last_turn = self.turns;
+        self.tickets += 1;
+        account.last_turn = self.tickets;
         account.in_flight += 1;
         self.in_flight += 1;
         Some(ticket)
@@ -117,7 +117,7 @@ mod tests {
     }
 
     /// The names of the requests that start, until the limit is reached.
-    fn turns(
+    fn tickets(
         shares: &mut Shares,
         limit: usize,
         names: &BTreeMap<QueuePosition, &'static str>,
@@ -138,13 +138,13 @@ mod tests {
         for name in ["b", "b", "c"] {
             names.insert(shares.ask(&share(name)), name);
         }
-        assert_eq!(turns(&mut shares, 8, &names), "abcabaaa");
+        assert_eq!(tickets(&mut shares, 8, &names), "abcabaaa");
         // A free place goes to the account with the fewest requests.
         for _ in 0..2 {
             shares.done(&share("a"));
         }
         names.insert(shares.ask(&share("d")), "d");
-        assert_eq!(turns(&mut shares, 8, &names), "da");
+        assert_eq!(tickets(&mut shares, 8, &names), "da");
     }
 
     #[test]
@@ -153,9 +153,9 @@ mod tests {
         for _ in 0..50 {
             names.insert(shares.ask(&share("a")), "a");
         }
-        assert_eq!(turns(&mut shares, 8, &names), "aaaaaa");
+        assert_eq!(tickets(&mut shares, 8, &names), "aaaaaa");
         names.insert(shares.ask(&share("b")), "b");
-        assert_eq!(turns(&mut shares, 8, &names), "b");
+        assert_eq!(tickets(&mut shares, 8, &names), "b");
         // With room for one only, any account may take it.
         let mut shares = Shares::default();
         let ticket = shares.ask(&share("a"));

@@ -46,15 +46,15 @@ async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     let flow = flow();
     let share = Share::new("a");
     // All requests that one account may have.
-    let turns: Vec<RequestPermit> =
+    let permits: Vec<RequestPermit> =
         std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
-    assert_eq!(turns.len(), 24);
+    assert_eq!(permits.len(), 24);
     let mut first = Box::pin(flow.turn(&share));
     let mut second = Box::pin(flow.turn(&share));
     assert!(first.as_mut().now_or_never().is_none());
     assert!(second.as_mut().now_or_never().is_none());
     drop(first);
-    drop(turns);
+    drop(permits);
     // The second has its turn now, and is not polled.
     let mut idle = Box::pin(flow.idle());
     assert!(idle.as_mut().now_or_never().is_none());
@@ -152,14 +152,14 @@ async fn a_request_that_is_given_up_after_ten_seconds_shows_an_unhealthy_server(
 async fn a_turn_that_was_awaited_before_is_not_awaited_again() {
     let flow = flow();
     let share = Share::new("a");
-    let turns: Vec<RequestPermit> =
+    let permits: Vec<RequestPermit> =
         std::iter::from_fn(|| flow.turn(&share).now_or_never()).collect();
-    let mut turns = turns.into_iter();
+    let mut permits = permits.into_iter();
     let server = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(status(200)) });
     let service = FlowLayer::new(flow.clone()).layer(server);
     let mut request = Request::get("/api/v1/pods").body(()).unwrap();
-    request.extensions_mut().insert(turns.next().unwrap());
+    request.extensions_mut().insert(permits.next().unwrap());
     let answered = service.oneshot(request).now_or_never();
     assert!(answered.is_some());
-    assert_eq!(flow.state().shares.in_flight(), turns.len());
+    assert_eq!(flow.state().shares.in_flight(), permits.len());
 }

@@ -94,12 +94,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Seen::default());
-        let told = seen.clone();
+        let reported = seen.clone();
         tokio::spawn(async move {
             loop {
                 let (tcp, _) = listener.accept().await.unwrap();
-                told.connections.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(tcp, acceptor.clone(), manners, told.clone()));
+                reported.connections.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(serve(tcp, acceptor.clone(), manners, reported.clone()));
             }
         });
         Self {
@@ -135,10 +135,10 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, manners: Manners, seen: Ar
     let Ok(stream) = acceptor.accept(tcp).await else {
         return;
     };
-    let told = seen.clone();
+    let reported = seen.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let told = told.clone();
-        async move { Ok::<_, Infallible>(answer(&told, manners, &request).await) }
+        let reported = reported.clone();
+        async move { Ok::<_, Infallible>(answer(&reported, manners, &request).await) }
     });
     let cut = async {
         seen.cut.notified().await;

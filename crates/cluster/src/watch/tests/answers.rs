@@ -9,8 +9,8 @@ fn sized(name: &str, version: u64, size: u8) -> String {
 #[tokio::test(start_paused = true)]
 async fn an_answer_is_seen_at_once_and_its_echo_wakes_nobody() {
     let server = Server::new();
-    let (informers, handle, feed, told) = websites(&server).await;
-    let (others_told, subscriber) = notebook();
+    let (informers, handle, feed, reported) = websites(&server).await;
+    let (others_reported, subscriber) = notebook();
     let _other = informers.crs(watched(), &[], subscriber);
     let record = handle.store().answer(&node(&sized("a", 30, 7))).unwrap();
     assert_eq!(
@@ -22,30 +22,30 @@ async fn an_answer_is_seen_at_once_and_its_echo_wakes_nobody() {
     );
     // The writer is not notified; others are.
     assert_eq!(
-        (take(&told), take(&others_told)),
-        (vec![], told_of("a", true, true))
+        (take(&reported), take(&others_reported)),
+        (vec![], reported_of("a", true, true))
     );
     feed.send("MODIFIED", &sized("a", 30, 7));
     settle().await;
-    assert_eq!((take(&told), take(&others_told)), (vec![], vec![]));
+    assert_eq!((take(&reported), take(&others_reported)), (vec![], vec![]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_older_answer_changes_nothing() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     feed.send("MODIFIED", &sized("a", 40, 7));
     settle().await;
-    take(&told);
+    take(&reported);
     let record = handle.store().answer(&node(&sized("a", 30, 3))).unwrap();
     assert_eq!(record.id.resource_version, *"40");
-    assert_eq!(take(&told), []);
+    assert_eq!(take(&reported), []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn several_answers_in_a_row_are_all_echoed_in_silence() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     for version in [30, 31, 32] {
         handle.store().answer(&node(&sized("a", version, 7)));
     }
@@ -53,41 +53,41 @@ async fn several_answers_in_a_row_are_all_echoed_in_silence() {
         feed.send("MODIFIED", &sized("a", version, 7));
     }
     settle().await;
-    assert_eq!(take(&told), []);
+    assert_eq!(take(&reported), []);
     assert_eq!(version(&handle, "a"), "32");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_somebody_else_that_our_answer_overtook_is_reported() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     // Another client writes 30, we write 31 on top of it and receive our response first.
     handle.store().answer(&node(&sized("a", 31, 7)));
     feed.send("MODIFIED", &sized("a", 30, 6));
     feed.send("MODIFIED", &sized("a", 31, 7));
     settle().await;
-    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(take(&reported), reported_of("a", true, true));
     assert_eq!(version(&handle, "a"), "31");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_overtaken_change_is_reported_even_when_the_watch_never_shows_it() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     handle.store().answer(&node(&sized("a", 31, 7)));
     server.answer(200, list(50, "", &[sized("a", 31, 7), sized("b", 11, 2)]));
     feed.send("ERROR", &status(410, "Expired", "too old resource version"));
     sleep(Duration::from_secs(2)).await;
-    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(take(&reported), reported_of("a", true, true));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_comes_after_the_deletion_brings_nothing_back() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     feed.send("DELETED", &object("a", 31, ""));
     settle().await;
-    take(&told);
+    take(&reported);
     assert!(handle.store().answer(&node(&sized("a", 30, 7))).is_none());
     assert_eq!(names(&handle), ["b"]);
 }
@@ -96,7 +96,7 @@ async fn an_answer_that_comes_after_the_deletion_brings_nothing_back() {
 async fn what_we_made_survives_a_list_that_is_older_and_not_one_that_is_newer() {
     for (list_version, survives) in [(25, true), (90, false)] {
         let server = Server::new();
-        let (_informers, handle, feed, _told) = websites(&server).await;
+        let (_informers, handle, feed, _reported) = websites(&server).await;
         handle.store().answer(&node(&sized("made", 30, 7)));
         assert!(names(&handle).contains(&"made".to_owned()));
         server.answer(200, list(list_version, "", &[sized("a", 10, 1)]));
@@ -113,7 +113,7 @@ async fn what_we_made_survives_a_list_that_is_older_and_not_one_that_is_newer() 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_does_not_take_the_successor_along() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _reported) = websites(&server).await;
     let successor = sized("a", 40, 1).replace("uid-a", "uid-new");
     handle.store().answer(&node(&successor));
     feed.send("DELETED", &object("a", 35, ""));

@@ -7,7 +7,7 @@ use super::{super::store::Records, *};
 #[tokio::test(start_paused = true)]
 async fn an_event_is_read_however_it_is_parted() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     let event = |kind: &str, object: &str| format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
     let one = event(
         "MODIFIED",
@@ -17,27 +17,27 @@ async fn an_event_is_read_however_it_is_parted() {
         feed.send_raw(std::str::from_utf8(part).unwrap());
         settle().await;
     }
-    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(take(&reported), reported_of("a", true, true));
     let both =
         event("ADDED", &object("c", 31, "")) + "\n" + &event("DELETED", &object("b", 32, ""));
     let (front, back) = both.split_at(both.len() - 3);
     feed.send_raw(front);
     settle().await;
-    assert_eq!(take(&told), told_of("c", false, true));
+    assert_eq!(take(&reported), reported_of("c", false, true));
     feed.send_raw(back);
     settle().await;
-    assert_eq!(take(&told), told_of("b", true, false));
+    assert_eq!(take(&reported), reported_of("b", true, false));
     assert_eq!(names(&handle), ["a", "c"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_order_of_an_event_s_fields_means_nothing() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     let object = object("c", 31, r#","spec":{"size":5}"#);
     feed.send_raw(&format!("{{\"object\":{object},\"type\":\"ADDED\"}}\n"));
     settle().await;
-    assert_eq!(take(&told), told_of("c", false, true));
+    assert_eq!(take(&reported), reported_of("c", false, true));
     server.answer(200, list(50, "", &[]));
     let gone = status(410, "Expired", "too old resource version");
     feed.send_raw(&format!("{{\"object\":{gone},\"type\":\"ERROR\"}}\n"));
@@ -48,18 +48,18 @@ async fn the_order_of_an_event_s_fields_means_nothing() {
 #[tokio::test(start_paused = true)]
 async fn an_event_of_an_unknown_type_is_passed_over() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     feed.send("RENAMED", &object("a", 30, ""));
     feed.send("ADDED", &object("c", 31, ""));
     settle().await;
-    assert_eq!(take(&told), told_of("c", false, true));
+    assert_eq!(take(&reported), reported_of("c", false, true));
     assert_eq!(version(&handle, "a"), "10");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_cut_in_an_event_is_taken_up_in_front_of_it() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 30, r#","spec":{"size":5}"#));
     let next = server.watch();
     feed.send_raw(r#"{"type":"MODIFIED","object":{"metadata":{"name":"b","#);
@@ -67,16 +67,19 @@ async fn a_connection_that_is_cut_in_an_event_is_taken_up_in_front_of_it() {
     drop(feed);
     sleep(Duration::from_secs(1)).await;
     assert!(server.requests()[2].uri.contains("resourceVersion=30&"));
-    assert_eq!((take(&told).len(), state(&handle)), (1, WatchState::Synced));
+    assert_eq!(
+        (take(&reported).len(), state(&handle)),
+        (1, WatchState::Synced)
+    );
     next.send("MODIFIED", &object("b", 31, r#","spec":{"size":6}"#));
     settle().await;
-    assert_eq!(take(&told), told_of("b", true, true));
+    assert_eq!(take(&reported), reported_of("b", true, true));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_line_that_is_too_long_is_one_unreadable_object_and_not_memory() {
     let server = Server::new();
-    let (informers, handle, feed, told) = websites(&server).await;
+    let (informers, handle, feed, reported) = websites(&server).await;
     let part = "x".repeat(1 << 20);
     let start = object("c", 30, r#","spec":{"size":""#);
     feed.send_raw(&format!(
@@ -91,7 +94,7 @@ async fn a_line_that_is_too_long_is_one_unreadable_object_and_not_memory() {
     feed.send("ADDED", &object("d", 31, ""));
     settle().await;
     assert!(!feed.is_deserted());
-    assert_eq!(take(&told).len(), 2);
+    assert_eq!(take(&reported).len(), 2);
     let record = handle.store().get(&key("c")).unwrap();
     assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooLarge);
     assert!(handle.store().get(&key("d")).unwrap().unread.is_none());
@@ -175,7 +178,7 @@ fn what_is_counted_as_held_goes_with_the_records() {
 #[tokio::test(start_paused = true)]
 async fn what_two_share_is_held_for_the_one_that_came_first() {
     let server = Server::new();
-    let (informers, handle, _feed, _told) = websites(&server).await;
+    let (informers, handle, _feed, _reported) = websites(&server).await;
     let other = informers.crs(watched(), &[], None);
     assert_eq!(
         (handle.store().held().records, other.store().held()),

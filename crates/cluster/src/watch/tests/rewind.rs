@@ -10,11 +10,11 @@ fn spec(size: u8) -> String {
 #[tokio::test(start_paused = true)]
 async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
     let server = Server::new();
-    let (informers, handle, feed, told) = websites(&server).await;
+    let (informers, handle, feed, reported) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 900, &spec(5)));
     feed.send("ADDED", &object("c", 901, ""));
     settle().await;
-    take(&told);
+    take(&reported);
     server.state(500);
     server.answer(
         200,
@@ -32,7 +32,7 @@ async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
         (names(&handle), versions),
         (vec!["a".into(), "b".into()], ("10".into(), "480".into()))
     );
-    assert_eq!(take(&told).len(), 3);
+    assert_eq!(take(&reported).len(), 3);
     assert_eq!(informers.stats()[0].rewinds, 1);
     // The watch continues from there.
     assert!(
@@ -45,7 +45,7 @@ async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
     );
     next.send("MODIFIED", &object("a", 501, &spec(3)));
     settle().await;
-    assert_eq!(take(&told), told_of("a", true, true));
+    assert_eq!(take(&reported), reported_of("a", true, true));
     // A response to a write there is newer than the known state.
     let answer = handle.store().answer(&node(&object("c", 502, ""))).unwrap();
     assert_eq!(answer.id.resource_version, *"502");
@@ -54,7 +54,7 @@ async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
 #[tokio::test(start_paused = true)]
 async fn after_a_failure_a_state_that_went_on_is_only_watched() {
     let server = Server::new();
-    let (informers, handle, feed, _told) = websites(&server).await;
+    let (informers, handle, feed, _reported) = websites(&server).await;
     server.state(20);
     feed.break_off();
     sleep(Duration::from_secs(3)).await;
@@ -69,7 +69,7 @@ async fn after_a_failure_a_state_that_went_on_is_only_watched() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_as_it_should_asks_for_no_comparison() {
     let server = Server::new();
-    let (_informers, _handle, feed, _told) = websites(&server).await;
+    let (_informers, _handle, feed, _reported) = websites(&server).await;
     drop(feed);
     sleep(Duration::from_secs(3)).await;
     assert_eq!((server.comparisons(), server.times(true).len()), (0, 2));
@@ -79,7 +79,7 @@ async fn a_watch_that_ends_as_it_should_asks_for_no_comparison() {
 async fn an_event_or_a_bookmark_that_is_older_than_what_was_seen_leads_to_a_list() {
     for event in ["MODIFIED", "BOOKMARK"] {
         let server = Server::new();
-        let (informers, handle, feed, _told) = websites(&server).await;
+        let (informers, handle, feed, _reported) = websites(&server).await;
         server.answer(200, list(15, "", &[object("a", 12, &spec(1))]));
         match event {
             "BOOKMARK" => feed.send(event, &bookmark(15)),
@@ -97,7 +97,7 @@ async fn an_event_or_a_bookmark_that_is_older_than_what_was_seen_leads_to_a_list
 #[tokio::test(start_paused = true)]
 async fn a_start_that_the_server_has_not_reached_leads_to_a_list() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _reported) = websites(&server).await;
     let message = "Timeout: Too large resource version: 20, current: 15";
     server.refuse_watch(504, status(504, "Timeout", message));
     server.answer(200, list(15, "", &[object("c", 12, "")]));
@@ -109,7 +109,7 @@ async fn a_start_that_the_server_has_not_reached_leads_to_a_list() {
 #[tokio::test(start_paused = true)]
 async fn a_doubt_compares_states_once_in_a_while() {
     let server = Server::new();
-    let (informers, handle, _feed, _told) = websites(&server).await;
+    let (informers, handle, _feed, _reported) = websites(&server).await;
     handle.store().doubt();
     handle.store().doubt();
     sleep(Duration::from_secs(15)).await;
@@ -129,7 +129,7 @@ async fn a_doubt_compares_states_once_in_a_while() {
 #[tokio::test(start_paused = true)]
 async fn a_list_is_complete_up_to_its_version() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _reported) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 30, &spec(5)));
     settle().await;
     server.answer(200, list(40, "", &[object("a", 25, &spec(6))]));

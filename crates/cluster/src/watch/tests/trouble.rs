@@ -20,7 +20,7 @@ fn problem<R: Record>(handle: &Handle<R>) -> Option<(WatchProblem, bool)> {
 async fn a_start_that_is_too_old_lists_again_and_what_is_missing_vanishes() {
     for by_event in [false, true] {
         let server = Server::new();
-        let (_informers, handle, feed, told) = websites(&server).await;
+        let (_informers, handle, feed, reported) = websites(&server).await;
         server.answer(
             200,
             list(
@@ -40,10 +40,10 @@ async fn a_start_that_is_too_old_lists_again_and_what_is_missing_vanishes() {
         }
         sleep(Duration::from_secs(2)).await;
         assert_eq!(names(&handle), ["b", "c"], "{by_event}");
-        let mut told = take(&told);
-        told.sort();
+        let mut reported = take(&reported);
+        reported.sort();
         assert_eq!(
-            told,
+            reported,
             [("a".to_owned(), true, false), ("c".to_owned(), false, true)]
         );
         assert_eq!(state(&handle), WatchState::Synced);
@@ -65,7 +65,7 @@ async fn a_page_that_is_too_old_begins_the_list_again() {
 #[tokio::test(start_paused = true)]
 async fn a_broken_stream_is_taken_up_where_it_broke() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     let next = server.watch();
     feed.send("MODIFIED", &object("a", 30, r#","spec":{"size":5}"#));
     settle().await;
@@ -76,7 +76,7 @@ async fn a_broken_stream_is_taken_up_where_it_broke() {
     assert!(server.requests()[2].uri.contains("resourceVersion=30&"));
     next.send("MODIFIED", &object("a", 30, r#","spec":{"size":5}"#));
     settle().await;
-    assert_eq!(take(&told).len(), 1);
+    assert_eq!(take(&reported).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn a_kind_that_is_not_served_is_tried_at_once_when_poked() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_taken_away_keeps_its_records_and_is_listed_when_it_is_back() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _reported) = websites(&server).await;
     server.refuse_watch(404, "404 page not found");
     feed.send("BOOKMARK", &bookmark(21));
     drop(feed);
@@ -175,20 +175,20 @@ async fn a_kind_that_is_taken_away_keeps_its_records_and_is_listed_when_it_is_ba
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_died_silently_does_not_hang_the_watch() {
     let server = Server::new();
-    let (_informers, handle, _feed, told) = websites(&server).await;
+    let (_informers, handle, _feed, reported) = websites(&server).await;
     let next = server.watch();
     sleep(Duration::from_secs(312)).await;
     assert_eq!(server.times(true).len(), 2);
     next.send("ADDED", &object("c", 21, ""));
     settle().await;
-    assert_eq!(take(&told), told_of("c", false, true));
+    assert_eq!(take(&reported), reported_of("c", false, true));
     assert_eq!(state(&handle), WatchState::Synced);
 }
 
 #[tokio::test(start_paused = true)]
 async fn watches_that_end_at_once_are_no_hot_loop() {
     let server = Server::new();
-    let (_informers, _handle, feed, _told) = websites(&server).await;
+    let (_informers, _handle, feed, _reported) = websites(&server).await;
     drop(feed);
     for _ in 0..1000 {
         drop(server.watch());
@@ -204,7 +204,7 @@ async fn watches_that_end_at_once_are_no_hot_loop() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_accepted_and_refused_at_once_is_not_called_synced() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _reported) = websites(&server).await;
     for _ in 0..5 {
         server.watch().send(
             "ERROR",
@@ -225,7 +225,7 @@ async fn a_watch_that_is_accepted_and_refused_at_once_is_not_called_synced() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_too_old_at_once_is_no_hot_loop() {
     let server = Server::new();
-    let (_informers, _handle, feed, _told) = websites(&server).await;
+    let (_informers, _handle, feed, _reported) = websites(&server).await;
     for _ in 0..1000 {
         server.refuse_watch(410, status(410, "Gone", "too old resource version"));
     }
@@ -251,7 +251,7 @@ async fn a_server_that_asks_for_patience_gets_it() {
 #[tokio::test(start_paused = true)]
 async fn a_server_restored_from_a_backup_is_believed() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _reported) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 500, r#","spec":{"size":9}"#));
     settle().await;
     server.answer(
@@ -269,7 +269,7 @@ async fn a_server_restored_from_a_backup_is_believed() {
 #[tokio::test(start_paused = true)]
 async fn one_kind_in_trouble_leaves_the_others_alone() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, reported) = websites(&server).await;
     let bad = Server::new();
     bad.answer(500, "no");
     let others = informers(&bad);
@@ -277,6 +277,6 @@ async fn one_kind_in_trouble_leaves_the_others_alone() {
     sleep(Duration::from_secs(30)).await;
     feed.send("ADDED", &object("c", 21, ""));
     settle().await;
-    assert_eq!(take(&told).len(), 1);
+    assert_eq!(take(&reported).len(), 1);
     assert!(problem(&failing).is_some() && problem(&handle).is_none());
 }

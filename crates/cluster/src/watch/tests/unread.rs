@@ -45,12 +45,12 @@ impl Report for Reported {
 #[tokio::test(start_paused = true)]
 async fn an_event_that_cannot_be_read_is_followed_by_those_that_can() {
     let server = Server::new();
-    let (_informers, handle, feed, told) = websites(&server).await;
+    let (_informers, handle, feed, changes) = websites(&server).await;
     feed.send("MODIFIED", &object("a", 30, &deep(9_999)));
     feed.send("MODIFIED", &object("b", 31, r#","spec":{"size":7}"#));
     settle().await;
     assert_eq!(
-        take(&told),
+        take(&changes),
         [("a".to_owned(), true, true), ("b".to_owned(), true, true)]
     );
     assert_eq!(
@@ -62,8 +62,8 @@ async fn an_event_that_cannot_be_read_is_followed_by_those_that_can() {
     feed.send("MODIFIED", &object("a", 32, r#","spec":{"size":7}"#));
     settle().await;
     assert_eq!(
-        (unread(&handle, "a"), take(&told)),
-        (None, told_of("a", true, true))
+        (unread(&handle, "a"), take(&changes)),
+        (None, reported_of("a", true, true))
     );
     feed.send("MODIFIED", &object("a", 33, &deep(200)));
     feed.send("DELETED", &object("a", 34, &deep(200)));
@@ -102,7 +102,7 @@ async fn a_list_with_objects_that_cannot_be_read_is_complete() {
 #[tokio::test(start_paused = true)]
 async fn an_object_without_a_name_hides_no_other_and_takes_none_for_gone() {
     let server = Server::new();
-    let (informers, handle, feed, _told) = websites(&server).await;
+    let (informers, handle, feed, _changes) = websites(&server).await;
     let nameless = r#"{"metadata":{"name":"\ud800","uid":"u","resourceVersion":"30"}}"#.to_owned();
     feed.send("ADDED", &nameless);
     feed.send("ADDED", &object("c", 31, ""));
@@ -119,7 +119,7 @@ async fn an_object_without_a_name_hides_no_other_and_takes_none_for_gone() {
 #[tokio::test(start_paused = true)]
 async fn what_is_no_event_leads_to_a_list_and_not_to_the_same_line_for_ever() {
     let server = Server::new();
-    let (_informers, handle, feed, _told) = websites(&server).await;
+    let (_informers, handle, feed, _changes) = websites(&server).await;
     server.answer(200, list(50, "", &[object("c", 40, "")]));
     feed.send_raw("garbage\n");
     sleep(Duration::from_secs(2)).await;
@@ -165,7 +165,7 @@ async fn an_answer_that_cannot_be_read_is_about_its_object_alone() {
     let answer = wire.in_part().get(&kind, &key("a")).await.unwrap();
     assert!(answer.get("spec").is_some());
     // A reader that needs only the rest has all of it.
-    let (_informers, handle, _feed, _told) = websites(&Server::new()).await;
+    let (_informers, handle, _feed, _changes) = websites(&Server::new()).await;
     let record = handle.store().answer(&answer).unwrap();
     assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooDeep);
     server.answer(200, list(50, "", &[text, object("b", 31, "")]));

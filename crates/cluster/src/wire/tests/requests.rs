@@ -134,7 +134,7 @@ async fn a_request_that_nobody_answers_ends_at_its_deadline() {
 async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
     let flow = Flow::new(|| 0.0);
     let share = Share::new("pond");
-    let mut turns: Vec<RequestPermit> =
+    let mut permits: Vec<RequestPermit> =
         std::iter::from_fn(|| futures::FutureExt::now_or_never(flow.turn(&share))).collect();
     let server = Server::new();
     server.answer(200, "{}");
@@ -143,7 +143,7 @@ async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
     let asked = tokio::spawn(async move { wire.get(&served("", "pods"), &key()).await });
     tokio::time::sleep(DEADLINE * 3).await;
     assert!(server.requests().is_empty());
-    turns.pop();
+    permits.pop();
     asked.await.unwrap().unwrap();
     assert_eq!(start.elapsed(), DEADLINE * 3);
 }

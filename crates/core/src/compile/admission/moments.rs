@@ -60,7 +60,7 @@ fn report(at: &At<'_>, plan: &OperatorPlan) {
         mutation,
         ..
     } = &plan.admission;
-    let tell = |moments: &Moments, path: &str, is_asked: bool, field: &str| {
+    let report = |moments: &Moments, path: &str, is_asked: bool, field: &str| {
         let Some(not_in_passes) = &moments.not_in_passes else {
             return;
         };
@@ -83,11 +83,11 @@ fn report(at: &At<'_>, plan: &OperatorPlan) {
         }
     };
     for one in &plan.rules.mutation {
-        tell(&one.moments, &one.value.path, *mutation, "mutation");
+        report(&one.moments, &one.value.path, *mutation, "mutation");
     }
     for one in &plan.rules.validation {
         if let Some(condition) = one.test.iter().next() {
-            tell(&one.moments, &condition.path, *validation, "validation");
+            report(&one.moments, &condition.path, *validation, "validation");
         }
     }
 }

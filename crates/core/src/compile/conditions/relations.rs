@@ -319,8 +319,8 @@ fn is_of(at: &At<'_>, text: &str, value_type: ValueType) -> Option<()> {
     };
     match coerce.apply(Node::from(text)) {
         Ok(_) => Some(()),
-        Err(misfit) => {
-            at.error(Code::WrongValue, misfit.to_string());
+        Err(mismatch) => {
+            at.error(Code::WrongValue, mismatch.to_string());
             None
         }
     }

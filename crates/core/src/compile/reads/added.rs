@@ -60,8 +60,8 @@ impl PlanReads {
         let Some((message, hint)) = enrich::never_added(&known.enrich, kind, key, reader) else {
             return;
         };
-        let mut told = self.unreadable.iter();
-        if told.any(|other| other.place == place.field && other.message == message) {
+        let mut reported = self.unreadable.iter();
+        if reported.any(|other| other.place == place.field && other.message == message) {
             return;
         }
         self.unreadable.push(Unreadable {

@@ -112,7 +112,7 @@ impl PlanReads {
     }
 
     /// Sets the reads of the entries.
-    pub(crate) fn tell_cross(&mut self, entries: &mut [CrossPlan]) {
+    pub(crate) fn report_cross(&mut self, entries: &mut [CrossPlan]) {
         for entry in entries {
             let read = self.cross.remove(&entry.name).unwrap_or_default();
             let whole = read.iter().any(Path::is_empty);
@@ -122,7 +122,7 @@ impl PlanReads {
             let is_fact = |path: &Path| {
                 [FOUND, HEALTH, METRICS]
                     .iter()
-                    .any(|fact| starts_with(path, fact))
+                    .any(|field| starts_with(path, field))
             };
             let of_resource = read.into_iter().filter(|path| !is_fact(path));
             // The whole resource counts as its known parts: nothing else can be kept of it.

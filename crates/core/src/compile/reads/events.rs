@@ -54,7 +54,7 @@ impl PlanReads {
     }
 
     /// Sets the reads of the entries.
-    pub(crate) fn tell_events(&mut self, entries: &mut [EventPlan]) {
+    pub(crate) fn report_events(&mut self, entries: &mut [EventPlan]) {
         for entry in entries {
             let read = self.events.remove(&entry.name).unwrap_or_default();
             entry.reads = without_covered(read);

@@ -91,9 +91,9 @@ pub(super) fn value(at: &At<'_>, scalar: &Scalar, coerce: Coerce) -> Option<Leaf
 
 fn fits(at: &At<'_>, leaf: &Leaf) {
     if let Some(literal) = leaf.template.literal()
-        && let Err(misfit) = leaf.coerce.apply(Node::from(literal))
+        && let Err(mismatch) = leaf.coerce.apply(Node::from(literal))
     {
-        at.error(Code::WrongValue, misfit.to_string());
+        at.error(Code::WrongValue, mismatch.to_string());
     }
 }
 

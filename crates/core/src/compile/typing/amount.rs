@@ -15,7 +15,7 @@ impl Typing<'_, '_> {
     pub(super) fn amount(&self, path: &str, node: &Node, offset: usize) {
         if let Some((message, hint)) = explain(node) {
             let found = problem(Code::WrongValue, offset, message);
-            self.tell(path, Severity::Error, TemplateError { hint, ..found });
+            self.record(path, Severity::Error, TemplateError { hint, ..found });
         }
     }
 }

@@ -30,7 +30,7 @@ impl<'s> Typing<'_, 's> {
         let field = format!("{}.field", condition.path);
         match operand {
             Operand::Path(path) => self.path(path).unwrap_or_else(|found| {
-                self.tell(&field, Severity::Error, found);
+                self.record(&field, Severity::Error, found);
                 Type::any()
             }),
             Operand::Template(template) => {
@@ -111,7 +111,7 @@ impl<'s> Typing<'_, 's> {
             let message = format!("{} is {left}, which is never a number", named(operand));
             let field = format!("{}.field", condition.path);
             let found = problem(Code::ComparedTypes, 0, message);
-            self.tell(&field, Severity::Warning, found);
+            self.record(&field, Severity::Warning, found);
         }
     }
 
@@ -127,7 +127,7 @@ impl<'s> Typing<'_, 's> {
             let given = with_article(&given.to_string());
             let message = format!("this takes a number, and the template gives {given}");
             let found = problem(Code::WrongValue, 0, message);
-            self.tell(&leaf.path, Severity::Error, found);
+            self.record(&leaf.path, Severity::Error, found);
         }
     }
 
@@ -173,7 +173,7 @@ impl<'s> Typing<'_, 's> {
             let left = with_article(&left.to_string());
             let message = format!("{operand} is {left}, which is never {shown}");
             let found = problem(Code::ComparedTypes, 0, message);
-            self.tell(&leaf.path, Severity::Warning, found);
+            self.record(&leaf.path, Severity::Warning, found);
         }
     }
 }

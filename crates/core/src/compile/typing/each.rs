@@ -15,7 +15,7 @@ impl<'s> Typing<'_, 's> {
     pub(super) fn element(&self, each: &ForEach) -> Type<'s> {
         let field = format!("{}.field", each.path);
         let list = self.path(&each.field).unwrap_or_else(|found| {
-            self.tell(&field, Severity::Error, found);
+            self.record(&field, Severity::Error, found);
             Type::any()
         });
         let (item, value) = if list.may == Kinds::LIST {
@@ -31,7 +31,7 @@ impl<'s> Typing<'_, 's> {
                 let found = with_article(&list.to_string());
                 let message = format!("`{}` is {found}, neither a list nor a map", each.field);
                 let found = problem(Code::WrongValue, 0, message);
-                self.tell(&field, Severity::Error, found);
+                self.record(&field, Severity::Error, found);
             }
             (Type::any(), Some(Type::any()))
         };

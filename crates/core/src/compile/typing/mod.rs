@@ -85,7 +85,7 @@ pub(crate) struct Typing<'a, 's> {
     /// The root for the current element, if the entry is expanded for a list.
     element: Option<Type<'s>>,
     /// Reported problems: leaves may occur several times in a child.
-    told: RefCell<HashSet<(Box<str>, String)>>,
+    reported: RefCell<HashSet<(Box<str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
@@ -136,7 +136,7 @@ impl<'a, 's> Typing<'a, 's> {
             inside: Vec::new(),
             import: Cell::default(),
             element: None,
-            told: RefCell::default(),
+            reported: RefCell::default(),
             listed,
         }
     }
@@ -162,13 +162,13 @@ impl<'a, 's> Typing<'a, 's> {
             other => self.expression(other, place),
         });
         self.enter(None, None);
-        let ending = plan
-            .ending
+        let on_delete = plan
+            .on_delete
             .iter_mut()
-            .flat_map(|ending| &mut ending.steps)
+            .flat_map(|on_delete| &mut on_delete.steps)
             .flat_map(|step| &mut step.made);
         // The walk visits them in this order.
-        for (child, object) in plan.children.iter_mut().chain(ending).zip(typed) {
+        for (child, object) in plan.children.iter_mut().chain(on_delete).zip(typed) {
             (child.body, child.whole_lists) = (object.body, object.whole_lists);
         }
         self.roles(&mut plan.children);
@@ -265,13 +265,13 @@ impl<'a, 's> Typing<'a, 's> {
     /// Reports the problems inside of a template, once.
     fn report(&self, path: &str, inference: &Inference<'s>) {
         for (severity, found) in &inference.findings {
-            self.tell(path, *severity, found.clone());
+            self.record(path, *severity, found.clone());
         }
     }
 
-    fn tell(&self, path: &str, severity: Severity, found: TemplateError) {
+    fn record(&self, path: &str, severity: Severity, found: TemplateError) {
         let key = (path.into(), format!("{} {}", found.offset, found.message));
-        if self.told.borrow_mut().insert(key) {
+        if self.reported.borrow_mut().insert(key) {
             self.at.place(path).report_in_text(severity, found);
         }
     }
@@ -285,7 +285,7 @@ impl<'a, 's> Typing<'a, 's> {
                 target.describe(),
                 target.given(gives)
             );
-            return self.tell(path, Severity::Error, problem(Code::WrongValue, 0, message));
+            return self.record(path, Severity::Error, problem(Code::WrongValue, 0, message));
         }
         let words = target.words();
         if let (Some(words), Some(given)) =
@@ -298,7 +298,7 @@ impl<'a, 's> Typing<'a, 's> {
                 "this takes {}, and the template gives {gives}",
                 target.describe()
             );
-            return self.tell(path, Severity::Error, problem(Code::NotInEnum, 0, message));
+            return self.record(path, Severity::Error, problem(Code::NotInEnum, 0, message));
         }
         for Constant { node, at } in gives.constants() {
             let offset = *at as usize;
@@ -308,7 +308,7 @@ impl<'a, 's> Typing<'a, 's> {
                     target.describe(),
                     shortened(&node.to_text())
                 );
-                self.tell(
+                self.record(
                     path,
                     Severity::Error,
                     problem(Code::WrongValue, offset, message),
@@ -333,7 +333,7 @@ impl<'a, 's> Typing<'a, 's> {
         };
         let (message, hint) = explain_word(&trimmed, words);
         let found = problem(Code::NotInEnum, offset, message);
-        self.tell(path, Severity::Error, TemplateError { hint, ..found });
+        self.record(path, Severity::Error, TemplateError { hint, ..found });
     }
 
     /// Warns about a text field that could be declared with the needed type: its value may be a number now and a word
@@ -352,7 +352,7 @@ impl<'a, 's> Typing<'a, 's> {
             let hint = Some(format!(
                 "declare the field that is read as {wanted}, or convert it with `toInt` or `toBool`"
             ));
-            self.tell(path, Severity::Warning, TemplateError { hint, ..found });
+            self.record(path, Severity::Warning, TemplateError { hint, ..found });
         }
     }
 
@@ -370,7 +370,7 @@ impl<'a, 's> Typing<'a, 's> {
         let takes = target.filter(|_| template.is_single_expression());
         for expression in &inference.expressions {
             let key = (path.into(), format!("{} is listed", expression.offset));
-            if self.told.borrow_mut().insert(key) {
+            if self.reported.borrow_mut().insert(key) {
                 let typed = Typed::new(&place, expression, takes.map(Target::describe));
                 listed.borrow_mut().push(typed);
             }

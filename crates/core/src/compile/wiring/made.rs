@@ -141,11 +141,11 @@ impl<'a> Made<'a> {
         let mut all = self.of_kind(kind);
         let only = all.next()?;
         let is_only = all.all(|other| other.name == only.name);
-        let ending = only.name.strip_prefix(name)?;
+        let on_delete = only.name.strip_prefix(name)?;
         (is_only
             && name.ends_with("}}")
             && name.contains(".metadata.name")
-            && ending.starts_with('-'))
+            && on_delete.starts_with('-'))
         .then_some(only)
     }
 }

@@ -112,8 +112,8 @@ pub(super) fn check_services(block: &DeclaredBlock<'_>, workloads: &[Workload<'_
 /// Returns the workloads with the name of the Service, else the only one.
 fn selected<'w, 'a>(name: &str, reachable: &[&'w Workload<'a>]) -> Vec<&'w Workload<'a>> {
     let is_named = |workload: &&&Workload<'_>| {
-        let ending = name.strip_prefix(&*workload.name);
-        ending.is_some_and(|ending| ENDINGS.contains(&ending))
+        let on_delete = name.strip_prefix(&*workload.name);
+        on_delete.is_some_and(|on_delete| ENDINGS.contains(&on_delete))
     };
     let named: Vec<&Workload<'_>> = reachable.iter().filter(is_named).copied().collect();
     let Some(first) = reachable.first().filter(|_| named.is_empty()) else {

@@ -162,13 +162,13 @@ pub(super) fn visit_block<'a>(block: &'a BlockPlan, visit: Visitor<'_, 'a>) {
     visit_gate(gate, (*import, None), visit);
 }
 
-pub(super) fn visit_ending<'a>(ending: &'a OnDeletePlan, visit: Visitor<'_, 'a>) {
+pub(super) fn visit_on_delete<'a>(on_delete: &'a OnDeletePlan, visit: Visitor<'_, 'a>) {
     let OnDeletePlan {
         block,
         ordered: _,
         timeout: _,
         steps,
-    } = ending;
+    } = on_delete;
     visit_block(block, visit);
     for step in steps {
         let OnDeleteStep {

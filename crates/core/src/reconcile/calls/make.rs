@@ -42,7 +42,7 @@ pub(in crate::reconcile) fn make(
         }
         let setting = Setting::of(plan, observed);
         let asked = asked(plan, observed, (sources, &setting), (place, call), now);
-        sources.heard(&setting.turns);
+        sources.heard(&setting.effects);
         let (seen, failure) = match asked {
             Ok(CallState::Nothing) => (not_called(), None),
             Ok(CallState::Read(read)) => return Err(StepResult::Need(vec![read])),

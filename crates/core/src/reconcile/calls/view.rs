@@ -16,8 +16,8 @@ pub(super) const NO_ANSWER: &str = "no answer is given for this call";
 /// Returns the answer for a pass: the answer as templates see it, and whether a retry is pointless.
 pub fn answered(answer: &Answer) -> sources::Answer {
     let permanent = answer.error.as_ref().is_some_and(|error| error.permanent);
-    let told = Node::object([("seen", view(answer)), ("permanent", Node::Bool(permanent))]);
-    sources::Answer::Ready(Arc::new(told))
+    let reported = Node::object([("seen", view(answer)), ("permanent", Node::Bool(permanent))]);
+    sources::Answer::Ready(Arc::new(reported))
 }
 
 /// Returns the answer that a user gives for a call, in a map of `status` (200 by default), `body` (text, or a value that
@@ -106,9 +106,9 @@ fn put(seen: &mut Map, texts: [&str; 4]) {
 /// Reads the answer for a pass: the answer as templates see it, and whether a retry is pointless.
 pub(super) fn read_answer(answer: &sources::Answer) -> (Node, bool) {
     match answer {
-        sources::Answer::Ready(told) => {
-            let permanent = told.get("permanent").and_then(Node::as_bool);
-            let seen = told.get("seen").cloned();
+        sources::Answer::Ready(reported) => {
+            let permanent = reported.get("permanent").and_then(Node::as_bool);
+            let seen = reported.get("seen").cloned();
             (
                 seen.unwrap_or_else(not_called),
                 permanent.unwrap_or_default(),

@@ -51,7 +51,7 @@ impl Renderer<'_, '_> {
             Ok(so) => Ok(so != test.not),
             Err(Unanswered::Failed(error)) => Err(error),
             Err(Unanswered::Doubtful(message)) => {
-                self.frame.turns.doubt(&condition.path, message);
+                self.frame.effects.doubt(&condition.path, message);
                 Ok(false)
             }
         }

@@ -47,11 +47,11 @@ impl Normalization {
                 whys.push(why);
             }
         }
-        let told = whys.into_iter().map(|why| {
+        let reported = whys.into_iter().map(|why| {
             let paths = self.held.iter().filter(|(_, other)| &**other == why);
             format!("{} in memory: {why}", listed(paths.map(|(path, _)| path)))
         });
-        told.collect::<Vec<_>>().join("; ")
+        reported.collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -59,7 +59,7 @@ impl Normalization {
 pub(super) struct Formed {
     pub(super) cr: Node,
     pub(super) changes: Vec<(Path, Node)>,
-    pub(super) told: Option<Normalization>,
+    pub(super) reported: Option<Normalization>,
     /// The changes as templates read them, if they do.
     pub(super) audit: Node,
 }
@@ -89,11 +89,11 @@ impl Rules<'_> {
         let mut formed = Formed {
             cr: raw.clone(),
             changes: Vec::new(),
-            told: (!normalize.is_empty()).then(Normalization::default),
+            reported: (!normalize.is_empty()).then(Normalization::default),
             audit: Node::Null,
         };
         let mut audit = Vec::new();
-        let Some(told) = &mut formed.told else {
+        let Some(reported) = &mut formed.reported else {
             return Ok(formed);
         };
         let mut stored = raw.clone();
@@ -112,10 +112,10 @@ impl Rules<'_> {
                 holds.and_then(|holds| holds.of(&one.path))
             };
             if let Some(why) = why {
-                told.held.push((one.path.clone(), why.into()));
+                reported.held.push((one.path.clone(), why.into()));
             } else {
                 set(&mut stored, &one.path, value.clone());
-                told.stored.push(one.path.clone());
+                reported.stored.push(one.path.clone());
             }
             set(&mut formed.cr, &one.path, value.clone());
             formed.changes.push((one.path.clone(), value.clone()));
@@ -123,15 +123,15 @@ impl Rules<'_> {
         if self.plan.rules.audit {
             formed.audit = Node::List(audit.into());
         }
-        if told.stored.is_empty() {
+        if reported.stored.is_empty() {
             return Ok(formed);
         }
         let again = self.values(&stored, normalize);
         if again.is_ok_and(|again| agrees(raw, normalize, &values, &again)) {
             let spec = |cr: &Node| cr.get("spec").cloned().unwrap_or_else(|| Node::object([]));
-            told.patch = merge_patch(&spec(raw), &spec(&stored));
+            reported.patch = merge_patch(&spec(raw), &spec(&stored));
         } else {
-            told.withhold(UNSTABLE);
+            reported.withhold(UNSTABLE);
         }
         Ok(formed)
     }

@@ -101,7 +101,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview,
         version.set_defaults(&mut cr);
     }
     let nameless = assume::custom_resource(&mut cr, namespaced, assumed.now);
-    let facts = CrdStatus::assumed(namespaced, assumed.version);
+    let crd_status = CrdStatus::assumed(namespaced, assumed.version);
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     let record = Arc::new(CrRecord::read(&cr, &paths)?);
     let (children, unmarked) = children(plan, assumed.children, &record, nameless)?;
@@ -110,7 +110,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview,
         orphans: Vec::new(),
         children,
         unseen: BTreeSet::new(),
-        reported: reported(plan, &facts, &record),
+        reported: reported(plan, &crd_status, &record),
         answers: Answers::new(),
         cr: record,
     };
@@ -138,8 +138,21 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview,
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     let now = assumed.now;
     let patch = match cycle.held_back {
-        Some(held) => gated(plan, &facts, &observed, (held, cycle.unmet.as_deref()), now),
-        None => status(plan, &facts, &after, &cycle.sources, &mut executed, now),
+        Some(held) => gated(
+            plan,
+            &crd_status,
+            &observed,
+            (held, cycle.unmet.as_deref()),
+            now,
+        ),
+        None => status(
+            plan,
+            &crd_status,
+            &after,
+            &cycle.sources,
+            &mut executed,
+            now,
+        ),
     };
     write(&mut cr, &cycle, patch.as_ref().map(|patch| &patch.body));
     assume::forget(&mut cr, nameless);
@@ -254,11 +267,11 @@ pub(in crate::reconcile) fn scopes(
     let (mut scopes, mut guessed) = (BTreeMap::new(), Vec::new());
     for declared in plan.kinds() {
         let kind = declared.group_kind();
-        let told = declared.namespaced.or_else(|| known.get(&kind).copied());
-        if told.is_none() && !guessed.contains(&kind) {
+        let namespaced = declared.namespaced.or_else(|| known.get(&kind).copied());
+        if namespaced.is_none() && !guessed.contains(&kind) {
             guessed.push(kind.clone());
         }
-        scopes.insert(kind, told.unwrap_or(true));
+        scopes.insert(kind, namespaced.unwrap_or(true));
     }
     (scopes, guessed)
 }

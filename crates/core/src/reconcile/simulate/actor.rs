@@ -28,7 +28,7 @@ use crate::{
 pub(super) struct Actor<'a> {
     pub(super) plan: &'a OperatorPlan,
     pub(super) scopes: BTreeMap<GroupKind, bool>,
-    pub(super) facts: CrdStatus,
+    pub(super) crd_status: CrdStatus,
     /// The paths that its records keep.
     paths: Vec<Path>,
     pub(super) entropy: Entropy,
@@ -55,7 +55,7 @@ impl<'a> Actor<'a> {
         Ok(Self {
             entropy: assume::entropy(plan, &key_of(&cr)?.object),
             scopes: scopes(plan, &known).0,
-            facts: CrdStatus::assumed(namespaced, version),
+            crd_status: CrdStatus::assumed(namespaced, version),
             paths: kept_paths(&plan.reads.cr, written_paths(plan).into_iter()),
             plan,
             cr,

@@ -18,13 +18,13 @@ impl World<'_> {
         &mut self,
         index: usize,
         number: u32,
-        told: &mut Cycle,
+        results: &mut Cycle,
     ) -> Result<(), Malformed> {
         let mut observed = self.observe(index)?;
-        let ending = self.ending(index, &mut observed);
+        let deletion = self.deletion(index, &mut observed);
         let is_held = !observed.cr.skips_on_delete && !observed.cr.orphans();
-        if is_held && !ending.is_done() {
-            return self.end(index, number, (&observed, ending), told);
+        if is_held && !deletion.is_done() {
+            return self.end(index, number, (&observed, deletion), results);
         }
         let mut ops = Vec::new();
         let manager = self.actors[index].plan.field_manager();
@@ -49,32 +49,32 @@ impl World<'_> {
         if self.actors[index].release() {
             ops.push(self.op_on_cr(index, false)?);
         }
-        told.ops.append(&mut ops);
+        results.ops.append(&mut ops);
         if self.actors[index].is_free() {
             self.actors[index].is_gone = true;
             let key = key_of(&self.actors[index].cr)?;
-            told.outcomes.push(format!("{key} is gone"));
-            self.collect(&observed, told);
+            results.outcomes.push(format!("{key} is gone"));
+            self.collect(&observed, results);
         }
         Ok(())
     }
 
     /// What is next of `onDelete`.
-    fn ending(&self, index: usize, observed: &mut Observed) -> DeletionStep {
+    fn deletion(&self, index: usize, observed: &mut Observed) -> DeletionStep {
         let actor = &self.actors[index];
         loop {
-            let mut ending = finish(
+            let mut deletion = finish(
                 actor.plan,
                 &actor.scopes,
                 observed,
                 self.now,
                 &actor.entropy,
             );
-            if ending.needs.is_empty() {
-                return ending;
+            if deletion.needs.is_empty() {
+                return deletion;
             }
             // Each of them is new, so this ends.
-            let reads = std::mem::take(&mut ending.needs).into_iter();
+            let reads = std::mem::take(&mut deletion.needs).into_iter();
             let answers: Vec<_> = reads
                 .map(|read| {
                     let answer = self.answer(index, &read);
@@ -90,13 +90,13 @@ impl World<'_> {
         &mut self,
         index: usize,
         number: u32,
-        (observed, ending): (&Observed, DeletionStep),
-        told: &mut Cycle,
+        (observed, deletion): (&Observed, DeletionStep),
+        results: &mut Cycle,
     ) -> Result<(), Malformed> {
         let mut ops = Vec::new();
         let mut executed = Executed {
-            ending: Some(waiting_for::awaits(&ending)),
-            failures: ending.failures.clone(),
+            deletion: Some(waiting_for::awaits(&deletion)),
+            failures: deletion.failures.clone(),
             ..Executed::default()
         };
         let mut writer = Writer {
@@ -106,14 +106,14 @@ impl World<'_> {
             observed,
             ops: &mut ops,
         };
-        for job in &ending.make {
+        for job in &deletion.make {
             writer.create(&job.key, &job.object);
         }
-        for deletion in &ending.delete {
+        for deletion in &deletion.delete {
             writer.delete(deletion);
         }
         let labels = worn_labels(self.actors[index].plan, &observed.cr);
-        if self.actors[index].mark(&ending.inventory, &labels) {
+        if self.actors[index].mark(&deletion.inventory, &labels) {
             ops.push(self.op_on_cr(index, false)?);
         }
         self.report(
@@ -122,25 +122,26 @@ impl World<'_> {
             &mut executed,
             &mut ops,
         )?;
-        told.ops.append(&mut ops);
+        results.ops.append(&mut ops);
         let faults = executed.failures.into_iter().map(|failure| Fault {
             subject: index,
             reason: failure.reason.as_str(),
             at: failure.at,
             message: failure.message,
         });
-        told.faults.extend(faults);
+        results.faults.extend(faults);
         Ok(())
     }
 
     /// Removes the children of a custom resource that is gone, as Kubernetes' garbage collector does.
-    fn collect(&mut self, observed: &Observed, told: &mut Cycle) {
+    fn collect(&mut self, observed: &Observed, results: &mut Cycle) {
         if observed.cr.orphans() {
             return;
         }
         for child in &observed.children {
             if self.objects.remove(&child.key).is_some() {
-                told.outcomes
+                results
+                    .outcomes
                     .push(format!("{} is garbage-collected", child.key));
             }
         }

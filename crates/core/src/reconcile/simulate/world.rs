@@ -125,22 +125,22 @@ impl<'a> World<'a> {
     }
 
     /// Runs one pass over a subject, as the runtime does: decide, update the resource's metadata, write the children, report.
-    fn pass(&mut self, index: usize, number: u32, told: &mut Cycle) -> Result<(), Malformed> {
+    fn pass(&mut self, index: usize, number: u32, results: &mut Cycle) -> Result<(), Malformed> {
         if self.actors[index].is_gone {
             return Ok(());
         }
         if self.actors[index].is_deleting() {
-            return self.leave(index, number, told);
+            return self.leave(index, number, results);
         }
         let mut observed = self.observe(index)?;
         let mut cycle = self.decide(index, &mut observed);
         if cycle.held_back.is_some() {
-            told.held.push(index);
+            results.held.push(index);
             return Ok(());
         }
         let mut sources = std::mem::take(&mut cycle.sources);
         if sources.cleanup == Some(Cleanup::Due) {
-            return self.clean_up(index, told);
+            return self.clean_up(index, results);
         }
         let mut ops = Vec::new();
         self.normalize(index, &mut observed, &mut sources, &mut ops)?;
@@ -169,22 +169,22 @@ impl<'a> World<'a> {
             ops.push(self.op_on_cr(index, false)?);
         }
         self.report(index, (&observed, &sources), &mut executed, &mut ops)?;
-        told.ops.append(&mut ops);
+        results.ops.append(&mut ops);
         let faults = executed.failures.into_iter().map(|failure| Fault {
             subject: index,
             reason: failure.reason.as_str(),
             at: failure.at,
             message: failure.message,
         });
-        told.faults.extend(faults);
+        results.faults.extend(faults);
         Ok(())
     }
 
     /// Deletes a subject as its operator does.
-    fn clean_up(&mut self, index: usize, told: &mut Cycle) -> Result<(), Malformed> {
+    fn clean_up(&mut self, index: usize, results: &mut Cycle) -> Result<(), Malformed> {
         let deleted = self.op_on_cr(index, false)?;
         self.actors[index].request_deletion(self.now);
-        told.ops.push(Op {
+        results.ops.push(Op {
             verb: Verb::Delete,
             ..deleted
         });
@@ -228,8 +228,8 @@ impl<'a> World<'a> {
     ) -> Result<(), Malformed> {
         let after = self.after(index, observed)?;
         let actor = &mut self.actors[index];
-        let (plan, facts) = (actor.plan, &actor.facts);
-        let Some(patch) = status(plan, facts, &after, sources, executed, self.now) else {
+        let (plan, crd_status) = (actor.plan, &actor.crd_status);
+        let Some(patch) = status(plan, crd_status, &after, sources, executed, self.now) else {
             return Ok(());
         };
         if let Some(written) = patch.body.get("status") {
@@ -255,7 +255,7 @@ impl<'a> World<'a> {
             children,
             orphans: Vec::new(),
             unseen: BTreeSet::new(),
-            reported: reported(actor.plan, &actor.facts, &cr),
+            reported: reported(actor.plan, &actor.crd_status, &cr),
             answers: Answers::new(),
             cr,
         })

@@ -87,7 +87,7 @@ impl Writer<'_, '_> {
                 subject: Some(self.index),
             };
             self.world.objects.insert(key.clone(), stored);
-            self.told(Verb::Create, key);
+            self.op(Verb::Create, key);
             return Ok(Ok(Action::Created));
         };
         let record = stored.observe(key, plan)?.record;
@@ -106,7 +106,7 @@ impl Writer<'_, '_> {
         stored.update(object, serial);
         stored.written = self.number;
         stored.subject = Some(self.index);
-        self.told(Verb::Update, key);
+        self.op(Verb::Update, key);
         Ok(Ok(Action::Updated))
     }
 
@@ -122,17 +122,17 @@ impl Writer<'_, '_> {
             subject: Some(self.index),
         };
         self.world.objects.insert(key.clone(), stored);
-        self.told(Verb::Create, key);
+        self.op(Verb::Create, key);
     }
 
     pub(super) fn delete(&mut self, deletion: &Deletion) -> Action {
         if self.world.objects.remove(&deletion.key).is_some() {
-            self.told(Verb::Delete, &deletion.key);
+            self.op(Verb::Delete, &deletion.key);
         }
         Action::Deleted
     }
 
-    fn told(&mut self, verb: Verb, key: &ChildKey) {
+    fn op(&mut self, verb: Verb, key: &ChildKey) {
         let plan = self.world.actors[self.index].plan;
         self.ops.push(Op {
             subject: self.index,

@@ -19,12 +19,12 @@ use crate::{
 /// current spec, `Ready` is false: the children that it declares do not exist yet.
 pub fn gated(
     plan: &OperatorPlan,
-    facts: &CrdStatus,
+    crd_status: &CrdStatus,
     observed: &Observed,
     (held, unmet): (HoldReason, Option<&str>),
     now: jiff::Timestamp,
 ) -> Option<StatusPatch> {
-    if !plan.status.conditions || !facts.status.holds_conditions() {
+    if !plan.status.conditions || !crd_status.status.holds_conditions() {
         return None;
     }
     let live = observed.cr.view.get("status").cloned();
@@ -36,7 +36,7 @@ pub fn gated(
     let message = held.message(unmet);
     let closed =
         |kind: &str, status| Condition::new(kind, status, Reason::GateClosed.as_str(), &message);
-    if !is_handled(facts, observed, &live, &said) {
+    if !is_handled(crd_status, observed, &live, &said) {
         let stale = [
             conditions::READY,
             conditions::RECONCILING,
@@ -49,17 +49,28 @@ pub fn gated(
     said.retain(|one| one.type_ != conditions::GATED);
     said.push(closed(conditions::GATED, ConditionStatus::True));
     let mut wanted = live.clone();
-    write_conditions(plan, facts, (observed, said, Vec::new()), &mut wanted, now);
-    patch(facts, observed, &live, &wanted)
+    write_conditions(
+        plan,
+        crd_status,
+        (observed, said, Vec::new()),
+        &mut wanted,
+        now,
+    );
+    patch(crd_status, observed, &live, &wanted)
 }
 
 /// True if a pass has seen the current spec, as far as the status shows.
-fn is_handled(facts: &CrdStatus, observed: &Observed, live: &Node, said: &[Condition]) -> bool {
+fn is_handled(
+    crd_status: &CrdStatus,
+    observed: &Observed,
+    live: &Node,
+    said: &[Condition],
+) -> bool {
     let Some(ready) = said.iter().find(|one| one.type_ == conditions::READY) else {
         return false;
     };
     let noted = live.get(GENERATION).and_then(Node::as_i64);
     let noted = noted.or(ready.observed_generation);
     // Without the subresource the generation changes with every write.
-    !facts.has_status || noted.is_none_or(|noted| noted == observed.cr.generation)
+    !crd_status.has_status || noted.is_none_or(|noted| noted == observed.cr.generation)
 }

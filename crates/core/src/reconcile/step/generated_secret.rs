@@ -55,7 +55,7 @@ impl Pass<'_, '_> {
         }
         if let Some(after) = generated.renew_after {
             // A value created now is due again then.
-            self.frame.turns.at(later(self.now, after));
+            self.frame.effects.at(later(self.now, after));
         }
         match self.render(renderer, &key, declared, index) {
             Ok(made) => {
@@ -96,7 +96,7 @@ impl Pass<'_, '_> {
             if due <= self.now {
                 return Ok(true);
             }
-            self.frame.turns.at(due);
+            self.frame.effects.at(due);
         }
         let Some(certificate) = generated.certificate.as_ref().filter(|_| !generated.once) else {
             return Ok(false);

@@ -106,12 +106,12 @@ impl Cycle {
     pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
         Self {
             failures: vec![failure],
-            ..Self::ending(plan, observed)
+            ..Self::deletion(plan, observed)
         }
     }
 
     /// Returns a cycle that keeps everything as it is: the custom resource is deleted instead.
-    fn ending(plan: &OperatorPlan, observed: &Observed) -> Self {
+    fn deletion(plan: &OperatorPlan, observed: &Observed) -> Self {
         Self {
             inventory: Inventory::clone(&observed.inventory),
             labels: worn_labels(plan, &observed.cr),
@@ -230,7 +230,7 @@ pub fn step(
     };
     cleanup::evaluate(plan, observed, &mut sources, now);
     if sources.cleanup == Some(Cleanup::Due) {
-        return Cycle::ending(plan, observed).over(sources);
+        return Cycle::deletion(plan, observed).over(sources);
     }
     match decide(plan, scopes, (observed, &sources), now, entropy) {
         Ok(cycle) => cycle.over(sources),
@@ -322,7 +322,7 @@ fn decide(
     pass.cycle.labels = labels;
     let mut cycle = pass.finish();
     cycle.requeue = requeue;
-    cycle.wake = setting.turns.first();
-    cycle.doubts = setting.turns.doubts();
+    cycle.wake = setting.effects.first();
+    cycle.doubts = setting.effects.doubts();
     Ok(cycle)
 }

@@ -45,7 +45,7 @@ impl Pass<'_, '_> {
             self.now,
         );
         if let Some(moment) = scaled.again_at {
-            self.frame.turns.at(moment);
+            self.frame.effects.at(moment);
         }
         set(object, &count, Node::from(scaled.replicas));
         if let Some(changed_at) = scaled.changed_at {

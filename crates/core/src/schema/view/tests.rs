@@ -13,7 +13,7 @@ const CRD: &str = r#"{"type": "object", "properties": {
         "pod": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}
     }}}}"#;
 
-fn tell(path: &str) -> String {
+fn report(path: &str) -> String {
     let node: Node = serde_json::from_str(CRD).unwrap();
     let built_in = BuiltIn::new();
     let schema = Schema::of_objects(&node, Some(&built_in));
@@ -26,7 +26,7 @@ fn tell(path: &str) -> String {
 
 #[test]
 fn paths_lead_where_the_api_server_keeps_values() {
-    for (path, told) in [
+    for (path, reported) in [
         ("", "object"),
         ("spec.size", "integer"),
         ("spec.mode", "one of dev, prod"),
@@ -56,7 +56,7 @@ fn paths_lead_where_the_api_server_keeps_values() {
         ("metadata.nam", "-"),
         ("status", "-"),
     ] {
-        assert_eq!(tell(path), told, "{path}");
+        assert_eq!(report(path), reported, "{path}");
     }
 }
 
@@ -64,7 +64,7 @@ fn paths_lead_where_the_api_server_keeps_values() {
 fn built_in_kinds_are_walked_through_their_references() {
     let built_in = BuiltIn::new();
     let deployment = built_in.kind("apps", "v1", "Deployment").unwrap();
-    let told = |path: &str| match deployment.at_path(&Path::parse(path).unwrap()) {
+    let reported = |path: &str| match deployment.at_path(&Path::parse(path).unwrap()) {
         NestedSchema::Schema(schema) => schema.describe(),
         NestedSchema::Anything => "?".to_owned(),
         NestedSchema::Nowhere => "-".to_owned(),
@@ -84,7 +84,7 @@ fn built_in_kinds_are_walked_through_their_references() {
         ("spec.replcas", "-"),
         ("metadata.managedFields[0].fieldsV1.x", "?"),
     ] {
-        assert_eq!(told(path), expected, "{path}");
+        assert_eq!(reported(path), expected, "{path}");
     }
     assert_eq!(
         deployment.fields().collect::<Vec<_>>(),

@@ -106,24 +106,26 @@ impl<M: Machine> Host for GoHost<'_, M> {
         self.machine.append(out, text)
     }
 
-    fn turns(
+    fn iterations(
         &mut self,
         over: M::Value,
         with_key: bool,
     ) -> Result<(M::Value, Self::LoopItems, u64), Failure> {
-        let turns = self.machine.items(&over, with_key)?;
-        let length = turns.len() as u64;
-        Ok((over, turns, length))
+        let iterations = self.machine.items(&over, with_key)?;
+        let length = iterations.len() as u64;
+        Ok((over, iterations, length))
     }
 
     fn turn(
         &mut self,
         _: &M::Value,
-        turns: &Self::LoopItems,
+        iterations: &Self::LoopItems,
         turn: u64,
         _: bool,
     ) -> Result<(M::Value, M::Value), Failure> {
-        let turn = usize::try_from(turn).ok().and_then(|turn| turns.get(turn));
+        let turn = usize::try_from(turn)
+            .ok()
+            .and_then(|turn| iterations.get(turn));
         let nothing = || (self.machine.nothing(), self.machine.nothing());
         Ok(turn.cloned().unwrap_or_else(nothing))
     }

@@ -159,7 +159,11 @@ impl<'d> Host for Notes<'_, 'd> {
         print::print(out, value.node(), self.budget)
     }
 
-    fn turns(&mut self, over: Value<'d>, with_key: bool) -> Result<(Value<'d>, (), u64), Failure> {
+    fn iterations(
+        &mut self,
+        over: Value<'d>,
+        with_key: bool,
+    ) -> Result<(Value<'d>, (), u64), Failure> {
         let over = self.settled(over)?.shared();
         let length = length(with_key, over.node())?;
         Ok((over, (), length))

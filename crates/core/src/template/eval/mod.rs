@@ -50,7 +50,7 @@ pub(super) trait Host: Sized {
     /// Appends the text of a value.
     fn print(&mut self, out: &mut String, value: Self::Value) -> Result<(), Failure>;
     /// Returns the items of a loop, the number of iterations, and the value of the variables before the first iteration.
-    fn turns(
+    fn iterations(
         &mut self,
         over: Self::Value,
         with_key: bool,
@@ -59,7 +59,7 @@ pub(super) trait Host: Sized {
     fn turn(
         &mut self,
         over: &Self::Value,
-        turns: &Self::LoopItems,
+        iterations: &Self::LoopItems,
         turn: u64,
         wants_key: bool,
     ) -> Result<(Self::Value, Self::Value), Failure>;

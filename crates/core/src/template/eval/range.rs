@@ -18,8 +18,8 @@ impl<H: Host> Eval<'_, H> {
             range.vars,
             LoopVars::Declare { with_key: true } | LoopVars::Assign { key: Some(_), .. }
         );
-        let turns = self.host.turns(over, with_key);
-        let (over, turns, length) = turns.map_err(|e| e.at(at))?;
+        let iterations = self.host.iterations(over, with_key);
+        let (over, iterations, length) = iterations.map_err(|e| e.at(at))?;
         // Until the first iteration, the variables hold the collection itself.
         match range.vars {
             LoopVars::Nowhere => {}
@@ -35,7 +35,7 @@ impl<H: Host> Eval<'_, H> {
         }
         let flow = match length {
             0 => self.deeper(at, &range.otherwise, dot),
-            length => self.iterate(range, &over, (&turns, length, with_key), scope),
+            length => self.iterate(range, &over, (&iterations, length, with_key), scope),
         };
         self.vars.truncate(scope);
         flow
@@ -45,13 +45,13 @@ impl<H: Host> Eval<'_, H> {
         &mut self,
         range: &Loop<H::Dialect>,
         over: &H::Value,
-        (turns, length, with_key): (&H::LoopItems, u64, bool),
+        (iterations, length, with_key): (&H::LoopItems, u64, bool),
         scope: usize,
     ) -> Result<Flow, EvalError> {
         let at = range.over.at;
         for turn in 0..length {
             self.host.budget().step(1).map_err(|e| e.at(at))?;
-            let turn = self.host.turn(over, turns, turn, with_key);
+            let turn = self.host.turn(over, iterations, turn, with_key);
             let (key, item) = turn.map_err(|e| e.at(at))?;
             match range.vars {
                 LoopVars::Nowhere => {}

@@ -19,7 +19,7 @@ fn source<'a>((name, expression): &(&'a str, &'a str)) -> FunctionSource<'a> {
 fn compile(declared: &[(&str, &str)]) -> (Functions, Vec<String>) {
     let declared: Vec<FunctionSource<'_>> = declared.iter().map(source).collect();
     let (functions, problems) = Functions::compile(&declared);
-    let told = problems.iter().map(|problem| {
+    let reported = problems.iter().map(|problem| {
         let part = match problem.part {
             FunctionPart::Name => "name",
             FunctionPart::Expression => "expression",
@@ -31,7 +31,7 @@ fn compile(declared: &[(&str, &str)]) -> (Functions, Vec<String>) {
         };
         format!("{} {part} {grade}: {}", problem.index, problem.error)
     });
-    (functions, told.collect())
+    (functions, reported.collect())
 }
 
 fn sound(declared: &[(&str, &str)]) -> Functions {
@@ -274,7 +274,7 @@ fn notes_are_not_nested_without_end_and_not_without_number() {
     assert!(
         problems
             .iter()
-            .any(|told| told.contains("more than 1000 notes"))
+            .any(|reported| reported.contains("more than 1000 notes"))
     );
 }
 

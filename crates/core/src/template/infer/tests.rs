@@ -25,11 +25,11 @@ fn infer(source: &str) -> (String, Vec<String>) {
     let names = names.map(|name| (name.to_owned(), Type::of_below(root.field(name))));
     let template = Template::parse(source).unwrap_or_else(|errors| panic!("{source}: {errors:?}"));
     let inference = template.infer(&Type::of_names(names), false);
-    let told = inference.findings.iter().map(|(severity, found)| {
+    let reported = inference.findings.iter().map(|(severity, found)| {
         let hint = found.hint.as_deref().unwrap_or("-");
         format!("{}: {severity}: {} ({hint})", found.offset, found.message)
     });
-    (inference.gives.to_string(), told.collect())
+    (inference.gives.to_string(), reported.collect())
 }
 
 #[test]
@@ -74,13 +74,13 @@ fn each_expression_is_listed_with_its_type() {
     let spec = Schema::of_objects(&schema, None).field("spec");
     let root = Type::of_names([("spec".to_owned(), Type::of_below(spec))]);
     let inference = Template::parse(source).unwrap().infer(&root, true);
-    let told: Vec<String> = inference
+    let reported: Vec<String> = inference
         .expressions
         .iter()
         .map(|one| format!("{} {}: {}", one.offset, one.source, one.type_name))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "19 .spec.ports: list of object",
             "36 $i: integer",

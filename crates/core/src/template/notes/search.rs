@@ -89,15 +89,15 @@ pub fn search_notes(words: &str) -> Vec<NoteDoc> {
         .split(|c: char| c.is_whitespace() || c == ',')
         .filter(|word| !word.is_empty())
         .collect();
-    let telling = given.iter().copied().filter(|word| !IDLE.contains(word));
-    let mut telling: Vec<&str> = telling.collect();
-    if telling.is_empty() {
-        telling = given;
+    let reporting = given.iter().copied().filter(|word| !IDLE.contains(word));
+    let mut reporting: Vec<&str> = reporting.collect();
+    if reporting.is_empty() {
+        reporting = given;
     }
     let mut found: Vec<(usize, u32, NoteDoc)> = notes()
         .into_iter()
         .filter_map(|note| {
-            let scores: Vec<u32> = telling.iter().map(|word| score(&note, word)).collect();
+            let scores: Vec<u32> = reporting.iter().map(|word| score(&note, word)).collect();
             let fitting = scores.iter().filter(|score| **score > 0).count();
             (fitting > 0).then(|| (fitting, scores.iter().sum(), note))
         })

@@ -69,8 +69,8 @@ fn a_token_of_a_secret_is_masked_in_every_place() {
         world.outside.insert(read, Answer::Ready(secret.into()));
         let (cycle, asked) = decide(&world, |_| bad(Some(403), "it answers with 403", false));
         assert_eq!(asked.len(), 1);
-        let told = format!("{:?} {asked:?}", cycle.failures);
-        assert!(!told.contains("planted"), "{told}");
+        let reported = format!("{:?} {asked:?}", cycle.failures);
+        assert!(!reported.contains("planted"), "{reported}");
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::world;
 use crate::pass::{
-    operator::{open_facts, operator, pond},
+    operator::{open_crd_status, operator, pond},
     report::{self, patch},
     world::{World, words},
 };
@@ -124,7 +124,7 @@ fn a_status_field_that_asks_for_the_time_is_looked_at_when_it_turns() {
         "status: { fields: [{ path: open, value: 'yes', when: [{ time: { after: '02:00' } }] }] }";
     let world = World::new(&operator(declared), pond(&json!({}), &json!({})));
     let mut executed = Executed::default();
-    patch(&world, &open_facts(), &mut executed, 0);
+    patch(&world, &open_crd_status(), &mut executed, 0);
     let wake = executed.wake.unwrap();
     assert!(wake > report::at(0) && wake <= report::at(86_400), "{wake}");
 }

@@ -9,10 +9,10 @@ use orkestra_core::reconcile::{
 };
 
 use super::{at, failed, plain, report, types};
-use crate::pass::{operator::open_facts, world::key};
+use crate::pass::{operator::open_crd_status, world::key};
 
 fn after(executed: &mut Executed) -> Vec<String> {
-    types(&report(&mut plain(), &open_facts(), executed, 0))
+    types(&report(&mut plain(), &open_crd_status(), executed, 0))
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn with_readiness(readiness: Readiness) -> Vec<String> {
     };
     let patch = status(
         &world.plan,
-        &open_facts(),
+        &open_crd_status(),
         &observed,
         &Sources::default(),
         &mut executed,

@@ -11,8 +11,8 @@ const CRON: &str = "normalize: { spec: { schedule: '{{ cronFromAny .spec.schedul
 
 /// What the pass wants written, as a merge patch of the spec; null is nothing.
 fn patch(world: &World) -> Value {
-    let told = world.decide().sources.prepared.normalization.unwrap();
-    told.patch.as_ref().map_or(Value::Null, Node::to_json)
+    let reported = world.decide().sources.prepared.normalization.unwrap();
+    reported.patch.as_ref().map_or(Value::Null, Node::to_json)
 }
 
 /// The condition `Normalized` after a pass.
@@ -46,11 +46,14 @@ fn a_value_is_brought_to_its_form_and_stored_once() {
     let form = json!({ "schedule": "0 0 * * *", "tier": "gold" });
     assert_eq!(seen(&world.decide()), form);
     assert_eq!(patch(&world), json!({ "schedule": "0 0 * * *" }));
-    let told = "Persisted: the resource holds each normalized field in its form";
-    assert_eq!(normalized(&world), told);
+    let reported = "Persisted: the resource holds each normalized field in its form";
+    assert_eq!(normalized(&world), reported);
     store(&mut world);
     assert_eq!(patch(&world), Value::Null);
-    assert_eq!((seen(&world.decide()), &*normalized(&world)), (form, told));
+    assert_eq!(
+        (seen(&world.decide()), &*normalized(&world)),
+        (form, reported)
+    );
     // Somebody changes it later.
     world.cr["spec"]["schedule"] = json!("@hourly");
     assert_eq!(patch(&world), json!({ "schedule": "0 * * * *" }));
@@ -168,10 +171,13 @@ fn one_field_may_be_held_and_another_stored() {
     world.cr["metadata"]["managedFields"] = json!([{ "manager": "kubectl", "operation": "Apply",
         "fieldsV1": { "f:spec": { "f:tier": {} } } }]);
     assert_eq!(patch(&world), json!({ "schedule": "0 0 * * *" }));
-    let told = "InMemory: spec.tier in memory: `kubectl` applies it";
-    assert_eq!(normalized(&world), told);
+    let reported = "InMemory: spec.tier in memory: `kubectl` applies it";
+    assert_eq!(normalized(&world), reported);
     store(&mut world);
-    assert_eq!((patch(&world), &*normalized(&world)), (Value::Null, told));
+    assert_eq!(
+        (patch(&world), &*normalized(&world)),
+        (Value::Null, reported)
+    );
 }
 
 #[test]

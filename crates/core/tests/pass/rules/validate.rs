@@ -3,7 +3,7 @@
 use orkestra_core::reconcile::{inventory::Inventory, reason::Reason};
 use serde_json::{Value, json};
 
-use super::{conditions, told, world};
+use super::{conditions, reported, world};
 use crate::pass::world::words;
 
 const DEMANDS: &str = "mutation: { rules: [{ field: spec.tier, default: gold }] }
@@ -21,7 +21,7 @@ validation:
 fn a_resource_that_keeps_its_rules_is_worked_on() {
     let spec = json!({ "image": "nginx", "port": 80, "open": true });
     let cycle = world(DEMANDS, &spec).decide();
-    assert_eq!(told(&cycle.failures), [] as [&str; 0]);
+    assert_eq!(reported(&cycle.failures), [] as [&str; 0]);
     assert_eq!(words(&cycle), ["apply ConfigMap east/seen"]);
 }
 
@@ -34,7 +34,7 @@ fn every_rule_that_is_not_kept_is_reported_and_nothing_is_touched() {
     world.cr["spec"] = json!({ "port": 81, "schedule": "hourly" });
     let cycle = world.decide();
     assert_eq!(
-        told(&cycle.failures),
+        reported(&cycle.failures),
         [
             "ValidationFailed: spec.image: pond needs an image",
             "ValidationFailed: spec.image: is required",
@@ -104,7 +104,7 @@ fn rules_may_ask_about_children_and_the_status() {
     assert!(world.decide().sources.prepared.warnings.is_empty());
     world.cr["status"]["locked"] = json!("yes");
     assert_eq!(
-        told(&world.decide().failures),
+        reported(&world.decide().failures),
         ["ValidationFailed: status.locked: it is locked"]
     );
 }

@@ -27,7 +27,7 @@ fn root() -> Node {
 
 // Over 60 lines: a table of templates and what they print.
 #[test]
-fn objects_tell_what_they_have() {
+fn objects_show_what_they_have() {
     let cases = [
         (
             "{{ resourceName .d }}/{{ resourceNamespace .d }}",

@@ -95,10 +95,13 @@ fn provisioner<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
         .get("metadata")
         .and_then(|meta| meta.get("annotations"));
     let driver = volume.get("spec").and_then(|spec| spec.get("csi"));
-    let told = [
+    let reported = [
         text_of(volume, "provisioner"),
         annotations.map_or("", |a| text_of(a, "pv.kubernetes.io/provisioned-by")),
         driver.map_or("", |csi| text_of(csi, "driver")),
     ];
-    joined(told.into_iter().find(|text| !text.is_empty()), call.budget)
+    joined(
+        reported.into_iter().find(|text| !text.is_empty()),
+        call.budget,
+    )
 }

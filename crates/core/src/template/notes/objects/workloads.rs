@@ -163,10 +163,10 @@ fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Fai
 /// numbers.
 fn revision(set: &Node) -> i64 {
     let annotations = set.get("metadata").and_then(|meta| meta.get("annotations"));
-    let told = [
+    let reported = [
         set.get("revision"),
         annotations.and_then(|a| a.get("deployment.kubernetes.io/revision")),
     ];
-    let text = told.into_iter().flatten().find_map(Node::as_str);
+    let text = reported.into_iter().flatten().find_map(Node::as_str);
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
