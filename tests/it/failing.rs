@@ -62,7 +62,7 @@ pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each
         "not ours to write"
     );
 
-    // Each is mended by itself.
+    // Each is fixed by itself.
     lakes
         .patch(
             "deep",
@@ -201,8 +201,8 @@ async fn everything_says_that_the_operator_is_degraded(scenario: &Scenario) -> R
 /// Corrects the Lakes that fail, and waits until the operator's recovery is reported everywhere, once.
 async fn the_operator_recovers(scenario: &Scenario, lakes: &Objects) -> Result<()> {
     for name in ["one", "two", "three", "four"] {
-        let mended = json!({ "spec": { "bed": format!("bed-{name}"), "keeper": "no" } });
-        lakes.patch(name, &mended).await?;
+        let fixed = json!({ "spec": { "bed": format!("bed-{name}"), "keeper": "no" } });
+        lakes.patch(name, &fixed).await?;
         lakes.until_ready(name).await?;
     }
     let katalog = scenario.operator_is("waters", "lake", "Running").await?;

@@ -114,9 +114,9 @@ async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_st
     assert_eq!(reported(&katalog)?, message);
     assert_eq!(katalog["status"]["revision"], good);
 
-    // Once it is mended, it runs.
-    let mended = input("garden/katalog.yaml")?.replace(r#"steps: "7""#, r#"steps: "9""#);
-    scenario.apply(&mended)?;
+    // Once it is fixed, it runs.
+    let fixed = input("garden/katalog.yaml")?.replace(r#"steps: "7""#, r#"steps: "9""#);
+    scenario.apply(&fixed)?;
     let katalog = scenario.katalog_is("garden", "True", "Running").await?;
     assert_ne!(katalog["status"]["revision"], good);
     assert_eq!(condition(&katalog, "Stalled"), None);

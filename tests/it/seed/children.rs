@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{changed, demo, demos, mended, running, sample};
+use super::{changed, completed, demo, demos, running, sample};
 use crate::scenario::{LIMIT, Scenario};
 
 /// A scenario with the sample about conditions and a Demo in that environment.
@@ -88,7 +88,7 @@ pub(super) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(super) async fn a_status_is_computed_from_the_resource_and_its_children() -> Result<()> {
     // As printed it is no YAML: two quotes within quotes.
-    let scenario = running("row8", &mended(&sample("status")?)?).await?;
+    let scenario = running("row8", &completed(&sample("status")?)?).await?;
     demo(&scenario, "shop", &json!({ "suspend": false })).await?;
     let ready = demos(&scenario).until_ready("shop").await?;
     let status = &ready["status"];

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::{DEMO, demo, demos, mended, sample};
+use super::{DEMO, completed, demo, demos, sample};
 use crate::cross::{database, host, of_group, status_of};
 use crate::external::{reported, sink::Sink};
 use crate::scenario::{LIMIT, Scenario, input};
@@ -12,7 +12,10 @@ use crate::waters;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(super) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()> {
     // As printed it is no YAML: two quotes within quotes. The operator that it reads is another Katalog's.
-    let (katalog, databases) = (mended(&sample("cross")?)?, input("cross/databases.yaml")?);
+    let (katalog, databases) = (
+        completed(&sample("cross")?)?,
+        input("cross/databases.yaml")?,
+    );
     let mut scenario = Scenario::new("row15").await?;
     scenario.grant(&katalog).await?;
     scenario.grant(&databases).await?;

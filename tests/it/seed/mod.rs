@@ -161,7 +161,7 @@ pub(crate) fn changed(text: &str, from: &str, to: &str) -> Result<String> {
 }
 
 /// A sample that is no YAML, with the value that its diagnostic says to write in place of the one that it is about.
-fn mended(text: &str) -> Result<String> {
+fn completed(text: &str) -> Result<String> {
     let Err(problems) = read_stream("sample.yaml", text) else {
         bail!("nothing is wrong with\n{text}");
     };

@@ -48,7 +48,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             && reported.insert(leaf.path.clone())
         {
             at.place(&leaf.path)
-                .error_hint(Code::SecretTold, message, HINT);
+                .error_hint(Code::SecretShown, message, HINT);
         }
     });
 }

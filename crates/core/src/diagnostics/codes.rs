@@ -242,7 +242,7 @@ codes! {
     /// A key that `enrich` could add to children, but that is not listed there.
     NotAdded = 415, "nothing adds this to children";
     /// A value of a Secret in a place that more people can read.
-    SecretTold = 416, "the value of a Secret would be shown";
+    SecretShown = 416, "the value of a Secret would be shown";
     // Rules.
     /// A field of the spec that the CRD lacks.
     SpecUnknown = 420, "the definition has no such field of the spec";

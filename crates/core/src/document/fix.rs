@@ -9,7 +9,7 @@ pub(crate) struct BrokenQuotes {
     /// The position of the inner quote.
     pub(crate) span: Span,
     /// The corrected text.
-    pub(crate) mended: String,
+    pub(crate) fixed: String,
     /// The first byte of the text in the chunk: its opening quote.
     pub(crate) start: usize,
     /// The byte after its closing quote.
@@ -24,7 +24,7 @@ pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
     for (number, line) in (1u32..).zip(yaml::lines(chunk.text)) {
         if let Some((start, inner, end)) = broken_in(line) {
             let text = &line[start + 1..end - 1];
-            let mended = if text.contains(['\'', '\\']) {
+            let fixed = if text.contains(['\'', '\\']) {
                 format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
             } else {
                 format!("'{text}'")
@@ -39,7 +39,7 @@ pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
                         .saturating_add(chunk.bytes),
                     len: 1,
                 },
-                mended,
+                fixed,
                 start: at + start,
                 end: at + end,
             });
@@ -52,14 +52,14 @@ pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
 /// Returns the chunk's text with every broken text corrected if that takes the same number of bytes; the others stay
 /// unchanged. Positions stay valid.
 pub(crate) fn fix_chunk(text: &str, broken: &[BrokenQuotes]) -> Option<String> {
-    let mut mended = text.to_owned();
+    let mut fixed = text.to_owned();
     for one in broken {
-        if one.mended.len() != one.end - one.start {
+        if one.fixed.len() != one.end - one.start {
             return None;
         }
-        mended.replace_range(one.start..one.end, &one.mended);
+        fixed.replace_range(one.start..one.end, &one.fixed);
     }
-    Some(mended)
+    Some(fixed)
 }
 
 /// Returns the offsets of the opening quote, of the first inner quote, and after the closing quote.
@@ -112,7 +112,7 @@ mod tests {
         };
         broken_quotes(chunk)
             .into_iter()
-            .map(|one| (one.span.line, one.span.column, one.mended))
+            .map(|one| (one.span.line, one.span.column, one.fixed))
             .collect()
     }
 

@@ -239,14 +239,14 @@ fn parse_chunk(chunk: Chunk<'_>) -> Parsed {
     }
     let problems = broken.iter().map(|one| {
         let message = "a double quote inside a double-quoted text ends the text";
-        let hint = format!("write {}", one.mended);
+        let hint = format!("write {}", one.fixed);
         Diagnostic::error(Code::Syntax, FieldPath::root(), message)
             .hint(hint)
             .at(Some(one.span))
     });
     let problems = problems.collect();
-    let mended = fix::fix_chunk(chunk.text, &broken);
-    let tree = mended.and_then(|text| {
+    let fixed = fix::fix_chunk(chunk.text, &broken);
+    let tree = fixed.and_then(|text| {
         yaml::parse(Chunk {
             text: &text,
             ..chunk

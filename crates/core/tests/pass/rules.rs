@@ -50,7 +50,7 @@ spec:
         status:
           fields:
             - {{ path: image, value: '{{{{ .spec.image }}}}' }}
-            - {{ path: told, value: 'yes', when: [{{ field: spec.image, exists: true }}] }}
+            - {{ path: reported, value: 'yes', when: [{{ field: spec.image, exists: true }}] }}
 {entry}
 ---
 {motifs}"

@@ -24,7 +24,7 @@ pub use left_out::LeftOut;
 use self::assume::Owner;
 use super::{
     children::DeclaredOrder,
-    crd_status::CrdStatus,
+    crd::CrdStatus,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
     render::Setting,
     sources::{Answer, Answers, Read},
@@ -101,7 +101,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview,
         version.set_defaults(&mut cr);
     }
     let nameless = assume::custom_resource(&mut cr, namespaced, assumed.now);
-    let crd_status = CrdStatus::assumed(namespaced, assumed.version);
+    let crd = CrdStatus::assumed(namespaced, assumed.version);
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     let record = Arc::new(CrRecord::read(&cr, &paths)?);
     let (children, unmarked) = children(plan, assumed.children, &record, nameless)?;
@@ -110,7 +110,7 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview,
         orphans: Vec::new(),
         children,
         unseen: BTreeSet::new(),
-        reported: reported(plan, &crd_status, &record),
+        reported: reported(plan, &crd, &record),
         answers: Answers::new(),
         cr: record,
     };
@@ -138,21 +138,8 @@ pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview,
     let (after, mut executed) = done(plan, &observed, &cycle, (assumed.now, assumed.seen_as))?;
     let now = assumed.now;
     let patch = match cycle.held_back {
-        Some(held) => gated(
-            plan,
-            &crd_status,
-            &observed,
-            (held, cycle.unmet.as_deref()),
-            now,
-        ),
-        None => status(
-            plan,
-            &crd_status,
-            &after,
-            &cycle.sources,
-            &mut executed,
-            now,
-        ),
+        Some(held) => gated(plan, &crd, &observed, (held, cycle.unmet.as_deref()), now),
+        None => status(plan, &crd, &after, &cycle.sources, &mut executed, now),
     };
     write(&mut cr, &cycle, patch.as_ref().map(|patch| &patch.body));
     assume::forget(&mut cr, nameless);

@@ -78,7 +78,7 @@ fn a_warning_does_not_stop_the_work() {
             .contains(&"ValidationWarning/ValidationFailed: spec.open: better open".to_owned())
     );
     assert_eq!(
-        (&status["image"], &status["told"]),
+        (&status["image"], &status["reported"]),
         (&json!("nginx"), &json!("yes"))
     );
 }
