@@ -67,7 +67,7 @@ bench: cargo control-plane ## what ork costs and how fast it is, beside the same
 	GO_WEBHOOK=$$(hack/go-webhook/build) $(BUILT)/release/bench $(BENCH)
 
 # Small, in the tests' own profile: what it judges does not depend on speed. Two at a time, since each waits for quiet times.
-bench-smoke: binaries control-plane ## that nothing is asked or written in vain, and records stay small (2 minutes)
+bench-smoke: binaries control-plane ## check that there are no unnecessary requests or writes, and that records stay small (2 minutes)
 	@$(MAKE) --no-print-directory -j 2 bench-smoke-passes bench-smoke-fleets
 
 bench-smoke-passes: SCENARIOS := create noop template change
@@ -121,7 +121,7 @@ crds: binaries ## write crds/ from the API types
 kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kinds, as the control plane has them
 	$(TESTBED) schemas crates/core/src/schema/kubernetes.bin
 
-control-plane: ## build etcd, kube-apiserver and their like (6 minutes, once; needs Go)
+control-plane: ## build etcd, kube-apiserver and the other binaries of the test control plane (6 minutes, once; needs Go)
 	@hack/control-plane/build
 
 registry-tools: ## build the registry, oras and cosign that the tests use (6 minutes, once; needs Go)

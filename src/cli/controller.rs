@@ -34,7 +34,7 @@ pub(super) struct Args {
     /// Namespace whose Katalogs to run; may be repeated [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
-    /// Children that give power over the cluster and that Katalogs may declare: `all`, `none`, or names with commas between them
+    /// Sensitive children that Katalogs may declare: `all`, `none`, or a comma-separated list of names
     ///
     /// Such children are objects of RBAC, admission, definitions and certificates, and pods with permissions on their node;
     /// docs/permissions.md lists the names. A Katalog that declares one that is not permitted is refused.

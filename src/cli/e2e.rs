@@ -33,7 +33,7 @@ const FILE: &str = "e2e.yaml";
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
-    /// E2E files and folders; `./...` is this folder and all below it [default: e2e.yaml]
+    /// E2E files and folders; `./...` is the current directory with its subdirectories [default: e2e.yaml]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// E2E file or folder, like PATH; may be repeated
@@ -90,10 +90,10 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
-    /// One object
+    /// One JSON object
     Json,
     /// `JUnit` XML
     Junit,

@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// Lines of each log
     #[arg(long, value_name = "N", default_value_t = 2000)]
     lines: u32,
-    /// Largest size of all files together, uncompressed, in MiB
+    /// Maximum total size of the files, uncompressed, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_size: u32,
     #[command(flatten)]

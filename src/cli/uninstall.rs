@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Print the objects that would be removed, without removing them
     #[arg(long)]
     dry_run: bool,
-    /// Timeout for the end of the controller, and for the removal of CRDs and namespaces
+    /// Timeout for the shutdown of the controller, and for the removal of CRDs and namespaces
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::parse)]
     timeout: Duration,
     #[command(flatten)]

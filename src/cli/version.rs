@@ -39,7 +39,7 @@ enum Format {
     /// Human-readable text
     #[default]
     Human,
-    /// An object with version, commit, target, features, kubernetes, a list of versions, crds and cluster, null if not asked
+    /// An object with version, commit, target, features, kubernetes, a list of versions, crds and cluster, null if no cluster was queried
     Json,
 }
 

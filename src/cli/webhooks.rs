@@ -100,7 +100,7 @@ pub(super) struct Webhooks {
         requires = "webhooks_cert_file"
     )]
     ca_file: Option<PathBuf>,
-    /// Check that authors of Katalogs have the permissions that operators get by them
+    /// Check that the author of a Katalog has the permissions that its operators need
     #[arg(
         long,
         value_name = "MODE",
@@ -110,7 +110,7 @@ pub(super) struct Webhooks {
         default_value_t
     )]
     admission_author_check: AuthorCheck,
-    /// Apply rules at admission where `security.webhooks.admission` does not say so
+    /// Apply rules at admission in Katalogs that do not set `security.webhooks.admission`
     #[arg(
         long,
         value_name = "BOOL",
@@ -124,7 +124,7 @@ pub(super) struct Webhooks {
         action = clap::ArgAction::Set
     )]
     pub(super) enable_admission: bool,
-    /// Serve conversions where `security.conversion` does not say so
+    /// Serve conversions of Katalogs that do not set `security.conversion`
     #[arg(
         long,
         value_name = "BOOL",

@@ -334,7 +334,7 @@ pub(crate) fn current_ready(status: &KatalogStatus) -> Readiness {
         return Readiness {
             status: None,
             reason: KatalogReason::Progressing.as_str().into(),
-            message: "the process that leads has said nothing yet".to_owned(),
+            message: "the leader has not written a status yet".to_owned(),
         };
     };
     Readiness {

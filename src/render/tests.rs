@@ -331,6 +331,6 @@ async fn a_resource_that_does_not_keep_a_rule_is_reported_in_its_own_file() {
     assert!(pass.preview.objects.is_empty());
     assert_eq!(
         pass.preview.left_out[0].to_string(),
-        "Secret at spec.crds.pond.operatorBox.onCreate.secrets[0]: nothing is made for this resource"
+        "Secret at spec.crds.pond.operatorBox.onCreate.secrets[0]: no objects are created for this custom resource"
     );
 }

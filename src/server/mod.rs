@@ -262,9 +262,9 @@ async fn katalog(
         Page::Instances | Page::Instance { .. } => shown.resources,
     };
     if !is_shown {
-        let hint = "`endpoints` of its Katalog says so";
+        let hint = "`endpoints` in its Katalog disables it";
         return Err(ApiError::not_found(
-            "this page of the operator is off",
+            "this page of the operator is disabled",
             hint,
         ));
     }

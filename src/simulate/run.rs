@@ -274,7 +274,7 @@ fn refused(
         return Some(problem.hint("one operator reconciles it: pass only one version"));
     }
     let path = FieldPath::parse("metadata.deletionTimestamp");
-    let message = "a custom resource cannot be on its way out from the start";
+    let message = "a custom resource cannot be terminating at the start";
     object.is_deleting().then(|| {
         let problem = object.problem(Code::NotSupportedYet, path, message);
         problem.hint("request its deletion after a cycle: `changes: [{ after: 1, delete: true }]`")

@@ -3,18 +3,25 @@
 use std::path::{Path, PathBuf};
 
 /// Words that a reader who knows Kubernetes stops at, and what to write instead.
-const WORDS: [(&str, &str); 18] = [
+const WORDS: [(&str, &str); 25] = [
     ("a right is", "a permission is"),
     ("anew", "again"),
     ("are told", "are reported"),
+    ("asks nothing", "has no test"),
+    ("beside what", "in addition to the fields that"),
     ("drive out", "preempt"),
     ("go on", "continue"),
     ("goes on", "continues"),
+    ("in vain", "unnecessarily"),
+    ("is no name", "is not a valid name"),
+    ("is there twice", "is a duplicate"),
     ("is told", "is reported"),
     ("lead astray", "mislead"),
     ("let go", "release"),
     ("mend", "fix"),
     ("nobody", "no client, or the client that acts"),
+    ("lives in a namespace", "is namespaced"),
+    ("made once", "created once, or generated once"),
     ("put back", "restored"),
     ("rights", "permissions"),
     ("tells", "reports, or determines"),
@@ -111,6 +118,7 @@ fn words_of_names(line: &str) -> Vec<String> {
 
 /// Returns where `text` has `words` as whole words.
 fn has(text: &str, words: &str) -> bool {
+    let text = &text.to_lowercase();
     let is_letter = |end: Option<char>| end.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(words).any(|(at, _)| {
         !is_letter(text[..at].chars().next_back())
@@ -125,8 +133,15 @@ fn documents_and_messages_use_the_words_of_the_glossary() {
     for folder in ["docs", "charts", "examples", "crates/core/src/diagnostics"] {
         files(&root.join(folder), ".md", &mut documents);
     }
-    documents
-        .extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
+    documents.extend(
+        [
+            "README.md",
+            "ARCHITECTURE.md",
+            "CONTRIBUTING.md",
+            "CHANGELOG.md",
+        ]
+        .map(|name| root.join(name)),
+    );
     for folder in ["src", "crates"] {
         files(&root.join(folder), ".rs", &mut sources);
     }

@@ -200,8 +200,8 @@ async fn its_deletion_lets_go_of(scenario: &Scenario, resources: &[(&str, &str)]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s15_a_source_that_needs_more_permissions_waits_for_approval_and_others_roll_on()
--> Result<()> {
+async fn a_source_that_needs_more_permissions_waits_for_approval_and_others_roll_on() -> Result<()>
+{
     let scenario = running("approval").await?;
     let ponds = input("komposer/ponds.yaml")?;
     waters::pond(&scenario, "north", &json!({})).await?;

@@ -332,7 +332,9 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
         })
         .await?;
     let kind = format!("sites.{}", scenario.group);
-    let reported = format!("{HELD}; spec.seen in memory: it would become another value each time");
+    let reported = format!(
+        "{HELD}; spec.seen in memory: each pass would normalize the stored value to a different one"
+    );
     // Passes at other moments want other values.
     tokio::time::sleep(Duration::from_secs(2)).await;
     scenario.kubectl(&[

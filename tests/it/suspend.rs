@@ -28,8 +28,8 @@ async fn colour(maps: &Objects, name: &str, colour: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g24_a_suspended_katalog_processes_deletions_only_and_resumes_without_a_restart()
--> Result<()> {
+async fn a_suspended_katalog_processes_deletions_only_and_resumes_without_a_restart() -> Result<()>
+{
     let katalog = input("komposer/ponds.yaml")?;
     let mut scenario = Scenario::with_katalog("suspend", &["kinds/crds.yaml"], &katalog).await?;
     let (katalogs, maps) = (scenario.objects("katalogs"), scenario.objects("configmaps"));

@@ -62,7 +62,7 @@ pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
     let named = NamedSources::of(&paths);
     for one in named.iter().filter(|one| one.is_incomplete) {
         output::note(&format!(
-            "{}: sources of the cluster are not read: name the files of their Katalogs too, for the permissions of their operators",
+            "{}: sources in the cluster are not read: pass the files of their Katalogs too, to include the permissions of their operators",
             one.path.display()
         ));
         paths.retain(|path| *path != one.path);

@@ -129,7 +129,7 @@ impl Shown {
         match &opened.summary {
             Some(summary) => text.push_str(&declared(summary)),
             None => {
-                text.push_str("\nThe artifact does not say what it declares: pull it to see.\n");
+                text.push_str("\nThe artifact does not record its kinds and permissions: pull it to inspect them.\n");
             }
         }
         text

@@ -107,7 +107,7 @@ impl Trust {
             let error = anyhow::Error::new(refused);
             if found.left_out > 0 {
                 return Failure::Input(error.context(format!(
-                    "{} more signatures were not looked at",
+                    "{} more signatures were not checked",
                     found.left_out
                 )));
             }

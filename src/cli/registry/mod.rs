@@ -33,7 +33,7 @@ use crate::compose::Remote;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Registry")]
 pub(in crate::cli) struct Registry {
-    /// Call the registry over plain HTTP. One on a loopback address is called so by default if it does not speak TLS
+    /// Use plain HTTP. It is the default for a registry on a loopback address that does not support TLS
     #[arg(long)]
     plain_http: bool,
     /// CA certificates in PEM to trust, in addition to those of the machine
@@ -60,7 +60,7 @@ pub(in crate::cli) struct Artifact {
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Format {
-    /// For people
+    /// Human-readable text
     #[default]
     Human,
     /// One JSON object

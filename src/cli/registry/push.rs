@@ -99,7 +99,7 @@ fn target(text: &str, summary: &Summary) -> anyhow::Result<Reference> {
     let plain = |text: &str| text.trim_start_matches('v').replace('+', "_");
     if is_version(tag) && plain(tag) != plain(version) {
         return Err(anyhow!(
-            "the tag is `{tag}`, and `metadata.version` is `{version}`: let one follow the other"
+            "the tag is `{tag}`, but `metadata.version` is `{version}`: change one of them"
         ));
     }
     Ok(reference)

@@ -48,7 +48,7 @@ enum Next {
     Never,
 }
 
-/// The outcome of a fetch, beside what was known.
+/// The outcome of a fetch, in addition to what was known.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
     /// The known artifact.

@@ -96,7 +96,7 @@ impl Operating<'_> {
                 ),
                 None => (
                     KatalogReason::Progressing.as_str(),
-                    format!("revision {wanted} is about to run in place of revision {running}"),
+                    format!("revision {wanted} is about to replace revision {running}"),
                 ),
             };
         }

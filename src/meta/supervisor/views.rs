@@ -35,7 +35,7 @@ impl State {
         match decision {
             Decision::Conflict(holder) => {
                 let message = format!(
-                    "{} is older and has {}; this entry takes over when that {} releases the kind",
+                    "{} is older and holds the claim on {}; this entry takes over when that {} releases the kind",
                     holder.titled(),
                     plan.resource.group_kind(),
                     holder.kind.kind()
@@ -45,8 +45,8 @@ impl State {
             }
             Decision::Foreign(holder) => {
                 let message = format!(
-                    "{} of installation {} has {}; this entry takes over when that releases the kind, or has been \
-                     gone for {} minutes",
+                    "{} of installation {} holds the claim on {}; this entry takes over when the claim is released, or \
+                     has not been renewed for {} minutes",
                     holder.claimant.katalog.titled(),
                     holder.installation,
                     plan.resource.group_kind(),

@@ -60,7 +60,10 @@ items:
     request.children = vec![desk.write("live.yaml", live)];
     let rendered = render(&request).await;
     let yaml = to_yaml(&rendered.passes, ALL).unwrap();
-    assert!(yaml.contains("it is made once, and was\n"), "{yaml}");
+    assert!(
+        yaml.contains("it is created once, and already was\n"),
+        "{yaml}"
+    );
     assert!(
         yaml.contains("# deleted: ConfigMap default/old\n"),
         "{yaml}"

@@ -180,7 +180,7 @@ async fn create(pass: &Pass<'_>, observed: &Observed, job: &OnDeleteJob) -> Resu
             Err(Failure {
                 reason: Reason::NameTaken,
                 at: job.key.to_string(),
-                message: "an object of this name exists and is not the Job of this end".to_owned(),
+                message: "an object of this name exists and is not the onDelete Job of this custom resource".to_owned(),
             })
         }
         Err(error) => Err(failure(&job.key, &error)),

@@ -69,7 +69,7 @@ fn unmet(
             continue;
         }
         let wait = match find(operators, &plan.katalog, on, watched) {
-            None => Some(format!("waits for `{on}`, which does not run")),
+            None => Some(format!("waiting for `{on}`, which is not running")),
             Some(status) => lacks(&status, *condition).map(|lacks| {
                 let aim = match condition {
                     DependencyCondition::Started => "start",
@@ -123,7 +123,7 @@ fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<Stri
     }
     let works = status.has_succeeded() || status.instances == 0;
     (!works).then(|| match &status.last_error {
-        Some(error) => format!("no pass of it has succeeded yet: {error}"),
+        Some(error) => format!("none of its passes has succeeded yet: {error}"),
         None => "no pass of it has succeeded yet".to_owned(),
     })
 }

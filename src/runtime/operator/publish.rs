@@ -285,7 +285,7 @@ fn lost_status(bound: &BoundPlan) -> Option<Problem> {
     let why = if bound.crd_status.has_status {
         "its schema drops"
     } else {
-        "it has no status subresource, so it does without"
+        "it has no status subresource, so these fields are not written:"
     };
     let message = format!(
         "the CRD of {} cannot hold the whole status: {why} {fields}",

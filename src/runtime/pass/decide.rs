@@ -136,13 +136,13 @@ impl Writer<'_> {
                 .is_some_and(|uid| self.pass.shared.instances.owner(uid).is_none()))
             && record.ownership.wrote(manager);
         let (reason, message) = if left {
-            let message = "its predecessor was made for a resource that is gone, and is about to be collected";
+            let message = "an object of this name was created for a custom resource that no longer exists, and is about to be garbage-collected";
             (Reason::WriteConflict, message)
         } else if controlled {
             let message = "an object of this name exists, and another object controls it";
             (Reason::NameTaken, message)
         } else {
-            let message = "an object of this name exists and was not made for this resource; `adopt: true` takes it over";
+            let message = "an object of this name exists and was not created for this custom resource; `adopt: true` adopts it";
             (Reason::NameTaken, message)
         };
         Err(Failure {

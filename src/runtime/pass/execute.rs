@@ -49,7 +49,7 @@ const SIDE_BY_SIDE: usize = 8;
 
 /// Replaces messages of the API server that may contain a Secret's values.
 pub(super) const WITHHELD: &str =
-    "the API server's words are withheld: the object is made of a Secret's values";
+    "the API server's message is not shown, because the object contains values of a Secret";
 
 /// The result of a pass's writes.
 #[derive(Debug, Default)]
@@ -250,7 +250,7 @@ impl Writer<'_> {
         Err(Failure {
             reason: Reason::WriteConflict,
             at: rendered.key.to_string(),
-            message: "it changed each time it was to be written".to_owned(),
+            message: "it changed before each attempt to write it".to_owned(),
         })
     }
 
@@ -347,7 +347,7 @@ impl Writer<'_> {
                 None => Err(Failure {
                     reason: Reason::WriteConflict,
                     at: rendered.key.to_string(),
-                    message: "it was deleted while it was to be made".to_owned(),
+                    message: "it was deleted while it was being created".to_owned(),
                 }),
             },
             Err(error) => Err(failure(&rendered.key, &error)),

@@ -46,7 +46,7 @@ impl Writer<'_> {
                 None => Err(Failure {
                     reason: Reason::WriteConflict,
                     at: rendered.key.to_string(),
-                    message: "it was deleted while it was to be made".to_owned(),
+                    message: "it was deleted while it was being created".to_owned(),
                 }),
             },
             Err(error) => Err(failure(&rendered.key, &error)),

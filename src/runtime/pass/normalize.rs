@@ -17,7 +17,7 @@ use super::{Next, Pass, Passed, events::publish};
 use crate::{events::Severity, runtime::shared::bound_plan::BoundPlan};
 
 /// Why a stored value is not stored again: it changed without a change of the resource.
-const RESTLESS: &str = "it would become another value each time";
+const RESTLESS: &str = "each pass would normalize the stored value to a different one";
 
 /// Writes the values that the pass over `observed` wants stored; the result becomes the new state. Values that cannot be
 /// stored stay in memory, and the status reports it.

@@ -87,7 +87,7 @@ impl Writer<'_> {
         };
         let revisit = self.outcome.revisit.into_iter().chain([pause]).min();
         self.outcome.revisit = revisit;
-        let hint = "it was recreated several times within ten minutes, so somebody else changes what is created; the next \
+        let hint = "it was recreated several times within ten minutes, so another client changes the created object; the next \
                     attempt follows within a minute";
         Err(immutable(key, fields, hint))
     }

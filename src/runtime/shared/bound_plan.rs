@@ -167,7 +167,7 @@ impl BoundPlan {
         self.kind(&key.kind).ok_or_else(|| Failure {
             reason: Reason::KindNotServed,
             at: key.to_string(),
-            message: format!("the API server serves no {}", key.kind),
+            message: format!("the API server does not serve {}", key.kind),
         })
     }
 

@@ -97,7 +97,7 @@ fn find(
             Some(operator) => (operator.plan().resource.clone(), Some(operator)),
             None => {
                 return nobody(format!(
-                    "no operator, or more than one, is called `{name}` here"
+                    "there is no operator named `{name}`, or there are several"
                 ));
             }
         },

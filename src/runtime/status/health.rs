@@ -156,7 +156,7 @@ impl Health {
                 return None;
             }
             let message = format!(
-                "{failing} of {} custom resources fail; the last, {last}",
+                "{failing} of {} custom resources fail; last failure: {last}",
                 able.max(failing)
             );
             self.degraded = Some(Degraded {

@@ -221,7 +221,7 @@ async fn a_new_version_touches_its_operator_alone(remote: &Remote, deep: &str) -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s14_what_is_not_signed_tampered_with_or_not_locked_is_refused_and_what_ran_runs_on()
+async fn what_is_not_signed_tampered_with_or_not_locked_is_refused_and_what_ran_runs_on()
 -> Result<()> {
     let mut remote = Remote::running("verified").await?;
     let komposer = komposers(&remote.scenario).fetch("waters").await?;

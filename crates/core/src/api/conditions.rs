@@ -10,7 +10,7 @@ use crate::value::{Key, Node};
 
 /// Everything is as declared. Always present.
 pub const READY: &str = "Ready";
-/// Work is going on. Present only while true.
+/// The controller is working towards the declared state. Present only while true.
 pub const RECONCILING: &str = "Reconciling";
 /// Nothing more happens until the input changes. Present only while true.
 pub const STALLED: &str = "Stalled";

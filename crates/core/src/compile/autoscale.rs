@@ -48,7 +48,7 @@ pub(crate) fn autoscale(
     };
     let interval = declared.interval.map_or(DEFAULT_INTERVAL, |span| span.0);
     if interval < SHORTEST_INTERVAL {
-        let message = "the conditions are looked at once in 100ms at most";
+        let message = "the conditions are evaluated at most every 100ms";
         at.field("interval").error(Code::OutOfRange, message);
     }
     let gates = declared.conditions.clone().unwrap_or_default();
@@ -152,7 +152,7 @@ fn metric(at: &At<'_>, path: &Path) -> Option<Key> {
         _ => {
             at.error_hint(
                 Code::UnknownMetric,
-                format!("`{path}` is no metric: an autoscaler knows no custom resource"),
+                format!("`{path}` is not a metric: an autoscaler cannot read custom resources"),
                 "write `metrics.<name>`, or `cross.<as>.metrics.<name>` for another operator's",
             );
             return None;

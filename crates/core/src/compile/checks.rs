@@ -58,12 +58,11 @@ pub(crate) fn within(
             let hint = if other.import == child.import {
                 "give them different names, or `when` conditions that exclude each other"
             } else {
-                "give the imports inputs that lead to different names, or take one out; a child of this name in the \
-                 operatorBox takes the place of both"
+                "set inputs of the imports that result in different names, or remove one import; a child of this name in the operatorBox replaces both"
             };
             at.place(&child.path).error_hint(
                 Code::SameChildTwice,
-                format!("{} is this {} too", other.path, child.kind.kind),
+                format!("{} declares the same {}", other.path, child.kind.kind),
                 hint,
             );
         }
@@ -91,7 +90,7 @@ fn without_overridden(
                 && could_both_hold(blocks, other, child)
         });
         if let Some((_, other)) = overrider {
-            let message = format!("this takes the place of {}", child.path);
+            let message = format!("this replaces {}", child.path);
             at.place(&other.path).warn(Code::Override, message);
         }
         overrider.is_some()
@@ -160,7 +159,7 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
                     problems.place(&child.path).error_hint(
                         Code::SameChildTwice,
                         format!(
-                            "{} is the same {}, whatever the custom resources are called",
+                            "{} is the same {} for every custom resource",
                             other.path, child.kind.kind
                         ),
                         "put `{{ .metadata.name }}` into the names",

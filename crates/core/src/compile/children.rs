@@ -202,7 +202,10 @@ impl BlockContext<'_> {
         {
             at.field("kind").error_hint(
                 Code::EndlessChildren,
-                format!("every {} would make another, without end", self.owner.kind),
+                format!(
+                    "every {} would create another one, without end",
+                    self.owner.kind
+                ),
                 "add `when`, so that the children make none",
             );
         }

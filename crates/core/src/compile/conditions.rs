@@ -86,8 +86,8 @@ pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Conditi
         (Some(_), Some(_)) => {
             at.error_hint(
                 Code::TimeCondition,
-                "a condition asks for a field or for the time",
-                "make two conditions of it",
+                "a condition tests either a field or the time",
+                "split it into two conditions",
             );
             return None;
         }

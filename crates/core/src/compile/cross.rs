@@ -156,7 +156,7 @@ fn target(
         (None, true) => {
             at.error_hint(
                 Code::Missing,
-                "neither `crd` nor `labelSelector` says whose resource this is",
+                "`crd` or `labelSelector` is required: it selects the operator",
                 "name an entry of `spec.crds`: `crd: database`",
             );
             None
@@ -189,7 +189,7 @@ fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> 
     if let Some(near) = nearest(name, crds.keys().map(String::as_str)) {
         at.warn_hint(
             Code::UnknownOperator,
-            format!("this Katalog has no `{name}`: another one must"),
+            format!("this Katalog has no operator `{name}`, so another Katalog must declare it"),
             format!("did you mean `{near}`?"),
         );
     }
@@ -213,7 +213,7 @@ fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {
         (None, true) => {
             at.error_hint(
                 Code::Missing,
-                "nothing says which resource this is",
+                "the entry does not select a resource",
                 "choose it by name: `selector: { name: \"{{ .metadata.name }}-db\" }`",
             );
             None
@@ -224,7 +224,7 @@ fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {
         }
         (name, false) => {
             if name.is_some() {
-                let message = "`matchLabels` chooses the resource, whatever it is called";
+                let message = "`name` has no effect: `matchLabels` selects the resource";
                 at.field("name").warn(Code::NoEffect, message);
             }
             let at = at.field("matchLabels");

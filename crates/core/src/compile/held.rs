@@ -150,7 +150,7 @@ pub(crate) fn requeue(layers: &[(At<'_>, &Reconciler)]) -> Box<[RequeuePlan]> {
                 }
             }
             if let Some((index, _)) = rules.next() {
-                let message = "the rule before has no condition, so this one never counts";
+                let message = "the previous rule has no condition, so this rule never applies";
                 at.index(index).warn(Code::NoEffect, message);
             }
             plans.into()
@@ -166,7 +166,7 @@ fn requeue_rule(at: &At<'_>, declared: &Requeue) -> Option<RequeuePlan> {
         at.error_hint(
             Code::Missing,
             "`after` is missing",
-            "say how long after a pass, such as `after: 5m`",
+            "set the delay after a pass, such as `after: 5m`",
         );
         return None;
     };

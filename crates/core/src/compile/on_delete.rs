@@ -83,7 +83,7 @@ pub(super) fn check(at: &At<'_>, plan: &OperatorPlan) {
                 at.place(&job.path).error_hint(
                     Code::SameChildTwice,
                     format!("{other} is this Job too"),
-                    "give the Job of the end a name of its own",
+                    "give the onDelete Job another name",
                 );
             }
         }

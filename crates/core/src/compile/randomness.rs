@@ -17,16 +17,16 @@ use crate::{
 
 /// Where a random value would not be kept, and the hint for a fix.
 const CHILD: (&str, &str) = (
-    "the value is another one in each pass, and so is the child",
-    "only what is made once keeps it: move the entry to `onCreate`, without `reconcile: true`, or write `once: true` \
+    "each pass would generate a new value, and so change the child",
+    "only an object that is created once keeps the value: move the entry to `onCreate`, without `reconcile: true`, or set `once: true` \
      in a Secret",
 );
 const NAME: (&str, &str) = (
     "each pass would name another child",
-    "names are made of what stays as it is, such as `{{ .metadata.name }}`",
+    "use a value that does not change, such as `{{ .metadata.name }}`",
 );
 const CONDITION: (&str, &str) = (
-    "the condition would be left to chance in each pass",
+    "the condition would have a random result in each pass",
     "ask for something that can be observed",
 );
 const INPUT: (&str, &str) = (
@@ -35,7 +35,7 @@ const INPUT: (&str, &str) = (
 );
 const PREPARED: (&str, &str) = (
     "each pass would see another custom resource",
-    "rules give what stays as it is; draw the value where it is kept: in what is made once",
+    "rules set values that do not change: generate the value where it is kept, in a child that is created once",
 );
 const CROSS: (&str, &str) = (
     "each pass would read another resource",

@@ -26,7 +26,7 @@ pub(crate) fn scaled(
         return child;
     };
     if child.mode == Mode::Once {
-        let message = "a child that is made once is left alone: this has no effect";
+        let message = "a child that is created once is not changed: this has no effect";
         at.warn_hint(
             Code::NoEffect,
             message,
@@ -81,7 +81,7 @@ fn plan(at: &At<'_>, declared: &WorkloadAutoscale) -> ScalePlan {
     if let (Some(min), Some(max)) = (min.as_ref().and_then(whole), max.as_ref().and_then(whole))
         && max < min
     {
-        let message = format!("the most are fewer than the fewest, {min}");
+        let message = format!("`max` is less than `min`, which is {min}");
         at.field("max").error(Code::OutOfRange, message);
     }
     if plan.up.is_none() && plan.down.is_none() {
@@ -100,7 +100,7 @@ fn step(at: &At<'_>, gates: Option<&Gates>, (field, by): (&str, Option<&Scalar>)
     if when.is_empty() && or.is_empty() {
         at.error_hint(
             Code::Missing,
-            "without conditions the number of pods would change for ever",
+            "without conditions the number of pods would never stop changing",
             "add `conditions` with a `when`",
         );
     }

@@ -32,7 +32,7 @@ pub(super) fn plan(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType
     if !allowed.is_empty() && allowed.is_subset(&restricted) {
         at.field("restrictedNamespaces").error_hint(
             Code::Exclusive,
-            "every namespace that is allowed is restricted too",
+            "every allowed namespace is also restricted",
             "take out one of them",
         );
     }
@@ -167,7 +167,7 @@ pub(super) fn finalizers(
         if !named || names::check_label_key(name).is_err() {
             place.index(index).error_hint(
                 Code::Finalizers,
-                format!("`{name}` is no name of a finalizer"),
+                format!("`{name}` is not a valid finalizer name"),
                 "write a domain of yours and a word: `example.org/backup`",
             );
             continue;

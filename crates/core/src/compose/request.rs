@@ -100,7 +100,7 @@ pub enum RequestKind {
     Katalogs {
         /// The name.
         name: Option<String>,
-        /// The labels, if there is no name.
+        /// The labels, if no name is given.
         selector: Option<KatalogSelector>,
     },
 }

@@ -224,7 +224,7 @@ fn check_list<'a>(
         let is_word = !name.starts_with(|first: char| first.is_ascii_digit())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if are_words && !is_word {
-            let message = format!("`{name}` is no name that a template can use");
+            let message = format!("`{name}` is not a valid name in templates");
             let error = Diagnostic::error(Code::NoteName, at.clone(), message);
             found.push(error.hint("a letter, then letters, digits and `_`"));
         }

@@ -290,9 +290,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
             entries.push((key, value));
         }
         if let Some(twice) = repeated(&entries) {
-            return Err(A::Error::custom(format_args!(
-                "the key `{twice}` is there twice"
-            )));
+            return Err(A::Error::custom(format_args!("duplicate key `{twice}`")));
         }
         Ok(TreeValue::Map(entries))
     }

@@ -86,7 +86,7 @@ pub enum Token {
 }
 
 impl OperatorPlan {
-    /// Returns the number of calls made once those of `stage` are.
+    /// Returns the number of calls after those of `stage` are.
     pub(crate) fn calls_until(&self, stage: Stage) -> usize {
         self.calls.partition_point(|call| call.stage <= stage)
     }

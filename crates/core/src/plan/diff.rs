@@ -73,7 +73,7 @@ fn runs_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
         && admit_alike(before, after)
 }
 
-/// Returns what an operator uses of its plan beside what the hash covers.
+/// Returns what an operator uses of its plan in addition to what the hash covers.
 fn beside_hash(plan: &OperatorPlan) -> impl PartialEq {
     let OperatorPlan {
         workers,
@@ -123,7 +123,7 @@ fn beside_hash(plan: &OperatorPlan) -> impl PartialEq {
     (capacity, scale, others)
 }
 
-/// True if both plans have one verdict at admission, beside what their hashes cover.
+/// True if both plans have one verdict at admission, in addition to what their hashes cover.
 fn admit_alike(before: &OperatorPlan, after: &OperatorPlan) -> bool {
     let changes = |plan: &OperatorPlan| -> Vec<Moments> {
         let rules = &plan.rules;

@@ -13,7 +13,7 @@ super::reasons! {
             "The operator is no longer degraded.",
             "";
         Progressing, Waiting, OnChange,
-            "Work is going on.",
+            "The controller is working towards the declared state.",
             "";
         Waiting, Waiting, OnChange,
             "An operator waits for something outside, such as its CRD.",

@@ -28,7 +28,7 @@ pub fn page() -> String {
     // Writing to a String cannot fail.
     let _ = write!(
         text,
-        "\nMessages are whole up to what the API server takes: {MESSAGE_BYTES} bytes in a condition, {EVENT_BYTES} in an Event. \
+        "\nMessages are truncated only at the limit of the API server: {MESSAGE_BYTES} bytes in a condition, {EVENT_BYTES} in an Event. \
          Where several things are wrong and not all fit, each is named and the longest are cut.\n"
     );
     let resource: Vec<_> = Reason::ALL.iter().map(|reason| reason.about()).collect();

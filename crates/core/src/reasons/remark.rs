@@ -10,7 +10,7 @@ super::reasons! {
             "Fields of the spec were normalized and stored.",
             "";
         Persisted, Fine, OnChange,
-            "The resource itself is as described.",
+            "The normalized values are stored in the custom resource.",
             "";
         InMemory, Fine, OnChange,
             "The normalized values are known to the operator only; the custom resource keeps its values.",

@@ -22,7 +22,7 @@ super::reasons! {
             "Two children of one custom resource have the same kind and name.",
             "Give one of them another name.";
         ValidationFailed, Permanent, OnChange,
-            "The custom resource does not keep a rule of `validation`.",
+            "The custom resource violates a rule of `validation`.",
             "Change the custom resource as the message says.";
         Invalid, Permanent, OnChange,
             "The API server refused the object as invalid.",
@@ -31,8 +31,8 @@ super::reasons! {
             "The declared value of an immutable field changed, and the API server refuses to change the object.",
             "Change it back, delete the object, or declare `onImmutable: recreate`.";
         NameTaken, Permanent, Slowly,
-            "An object of that name exists, and it is not ours.",
-            "Delete it, choose another name, or say `adopt: true`.";
+            "An object of that name exists and does not belong to this custom resource.",
+            "Delete it, choose another name, or set `adopt: true`.";
         Forbidden, Transient, Slowly,
             "A permission is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all.";
@@ -74,7 +74,7 @@ super::reasons! {
             "Correct the condition, or the value that it reads.";
         Panicked, Transient, Backoff,
             "A pass ended in a panic: a fault of Orkestra.",
-            "Report it, with the log's lines about it.";
+            "Report the fault with the related log lines.";
         FieldConflict, Waiting, OnChange,
             "Another manager holds a field that the Katalog declares.",
             "Remove the field from one of the two, or set `forceConflict: true`.";
@@ -82,7 +82,7 @@ super::reasons! {
             "A `HorizontalPodAutoscaler` sets the replicas of a child.",
             "";
         Ending, Waiting, OnChange,
-            "It is being deleted, and what its end waits for is on its way.",
+            "The custom resource is being deleted, and waits for a step of `onDelete` to complete.",
             "";
         Terminating, Waiting, OnChange,
             "The custom resource is being deleted, and waits for children to be deleted first.",
@@ -100,7 +100,7 @@ super::reasons! {
             "The conditions that the Katalog requires for readiness are not met yet.",
             "";
         ChildFailed, Permanent, OnChange,
-            "A child will not get ready without a change.",
+            "A child cannot become ready without a change.",
             "Check the child that the message names.";
         ChildMissing, Permanent, OnChange,
             "A child that was created once is gone, and is not created again.",

@@ -226,7 +226,7 @@ impl DeletionPass<'_> {
             return Err(Failure {
                 reason: Reason::DuplicateChild,
                 at: entry.path.to_string(),
-                message: format!("another entry of `onDelete` means {key} too"),
+                message: format!("another entry of `onDelete` also refers to {key}"),
             });
         }
         what(self, entry, renderer, key).map_err(Failure::from)

@@ -25,7 +25,7 @@ const NAMED_BYTES: usize = 100;
 
 /// The group-kinds of a custom resource's children, the children that were created once, and our other metadata on it.
 ///
-/// Its text is `kinds` separated by commas, then for each child made once a `!kind=namespace/name`, for each Job of its
+/// Its text is `kinds` separated by commas, then for each child that is created once a `!kind=namespace/name`, for each Job of its
 /// end a `~kind=namespace/name`, for each label a `@key`, for each annotation a `^key` and for each finalizer of others a `+name`:
 /// `ConfigMap,Deployment.apps,!Secret=shop/db`. Names of Kubernetes objects hold neither comma, `!` nor `=`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

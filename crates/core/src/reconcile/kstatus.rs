@@ -143,13 +143,13 @@ fn deployment(object: &Node) -> Readiness {
         return Readiness::Failed(message(found));
     }
     let wanted = spec_replicas(object);
-    // Without an observedGeneration its controller has not seen it yet.
+    // Without an observedGeneration its controller has not observed it yet.
     if object
         .get("status")
         .and_then(|status| int(status, "observedGeneration"))
         .is_none()
     {
-        return progress("its controller has not seen it yet");
+        return progress("its controller has not observed it yet");
     }
     let [replicas, updated, ready, available] = [
         "replicas",
@@ -161,7 +161,10 @@ fn deployment(object: &Node) -> Readiness {
     if updated < wanted {
         progress(format!("{updated} of {wanted} replicas updated"))
     } else if replicas > wanted {
-        progress(format!("{} old replicas to go", replicas - wanted))
+        progress(format!(
+            "{} old replicas are pending termination",
+            replicas - wanted
+        ))
     } else if available < wanted || ready < wanted {
         progress(format!(
             "{} of {wanted} replicas available",
@@ -209,7 +212,7 @@ fn replicas(object: &Node) -> Readiness {
         .and_then(|status| int(status, "observedGeneration"))
         .is_none()
     {
-        return progress("its controller has not seen it yet");
+        return progress("its controller has not observed it yet");
     }
     if ready < wanted {
         progress(format!("{ready} of {wanted} replicas ready"))
@@ -225,7 +228,7 @@ fn daemon_set(object: &Node) -> Readiness {
         .get("status")
         .and_then(|status| int(status, "desiredNumberScheduled"))
     else {
-        return progress("its controller has not seen it yet");
+        return progress("its controller has not observed it yet");
     };
     let ready =
         status_int(object, "updatedNumberScheduled").min(status_int(object, "numberAvailable"));

@@ -239,11 +239,11 @@ impl Sources {
         };
         if !plan.calls.is_empty() {
             let external = std::iter::once(PathStep::Field(Key::from(EXTERNAL))).collect();
-            let why = "no call is made at the end";
+            let why = "no `external` call is made during deletion";
             sources.unavailable.push((external, why.into()));
         }
         prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
-        let why = "nothing beside the custom resource is read at the end";
+        let why = "during deletion only the custom resource and its children are read";
         data_source::hide_all(plan, &mut sources, why);
         sources
     }
@@ -306,7 +306,7 @@ fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<s
         .map(|alias| {
             let many = alias.number == Number::Plural;
             let what = if many { "the objects" } else { "the object" };
-            let why = format!("{what} of kind {} cannot be looked at", alias.kind);
+            let why = format!("{what} of kind {} cannot be read", alias.kind);
             (path(&alias.name), why.into())
         })
         .collect()

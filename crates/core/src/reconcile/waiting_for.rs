@@ -51,11 +51,11 @@ pub fn awaits(deletion: &DeletionStep) -> (Reason, String) {
     };
     if deletion.late {
         let left = if keys.is_empty() {
-            "with steps left".to_owned()
+            "with steps remaining".to_owned()
         } else {
-            format!("while {} was awaited", keys.join(", "))
+            format!("while waiting for {}", keys.join(", "))
         };
-        let message = format!("the time of {step} is over {left}; {}", skip());
+        let message = format!("{step} exceeded its timeout {left}; {}", skip());
         return (Reason::EndTimedOut, message);
     }
     let message = format!("{step} waits for {}", keys.join(", "));

@@ -52,7 +52,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the Pods of a workload of the same operatorBox.";
     "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; values that are not text are converted to text.";
     "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written as plain text and encoded when the Secret is written.";
-    "katalog/secrets-once", "Secrets that are made once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values are generated when the Secret is created and then kept, so they may be random. Such a Secret is created again when it is deleted, and its values are replaced in place when they are older than `rotateAfter`.";
+    "katalog/secrets-once", "Secrets that are generated once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values are generated when the Secret is created and then kept, so they may be random. Such a Secret is created again when it is deleted, and its values are replaced in place when they are older than `rotateAfter`.";
     "katalog/certificates", "Certificates", "katalog.spec.crds.operatorBox.onCreate.secrets.tls", "A Secret with a certificate for its hosts, signed by an authority of its own, whose key is discarded. It is renewed after two thirds of its lifetime.";
     "katalog/copies", "Copies", "katalog.spec.crds.operatorBox.onCreate.secrets.fromSecret", "A copy of another object, in one namespace or in several. While the source is missing, the copy is not created, or stays as it is.";
     "katalog/rolling", "Pods that roll with their configuration", "katalog.spec.crds.operatorBox.onCreate.deployments.rollOnChange", "Pods read environment variables only when they start. A hash of the Secrets and ConfigMaps that they use is written to their template, so that a change starts a rollout.";
@@ -295,9 +295,8 @@ impl Page {
             .filter(|(name, _)| !is_child || is_first || !self.common.contains_key(*name))
             .collect();
         if is_child && !is_first {
-            self.text.push_str(
-                "\nBeside what [every child](#deployments) has: name, metadata, handling.\n",
-            );
+            self.text
+                .push_str("\nIt also has the fields of [every child](#deployments).\n");
         }
         if rows.is_empty() {
             return;

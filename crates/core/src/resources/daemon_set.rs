@@ -58,7 +58,8 @@ impl Shorthand for DaemonSet {
             && !is_zero(surge)
             && !is_zero(unavailable)
         {
-            let message = "a DaemonSet has either pods above the wanted number or below it";
+            let message =
+                "`maxSurge` and `maxUnavailable` of a DaemonSet cannot both be greater than 0";
             at.field("rollingUpdate").field("maxSurge").error_hint(
                 Code::Exclusive,
                 message,

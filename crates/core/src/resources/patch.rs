@@ -41,7 +41,7 @@ pub(crate) fn tree(at: &At<'_>, patch: &BTreeMap<String, Node>) -> Option<Tree> 
 }
 
 fn refuse(at: &At<'_>, path: &str) {
-    let message = format!("`{path}` is not patched: it is what the object is");
+    let message = format!("`{path}` cannot be patched: it is part of the identity of the object");
     let hint = "name and namespace are fields of the entry";
     at.error_hint(Code::PatchRefused, message, hint);
 }

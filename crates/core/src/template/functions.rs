@@ -361,7 +361,7 @@ fn check_name(name: &str) -> Result<(), String> {
     let mut chars = name.chars();
     let starts = chars.next().is_some_and(|c| c == '_' || c.is_alphabetic());
     if !starts || !chars.all(|c| c == '_' || c.is_alphanumeric()) {
-        return Err(format!("`{name}` is no name that a template can call"));
+        return Err(format!("`{name}` is not a valid function name"));
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ fn few_failing_resources_among_many_never_degrade_an_operator() {
     assert_eq!(health.failed_in_row(), 44);
     // Five of nine are at least half, and at least three.
     assert_eq!(passes(&mut health, 9, &[-5]), [DEGRADED]);
-    let message = "5 of 9 custom resources fail; the last, east/5: no room";
+    let message = "5 of 9 custom resources fail; last failure: east/5: no room";
     assert_eq!(health.degraded().unwrap().message, message);
 }
 
@@ -121,7 +121,7 @@ fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
         passes(&mut health, 53, &[-51, -52, -53]),
         [None, None, DEGRADED]
     );
-    let message = "3 of 3 custom resources fail; the last, east/53: no room";
+    let message = "3 of 3 custom resources fail; last failure: east/53: no room";
     assert_eq!(health.degraded().unwrap().message, message);
     // One of them fails because of its own input instead: the two others still fail.
     assert_eq!(health.failed_alone(&key(51), of(53)), None);

@@ -59,7 +59,7 @@ pub(super) fn check_name(at: &At<'_>, name: &str) {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if !(starts && goes_on) {
-        let message = format!("`{name}` is no name of a call");
+        let message = format!("`{name}` is not a valid call name");
         let hint = "write letters, digits, `_` and `-`, and a letter first, such as `healthCheck`";
         at.error_hint(Code::BadName, message, hint);
     }
@@ -69,7 +69,7 @@ pub(super) fn check_name(at: &At<'_>, name: &str) {
 pub(super) fn check_header(at: &At<'_>, name: &str) {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {
-        let message = format!("`{name}` is no name of a header");
+        let message = format!("`{name}` is not a valid header name");
         return at.error(Code::BadName, message);
     }
     let lower = name.to_ascii_lowercase();
@@ -143,7 +143,7 @@ pub(super) fn retry(at: &At<'_>, declared: Option<&RetryBackoff>) -> Retry {
     if attempts.is_none() {
         refuse(
             "maxAttempts",
-            format!("there are 1 to {MOST_ATTEMPTS} tries"),
+            format!("expected 1 to {MOST_ATTEMPTS} attempts"),
         );
     }
     let multiplier = number(&own.multiplier).map_or(Some(2.0), |text| text.parse().ok());
@@ -151,7 +151,7 @@ pub(super) fn retry(at: &At<'_>, declared: Option<&RetryBackoff>) -> Retry {
     if multiplier.is_none() {
         refuse(
             "multiplier",
-            "a wait is 1 to 10 times as long as the one before".to_owned(),
+            "expected a multiplier from 1 to 10".to_owned(),
         );
     }
     Retry {
@@ -194,7 +194,7 @@ fn secret(at: &At<'_>, declared: &CallSecret) -> Token {
             at.field(field).error_hint(
                 Code::NotATemplate,
                 "the Secret of a call is not a template",
-                "write it out: who writes a custom resource must not choose which Secret is sent",
+                "write a literal name: the author of a custom resource must not choose which Secret is sent",
             );
         } else if let Some(text) = text
             && let Err(why) = names::check_dns1123_subdomain(text)

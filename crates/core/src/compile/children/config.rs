@@ -161,7 +161,7 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
     if entry.once == Some(false) && entry.rotate_after.is_some() && entry.tls.is_none() {
         at.field("rotateAfter").error_hint(
             Code::Exclusive,
-            "values that are rendered in each pass do not grow old",
+            "`rotateAfter` needs values that are generated once: with `once: false` each pass renders them",
             "take `once: false` out",
         );
     }
@@ -186,7 +186,7 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
 
 /// Warns if other fields say that the Secret is kept as declared: `once` takes precedence.
 fn warn_of_reconcile(shell: &Entry<'_>, entry: &Secret) {
-    const MESSAGE: &str = "`once` wins: the Secret is left alone while it is there";
+    const MESSAGE: &str = "`once` takes precedence: an existing Secret is not changed";
     let at = &shell.at;
     if shell.control.reconcile == Some(true) {
         at.field("reconcile").warn(Code::NoEffect, MESSAGE);

@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Control) -> Mode {
     if block == Block::Delete {
         if control.reconcile.is_some() {
-            let message = "what is done before the end is done once";
+            let message = "`reconcile` has no effect in `onDelete`: each step runs once";
             at.field("reconcile").warn(Code::NoEffect, message);
         }
         return Mode::Once;
@@ -35,7 +35,7 @@ pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Contro
     if wanted == Mode::Reconciled && is_job {
         at.warn(
             Code::NoEffect,
-            "a Job cannot be changed: it is made once and not reconciled",
+            "a Job cannot be changed: it is created once and not reconciled",
         );
         return Mode::Once;
     }
@@ -61,7 +61,7 @@ pub(super) fn on_false(
     } else if mode == Mode::Once {
         at.warn(
             Code::NoEffect,
-            "a child that is made once is kept: this has no effect",
+            "a child that is created once is kept: this has no effect",
         );
     }
     Some(match declared {

@@ -35,7 +35,7 @@ pub(super) fn of_condition(at: &At<'_>, declared: &GateCondition) -> Option<Box<
     if asked.is_empty() && declared.field.is_some() {
         at.error_hint(
             Code::AsksNothing,
-            "the condition asks nothing",
+            "the condition has no test",
             "add `equals`, `notEquals`, `exists: true` or another operator",
         );
         return None;

@@ -59,7 +59,8 @@ fn daily(at: &At<'_>, declared: &TimeWindow) -> Option<Window> {
         },
     };
     if fixed.after.is_some() && fixed.after == fixed.before {
-        let message = "the time ends where it begins: the condition never holds";
+        let message =
+            "the window is empty, because it ends when it starts: the condition never holds";
         at.error(Code::TimeCondition, message);
         return None;
     }
@@ -151,7 +152,7 @@ fn cron(at: &At<'_>, declared: &GateCondition) -> Option<Option<Window>> {
         (Some(_), None) => {
             at.field("cron").error_hint(
                 Code::TimeCondition,
-                "it is not said how long the condition holds",
+                "`duration` is missing: it sets how long the condition holds",
                 "add `duration`, such as `duration: 1h`, beside `cron`",
             );
             return Some(None);

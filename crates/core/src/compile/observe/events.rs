@@ -76,7 +76,7 @@ fn check_key(at: &At<'_>, name: &str) {
     let is_word = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !is_word {
-        let message = format!("`{name}` is no name of an event");
+        let message = format!("`{name}` is not a valid event name");
         let hint = "names are written in camel case, such as `imagePullFailed`: it is the key under `.events`";
         at.key(name).error_hint(Code::BadName, message, hint);
     }

@@ -49,7 +49,7 @@ fn condition(at: &At<'_>, declared: &StatusCondition) -> Option<OwnCondition> {
     if status.is_none() && when.is_empty() && or.is_empty() {
         at.error_hint(
             Code::AsksNothing,
-            "the condition says nothing",
+            "the condition has neither `status` nor `when`",
             "add `status`, or `when` for it to be true",
         );
         return None;

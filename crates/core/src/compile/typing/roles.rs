@@ -34,7 +34,8 @@ impl Typing<'_, '_> {
 
 /// Returns the error that the permission to bind a role cannot be derived.
 fn unknown_role() -> TemplateError {
-    let message = "which role this gives is known only with the custom resource, so the right to `bind` it is not among the derived ones";
+    let message =
+        "the role depends on the custom resource, so the permission to `bind` it cannot be derived";
     let hint = "read one field whose schema lists the roles as an `enum`, or grant `bind` on them to Orkestra yourself";
     TemplateError {
         hint: Some(hint.to_owned()),

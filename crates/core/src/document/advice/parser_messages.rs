@@ -48,7 +48,7 @@ const SAID: &[ParserMessage] = &[
     (
         "non-finite float",
         Code::Syntax,
-        "infinity and NaN are no values here",
+        "infinity and NaN are not valid values",
         "",
     ),
     (
@@ -78,7 +78,7 @@ const SAID: &[ParserMessage] = &[
     (
         "while parsing a quoted scalar, found unknown escape",
         Code::Syntax,
-        "the backslash and what follows it mean nothing in double quotes",
+        "unknown escape sequence in double quotes",
         "use single quotes, or write the backslash twice",
     ),
     (
@@ -114,19 +114,19 @@ const SAID: &[ParserMessage] = &[
     (
         "mapping values are not allowed",
         Code::Syntax,
-        "a `:` where none can be",
+        "unexpected `:`",
         "put text that holds `: ` in quotes",
     ),
     (
         "while parsing a block mapping, did not find expected key",
         Code::Syntax,
-        "the line belongs to nothing before it",
+        "the indentation of the line matches no enclosing block",
         "the fields of one map begin in one column",
     ),
     (
         "while parsing a block collection, did not find expected '-'",
         Code::Syntax,
-        "the line belongs to nothing before it",
+        "the indentation of the line matches no enclosing block",
         "the fields of one item begin in one column, right of the `- `",
     ),
     (
@@ -166,11 +166,7 @@ pub(super) fn say(message: &str) -> SyntaxError {
             "apiVersion" | "kind" => "a further document begins with a line `---`",
             _ => "keep one of the two",
         };
-        return error(
-            Code::Syntax,
-            format!("the key `{key}` is there twice"),
-            hint,
-        );
+        return error(Code::Syntax, format!("duplicate key `{key}`"), hint);
     }
     if let Some((_, code, ours, hint)) = SAID.iter().find(|(theirs, ..)| first.starts_with(theirs))
     {

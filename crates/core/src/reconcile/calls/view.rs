@@ -34,7 +34,7 @@ pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
         .find(|key| !["status", "body", "error"].contains(&key.as_str()))
     {
         return Err(format!(
-            "an answer has `status`, `body` and `error`, and no `{key}`"
+            "unknown field `{key}` of an answer; expected `status`, `body` or `error`"
         ));
     }
     let text = |name| {

@@ -21,7 +21,7 @@ fn a_deployment_is_current_when_all_replicas_are_updated_and_available() {
     );
     assert_eq!(
         of("Deployment.apps", &status(2, 3)),
-        Readiness::InProgress("1 old replicas to go".into())
+        Readiness::InProgress("1 old replicas are pending termination".into())
     );
 }
 

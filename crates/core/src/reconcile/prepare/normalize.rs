@@ -39,7 +39,8 @@ impl Normalization {
     /// Returns the message for a condition.
     pub fn message(&self) -> String {
         if self.is_stored() {
-            return "the resource holds each normalized field in its form".to_owned();
+            return "the custom resource stores all normalized fields in normalized form"
+                .to_owned();
         }
         let mut whys: Vec<&str> = Vec::new();
         for (_, why) in &self.held {

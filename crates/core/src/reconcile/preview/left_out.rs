@@ -57,18 +57,18 @@ impl fmt::Display for LeftOutReason {
         match self {
             Self::Gate(path) => write!(f, "{path} does not hold"),
             Self::NoElement(field) => write!(f, "no element of `{field}` makes one"),
-            Self::Made => f.write_str("it is made once, and was"),
+            Self::Made => f.write_str("it is created once, and already was"),
             Self::Nowhere => f.write_str("its namespace renders to nothing"),
             Self::Failed => f.write_str("it cannot be rendered"),
             Self::Unavailable(what) => f.write_str(what),
             Self::Held => f.write_str("`preReconcile` holds this resource back"),
             Self::CleanedUp => f.write_str("`runtime.cleanup` deletes this resource"),
-            Self::Refused => f.write_str("nothing is made for this resource"),
+            Self::Refused => f.write_str("no objects are created for this custom resource"),
         }
     }
 }
 
-/// Formats `Job at spec.crds.site.operatorBox.onCreate.jobs[0]: it is made once, and was`.
+/// Formats `Job at spec.crds.site.operatorBox.onCreate.jobs[0]: it is created once, and already was`.
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}: {}", self.kind, self.at, self.why)

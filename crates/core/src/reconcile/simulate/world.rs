@@ -35,7 +35,7 @@ use crate::{
 const NOT_MADE: &str = "calls are not made here, and no answer is given";
 
 /// Why a stored value is not stored again: it changed without a change of the resource.
-const RESTLESS: &str = "it would become another value each time";
+const RESTLESS: &str = "each pass would normalize the stored value to a different one";
 
 /// The simulated cluster.
 pub(super) struct World<'a> {

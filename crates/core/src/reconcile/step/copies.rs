@@ -43,11 +43,11 @@ impl Pass<'_, '_> {
                 Ok(())
             }
             Some(Answer::Absent) => {
-                let message = format!("{source}, which it is a copy of, does not exist yet");
+                let message = format!("the copied object {source} does not exist yet");
                 Err(error(place, Reason::SourceMissing, message))
             }
             Some(Answer::Unavailable(why)) => {
-                let message = format!("{source}, which it is a copy of, cannot be read: {why}");
+                let message = format!("the copied object {source} cannot be read: {why}");
                 Err(error(place, Reason::Unavailable, message))
             }
         }
@@ -69,7 +69,7 @@ impl Pass<'_, '_> {
         };
         let Some(namespace) = namespace else {
             let message = format!(
-                "{} lives in a namespace and {} does not: say `fromNamespace`",
+                "{} is namespaced and {} is cluster-scoped: set `fromNamespace`",
                 copy.kind, self.plan.resource.kind
             );
             return Err(error(&copy.name.path, Reason::InvalidName, message));

@@ -270,7 +270,7 @@ fn check_host(leaf: &Leaf, host: &str) -> Result<(), RenderError> {
         return Ok(());
     }
     // The rendered value is not reported: it may come from a Secret.
-    let message = "this gives no host: it takes a name such as `web.example.org` or `*.example.org`, or an address";
+    let message = "the rendered value is not a valid host: expected a name such as `web.example.org` or `*.example.org`, or an address";
     Err(failed(&leaf.path, Reason::InvalidName, message))
 }
 

@@ -128,7 +128,7 @@ pub(in crate::reconcile) fn key_of(
     let Some(namespaced) = place.scopes.is_namespaced(&kind) else {
         let version = &declared.kind.version;
         let message =
-            format!("the API server serves no {kind} in version {version}; install its CRD");
+            format!("the API server does not serve {kind} in version {version}; install its CRD");
         return Err(failure(Reason::KindNotServed, message));
     };
     let name = renderer.text(&declared.name)?;
@@ -146,7 +146,7 @@ pub(in crate::reconcile) fn key_of(
                 .ok_or_else(|| {
                     let owner = &place.plan.resource.kind;
                     let message = format!(
-                        "{kind} lives in a namespace and {owner} does not: say `namespace`"
+                        "{kind} is namespaced and {owner} is cluster-scoped: set `namespace`"
                     );
                     failure(Reason::InvalidName, message)
                 })?,
@@ -158,7 +158,9 @@ pub(in crate::reconcile) fn key_of(
         .as_deref()
         .filter(|namespace| place.plan.watched.restricted.contains(*namespace))
     {
-        let message = format!("`restrictedNamespaces` has `{refused}`: nothing is made there");
+        let message = format!(
+            "namespace `{refused}` is in `restrictedNamespaces`: no children are created there"
+        );
         return Err(failure(Reason::RestrictedNamespace, message));
     }
     Ok(ChildKey {
@@ -197,7 +199,8 @@ pub(super) fn check_name(
     rule.check(name).map_err(|message| RenderError {
         path: leaf.path.clone(),
         message: if plan.reads_secrets(declared.import, &leaf.template) {
-            "this gives no legal name, which is withheld: it is made of a Secret".to_owned()
+            "the rendered name is not valid; it is not shown, because its template reads a Secret"
+                .to_owned()
         } else {
             message
         },

@@ -294,7 +294,7 @@ fn duplicate(declared: &ChildPlan, key: &ChildKey) -> Failure {
         reason: Reason::DuplicateChild,
         at: declared.path.to_string(),
         message: match &declared.for_each {
-            None => format!("another entry makes {key} too; give one of them another name"),
+            None => format!("another entry also declares {key}; rename one of them"),
             Some(_) => format!("another element or entry makes {key} too"),
         },
     }

@@ -56,7 +56,7 @@ fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
     let Some(entropy) = call.data.entropy() else {
         let name = call.note.name;
         let message = format!(
-            "`{name}` gives another value each time, so it is only for what is made once and kept"
+            "`{name}` returns a new value in each call, so it is permitted only where the value is generated once and kept"
         );
         return Err(Failure::refused(message));
     };

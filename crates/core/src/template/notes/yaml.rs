@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
         if n.is_finite() {
             Ok(Node::Float(n))
         } else {
-            Err(E::custom("infinity and NaN are no values here"))
+            Err(E::custom("infinity and NaN are not valid values"))
         }
     }
 

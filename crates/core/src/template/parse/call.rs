@@ -87,7 +87,7 @@ impl Parser<'_, Katalog> {
             let near = notes::nearest(word, self.context.functions.names())?;
             Some(format!("did you mean `{near}`?"))
         };
-        let message = format!("unknown note `{word}`");
+        let message = format!("unknown function `{word}`");
         TemplateError {
             code: Code::UnknownNote,
             hint: notes::instead(word)

@@ -105,7 +105,7 @@ const ERRORS: &[(&str, EvalErrorKind, &str)] = &[
     (
         "{{ randomHex 4 }}",
         Function,
-        "`randomHex` gives another value each time, so it is only for what is made once and kept",
+        "`randomHex` returns a new value in each call, so it is permitted only where the value is generated once and kept",
     ),
 ];
 

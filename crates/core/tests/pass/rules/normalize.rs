@@ -46,7 +46,7 @@ fn a_value_is_brought_to_its_form_and_stored_once() {
     let form = json!({ "schedule": "0 0 * * *", "tier": "gold" });
     assert_eq!(seen(&world.decide()), form);
     assert_eq!(patch(&world), json!({ "schedule": "0 0 * * *" }));
-    let reported = "Persisted: the resource holds each normalized field in its form";
+    let reported = "Persisted: the custom resource stores all normalized fields in normalized form";
     assert_eq!(normalized(&world), reported);
     store(&mut world);
     assert_eq!(patch(&world), Value::Null);
