@@ -1,9 +1,9 @@
 //! Conversion between versions.
 
 use orkestra_core::{
-    conversion::{ConversionError, convert},
+    conversion::{ConversionError, convert, convert_json},
     plan::{ConversionPlan, Plan},
-    value::Node,
+    value::{Node, nesting},
 };
 use serde_json::{Value, json};
 
@@ -216,4 +216,91 @@ fn hostile_objects_are_errors_or_results_and_nothing_else() {
         convert(large, "water.example/v2"),
         Err(ConversionError::TooLarge { .. })
     ));
+}
+
+/// The texts of objects of two versions whose schedule keeps unknown content, one with `deep` in it.
+fn with_schedule(version: &str, schedule: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"water.example/{version}","kind":"Pond","metadata":{{"name":"a"}},"spec":{{"same":"s","schedule":{schedule}}}}}"#
+    )
+}
+
+#[test]
+fn an_object_of_every_legal_depth_is_converted() {
+    let plan = preserving();
+    let deep = nesting::MOST_LEVELS - 2;
+    let deep = format!("{}1{}", "[".repeat(deep), "]".repeat(deep));
+    // No template of the path from v2 to v3 reads the schedule.
+    let there = convert_json(
+        &plan.conversions[0],
+        &with_schedule("v2", &deep),
+        "water.example/v3",
+    )
+    .unwrap();
+    assert!(there == with_schedule("v3", &deep), "{:.200}", there);
+    let back = convert_json(&plan.conversions[0], &there, "water.example/v2").unwrap();
+    assert!(back == with_schedule("v2", &deep), "{:.200}", back);
+}
+
+#[test]
+fn fields_of_every_legal_depth_are_kept_for_the_way_back() {
+    let plan = preserving();
+    let deep = format!("{}1{}", "[".repeat(9_000), "]".repeat(9_000));
+    // v1 has no `size.fish`, and the path to v1 reads `size.depth` only.
+    let object = format!(
+        r#"{{"apiVersion":"water.example/v2","kind":"Pond","metadata":{{"name":"a"}},"spec":{{"size":{{"depth":3,"fish":{deep}}}}}}}"#
+    );
+    let there = convert_json(&plan.conversions[0], &object, "water.example/v1").unwrap();
+    assert!(
+        there.contains("orkestra.orkspace.io/conversion\""),
+        "{there:.300}"
+    );
+    let back = convert_json(&plan.conversions[0], &there, "water.example/v2").unwrap();
+    assert!(back.contains(&deep), "{back:.300}");
+}
+
+#[test]
+fn a_stored_object_that_cannot_be_converted_is_marked_and_not_converted_back() {
+    let plan = preserving();
+    let conversion = &plan.conversions[0];
+    let large = format!(r#"{{"minute":"{}"}}"#, "5".repeat(200));
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    for (schedule, why) in [
+        ("[1]", "cronFromMap"),
+        (&deep, "nested"),
+        (&large, "cronFromMap"),
+    ] {
+        let stored = with_schedule("v2", schedule);
+        let read = convert_json(conversion, &stored, "water.example/v1").unwrap();
+        let read: Value = serde_json::from_str(&read).unwrap();
+        assert_eq!(read["apiVersion"], "water.example/v1");
+        assert_eq!(
+            read["spec"],
+            json!({ "same": "s" }),
+            "what the path sets is missing"
+        );
+        let mark = &read["metadata"]["annotations"]["orkestra.orkspace.io/conversion-failed"];
+        assert!(mark.as_str().unwrap().contains(why), "{mark}");
+
+        let back = convert_json(conversion, &read.to_string(), "water.example/v2").unwrap_err();
+        assert!(matches!(back, ConversionError::Incomplete { .. }), "{back}");
+        for part in ["v1", "v2", why, "conversion-failed"] {
+            assert!(back.to_string().contains(part), "{part}: {back}");
+        }
+        // Through the stored version, too.
+        convert_json(conversion, &read.to_string(), "water.example/v3").unwrap_err();
+    }
+    // A write is refused: nothing is stored without its content.
+    let written = with_schedule("v1", "\"no schedule\"");
+    let refused = convert_json(conversion, &written, "water.example/v2").unwrap_err();
+    assert!(matches!(refused, ConversionError::Field(_)), "{refused}");
+    // In the stored version the annotation means nothing, whoever set it.
+    let mut forged: Value = serde_json::from_str(&with_schedule("v2", "{}")).unwrap();
+    forged["spec"]["schedule"] =
+        json!({ "minute": "5", "hour": "4", "dayOfMonth": "*", "month": "*", "dayOfWeek": "*" });
+    forged["metadata"]["annotations"] = json!({ "orkestra.orkspace.io/conversion-failed": "no" });
+    let read = convert_json(conversion, &forged.to_string(), "water.example/v1").unwrap();
+    let read: Value = serde_json::from_str(&read).unwrap();
+    assert_eq!(read["spec"]["schedule"], "5 4 * * *");
+    assert_eq!(read["metadata"].get("annotations"), None);
 }
