@@ -32,6 +32,7 @@ spec:
             to: v1
             spec:
               schedule: '{{ cronFromMap .spec.schedule }}'
+              count: '{{ .spec.count }}'
       operatorBox:
         onReconcile:
           configMaps: [{ name: '{{ .metadata.name }}', data: { minute: '{{ .spec.schedule.minute }}' } }]
@@ -136,10 +137,7 @@ async fn objects_that_are_hard_to_convert_hide_no_other(gate: &Gate) -> Result<(
     };
     let schedule =
         r#""schedule":{"minute":"1","hour":"2","dayOfMonth":"*","month":"*","dayOfWeek":"*"}"#;
-    let (notes, broken) = (
-        deep(9_000),
-        r#"{"schedule":{"minute":"no minute"},"keep":"me"}"#,
-    );
+    let (notes, broken) = (deep(9_000), r#"{"count":"many","keep":"me"}"#);
     for (name, spec) in [
         ("deep", format!(r#"{{{schedule},"notes":{notes}}}"#)),
         ("broken", broken.to_owned()),
