@@ -8,7 +8,7 @@ use orkestra_core::{
     admission::{self, Admitted, Answer as Known, Answers, Read, Review, Verdict},
     api::Operation,
     plan::{ChildKey, ObjectKey, OperatorPlan},
-    reconcile::{calls::answered, sources::ROUNDS, unique::unique_text},
+    reconcile::{calls::answered, record::CrRecord, sources::ROUNDS, unique::unique_text},
     value::{Key, Node, Path},
 };
 use orkestra_ground::tasks::{self, Task};
@@ -39,12 +39,18 @@ pub(super) async fn review(
     if !request.sub_resource.is_empty() || plan.admission.enabled != Some(true) {
         return Answer::default();
     }
-    let (object, old_object) = match (request.object(), request.old_object()) {
-        (Ok(object), Ok(old)) => (object, old),
-        // A mutation is never a reason for a refusal: the webhook of `validation` refuses it.
-        _ if webhook == Webhook::Mutate => return Answer::default(),
-        (Err(error), _) | (_, Err(error)) => return Answer::denied(error.to_string()),
-    };
+    let projection = || CrRecord::looks_at(&plan.reads.cr);
+    let (decoded, old_object) = (
+        request.object(projection),
+        request.old_object(projection).node,
+    );
+    match decoded.fault {
+        // A patch of a part could remove the rest, and a mutation is never a reason for a refusal.
+        _ if decoded.is_partial && webhook == Webhook::Mutate => return Answer::default(),
+        Some(fault) => return Answer::denied(format!("the object cannot be read: {fault}")),
+        None => {}
+    }
+    let object = decoded.node;
     // An object that is being deleted must be able to lose its finalizers.
     if operation == Operation::Update && is_deleting(&object) {
         return Answer::default();

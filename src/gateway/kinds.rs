@@ -8,7 +8,7 @@ use orkestra_core::{
     api::{Operation, names},
     diagnostics::Severity,
     plan::{GroupKind, KatalogRef, Plan},
-    value::Node,
+    value::{Node, Projection},
 };
 use serde_json::Value;
 
@@ -34,10 +34,14 @@ pub(super) async fn review(gateway: &Gateway, request: &Admission) -> Answer {
     if !is_write || !request.sub_resource.is_empty() {
         return Answer::default();
     }
-    let (object, old) = match (request.object(), request.old_object()) {
-        (Ok(object), Ok(old)) => (object, old),
-        (Err(error), _) | (_, Err(error)) => return Answer::denied(error.to_string()),
-    };
+    let (decoded, old) = (
+        request.object(Projection::whole),
+        request.old_object(Projection::whole).node,
+    );
+    if let Some(fault) = decoded.fault {
+        return Answer::denied(format!("the object cannot be read: {fault}"));
+    }
+    let object = decoded.node;
     if let Some(why) = changed_identity(&old, &object) {
         return Answer::denied(why);
     }

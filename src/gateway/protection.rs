@@ -1,7 +1,7 @@
 //! Deletions that an annotation lets pass in spite of a protection: the policy that protects refuses all others, and this
 //! records those.
 
-use orkestra_core::value::Node;
+use orkestra_core::value::{Node, Projection};
 
 use super::{
     Gateway,
@@ -14,7 +14,7 @@ const OVERRIDDEN: &str = "DeletionProtectionOverridden";
 
 /// Records the deletion of a protected object as an Event, and lets it pass.
 pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
-    let old = request.old_object().unwrap_or_default();
+    let old = request.old_object(Projection::whole).node;
     if request.is_dry_run() || request.operation != "DELETE" {
         return Answer::default();
     }

@@ -6,7 +6,11 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use orkestra_core::{admission::PatchOp, api::Operation, value::Node};
+use orkestra_core::{
+    admission::PatchOp,
+    api::Operation,
+    value::{Fault, Node, Projection},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
@@ -79,7 +83,8 @@ pub(super) struct Conversion {
     pub(super) uid: String,
     #[serde(rename = "desiredAPIVersion")]
     pub(super) desired_api_version: String,
-    objects: Vec<Box<RawValue>>,
+    /// Parsed later, since they may be nested deeply.
+    pub(super) objects: Vec<Box<RawValue>>,
 }
 
 /// Why a body is not a review.
@@ -90,14 +95,6 @@ pub(super) enum Malformed {
     Body {
         /// The expected kind.
         kind: &'static str,
-        /// The error of the parser.
-        why: String,
-    },
-    /// A part of it cannot be decoded.
-    #[error("`{field}` cannot be decoded: {why}")]
-    Field {
-        /// The field.
-        field: &'static str,
         /// The error of the parser.
         why: String,
     },
@@ -121,11 +118,41 @@ fn parse<T: for<'a> Deserialize<'a>>(kind: &'static str, body: &[u8]) -> Result<
     }
 }
 
-fn node(field: &'static str, raw: &RawValue) -> Result<Node, Malformed> {
-    serde_json::from_str(raw.get()).map_err(|error| Malformed::Field {
-        field,
-        why: error.to_string(),
-    })
+/// An object of a review, as far as it could be decoded.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Decoded {
+    /// The object: the whole of it, or what the projection keeps of it and can be decoded. Null if there is none.
+    pub(super) node: Node,
+    /// True if it is not the whole object.
+    pub(super) is_partial: bool,
+    /// A part that the projection keeps and that cannot be decoded.
+    pub(super) fault: Option<Fault>,
+}
+
+impl Decoded {
+    /// Decodes the whole object. If that fails, such as for one that is nested too deeply, it decodes what `projection` keeps: a
+    /// part that nobody reads must not keep the object from being changed or deleted.
+    fn of(raw: Option<&RawValue>, projection: impl FnOnce() -> Projection) -> Self {
+        let Some(raw) = raw else {
+            return Self::default();
+        };
+        if let Ok(node) = serde_json::from_str(raw.get()) {
+            return Self {
+                node,
+                ..Self::default()
+            };
+        }
+        let mut node = projection().decode(raw.get().as_bytes());
+        let fault = Fault::all_of(&node).into_iter().next();
+        if let Node::Map(fields) = &mut node {
+            fields.remove(Fault::MARK);
+        }
+        Self {
+            node,
+            is_partial: true,
+            fault,
+        }
+    }
 }
 
 impl Admission {
@@ -137,22 +164,14 @@ impl Admission {
         parse("AdmissionReview", body)
     }
 
-    /// Returns the object; null if it is deleted.
-    ///
-    /// # Errors
-    /// [`Malformed::Field`], for values that are nested too deeply.
-    pub(super) fn object(&self) -> Result<Node, Malformed> {
-        let object = self.object.as_deref();
-        object.map_or(Ok(Node::Null), |raw| node("object", raw))
+    /// Returns the object, null if it is deleted: the whole, or what `projection` keeps of one that cannot be decoded.
+    pub(super) fn object(&self, projection: impl FnOnce() -> Projection) -> Decoded {
+        Decoded::of(self.object.as_deref(), projection)
     }
 
-    /// Returns the object before; null if it is created.
-    ///
-    /// # Errors
-    /// As [`object`](Self::object).
-    pub(super) fn old_object(&self) -> Result<Node, Malformed> {
-        let object = self.old_object.as_deref();
-        object.map_or(Ok(Node::Null), |raw| node("oldObject", raw))
+    /// Returns the object before, null if it is created, in the same way.
+    pub(super) fn old_object(&self, projection: impl FnOnce() -> Projection) -> Decoded {
+        Decoded::of(self.old_object.as_deref(), projection)
     }
 
     /// Returns the operation; none for `CONNECT`.
@@ -180,15 +199,17 @@ impl Conversion {
         parse("ConversionReview", body)
     }
 
-    /// Returns the objects.
-    ///
-    /// # Errors
-    /// [`Malformed::Field`], for values that are nested too deeply.
-    pub(super) fn objects(&self) -> Result<Vec<Node>, Malformed> {
-        self.objects
-            .iter()
-            .map(|raw| node("objects", raw))
-            .collect()
+    /// Returns the group and kind of the first object; none if there is none, or if it has none.
+    pub(super) fn kind(&self) -> Option<(String, String)> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Typed {
+            api_version: String,
+            kind: String,
+        }
+        let typed: Typed = serde_json::from_str(self.objects.first()?.get()).ok()?;
+        let (group, _) = typed.api_version.split_once('/')?;
+        Some((group.to_owned(), typed.kind))
     }
 }
 
@@ -237,12 +258,12 @@ impl Answer {
 struct Converted<'a> {
     uid: &'a str,
     #[serde(rename = "convertedObjects")]
-    objects: &'a [Node],
+    objects: &'a [Box<RawValue>],
     result: Value,
 }
 
 /// Returns the bytes of the response to a request for conversion: every object in order, or why there are none.
-pub(super) fn converted(uid: &str, objects: &Result<Vec<Node>, String>) -> Vec<u8> {
+pub(super) fn converted(uid: &str, objects: &Result<Vec<Box<RawValue>>, String>) -> Vec<u8> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Review<'a> {
@@ -271,6 +292,8 @@ pub(super) fn converted(uid: &str, objects: &Result<Vec<Node>, String>) -> Vec<u
 
 #[cfg(test)]
 mod tests {
+    use orkestra_core::value::Path;
+
     use super::*;
 
     fn review(object: &str) -> String {
@@ -287,21 +310,24 @@ mod tests {
         let request = Admission::parse(review(r#"{"spec":{"a":1}}"#).as_bytes()).unwrap();
         assert_eq!(request.operation(), Some(Operation::Create));
         assert_eq!(
-            request.object().unwrap().to_json(),
+            request.object(Projection::whole).node.to_json(),
             json!({ "spec": { "a": 1 } })
         );
-        assert_eq!(request.old_object().unwrap(), Node::Null);
+        assert_eq!(request.old_object(Projection::whole), Decoded::default());
         assert!(!request.is_dry_run());
 
         let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-        let request = Admission::parse(review(&deep).as_bytes()).unwrap();
-        assert!(matches!(
-            request.object(),
-            Err(Malformed::Field {
-                field: "object",
-                ..
-            })
-        ));
+        let object = format!(r#"{{"spec":{{"size":3,"notes":{deep}}}}}"#);
+        let request = Admission::parse(review(&object).as_bytes()).unwrap();
+        let reads = |path: &str| Projection::new([&Path::parse(path).unwrap()]);
+        let read = request.object(|| reads("spec.size"));
+        assert_eq!((read.is_partial, read.fault), (true, None));
+        assert_eq!(read.node.to_json(), json!({ "spec": { "size": 3 } }));
+        let fault = request.object(|| reads("spec.notes")).fault.unwrap();
+        assert_eq!(
+            fault.to_string(),
+            "`spec.notes` is nested more than 128 levels deep"
+        );
 
         for other in ["", "[]", "{}", r#"{"kind":"Pod","request":{}}"#, "\u{0}"] {
             assert!(Admission::parse(other.as_bytes()).is_err(), "{other}");
@@ -318,7 +344,7 @@ mod tests {
         let refused = Answer::denied("no").review("u");
         assert_eq!(refused["response"]["status"]["message"], "no");
         assert_eq!(refused["response"]["status"]["code"], 403);
-        let objects = vec![Node::from(&json!({ "a": 1 }))];
+        let objects = vec![RawValue::from_string(r#"{"a":1}"#.to_owned()).unwrap()];
         let read = |bytes: Vec<u8>| serde_json::from_slice::<Value>(&bytes).unwrap();
         let done = read(converted("u", &Ok(objects)));
         assert_eq!(

@@ -125,7 +125,7 @@ async fn convert_objects(State(gateway): State<Gateway>, body: Body) -> Response
         recorded::until_known(&gateway, &request.desired_api_version).await;
         let of = format!("convert {}", request.desired_api_version);
         let _seat = seat(&gateway, &of).await?;
-        let review = convert::review(&gateway, &request);
+        let review = convert::review(&gateway, request);
         match timeout(CONVERSION, review).await {
             Ok((bytes, done)) => {
                 let result = if done {

@@ -21,7 +21,7 @@ const BOUND: Duration = Duration::from_secs(15);
 const KATALOG: &str = "panic/katalog.yaml";
 
 /// A JSON map so deep.
-fn deep(levels: usize) -> String {
+pub(crate) fn deep(levels: usize) -> String {
     let (open, close) = (r#"{"d":"#.repeat(levels), "}".repeat(levels));
     format!("{open}1{close}")
 }
@@ -41,7 +41,12 @@ fn ponds(scenario: &Scenario, below: &str) -> String {
 }
 
 /// Sends a request with a text that no JSON value of a test could hold; whether it was accepted.
-async fn send(scenario: &Scenario, method: &str, path: String, body: String) -> Result<bool> {
+pub(crate) async fn send(
+    scenario: &Scenario,
+    method: &str,
+    path: String,
+    body: String,
+) -> Result<bool> {
     let content_type = match method {
         "PATCH" => "application/merge-patch+json",
         _ => "application/json",

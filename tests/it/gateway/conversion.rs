@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use testbed::eventually;
 
 use super::Gate;
-use crate::scenario::{LIMIT, Objects};
+use crate::{
+    hostile::{deep, send},
+    scenario::{LIMIT, Objects},
+};
 
 pub(super) const CRD: &str = "gateway/crons.yaml";
 
@@ -29,6 +32,7 @@ spec:
             to: v1
             spec:
               schedule: '{{ cronFromMap .spec.schedule }}'
+              count: '{{ .spec.count }}'
       operatorBox:
         onReconcile:
           configMaps: [{ name: '{{ .metadata.name }}', data: { minute: '{{ .spec.schedule.minute }}' } }]
@@ -88,6 +92,8 @@ pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_
     made.until_equal("daily", "/data/minute", json!("5"), LIMIT)
         .await?;
 
+    objects_that_are_hard_to_convert_hide_no_other(&gate).await?;
+
     // Who strips the bundle gets it back at once.
     let (crds, name) = crd(&gate);
     let bundle = "/spec/conversion/webhook/clientConfig/caBundle";
@@ -113,6 +119,71 @@ pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_
     gate.run(&without_conversion()?).await?;
     crds.until_equal(&name, "/spec/conversion/strategy", json!("None"), LIMIT)
         .await?;
+    Ok(())
+}
+
+/// Objects of the storage version, one nested deeply and one that the path to the other version cannot convert: lists of the
+/// other version have all objects, and only the content of the second one is incomplete there.
+async fn objects_that_are_hard_to_convert_hide_no_other(gate: &Gate) -> Result<()> {
+    let scenario = &gate.scenario;
+    let (group, namespace) = (&scenario.group, &scenario.namespace);
+    let path = |version: &str, name: &str| {
+        format!("/apis/{group}/{version}/namespaces/{namespace}/crons{name}")
+    };
+    let cron = |name: &str, spec: &str| {
+        format!(
+            r#"{{"apiVersion":"{group}/v2","kind":"Cron","metadata":{{"name":"{name}"}},"spec":{spec}}}"#
+        )
+    };
+    let schedule =
+        r#""schedule":{"minute":"1","hour":"2","dayOfMonth":"*","month":"*","dayOfWeek":"*"}"#;
+    let (notes, broken) = (deep(9_000), r#"{"count":"many","keep":"me"}"#);
+    for (name, spec) in [
+        ("deep", format!(r#"{{{schedule},"notes":{notes}}}"#)),
+        ("broken", broken.to_owned()),
+    ] {
+        let created = send(scenario, "POST", path("v2", ""), cron(name, &spec)).await?;
+        ensure!(created, "{name} is not created");
+    }
+    let get = http::Request::get(path("v1", "")).body(Vec::new())?;
+    let list = scenario.client.request_text(get).await?;
+    for part in [
+        r#""name":"daily""#,
+        r#""schedule":"1 2 * * *""#,
+        &notes,
+        "orkestra.orkspace.io/conversion-failed",
+    ] {
+        ensure!(list.contains(part), "no {part:.60} in {list:.4000}");
+    }
+
+    // Both stay usable: the deep one in either version, the other one where it is complete.
+    let label = r#"{"metadata":{"labels":{"touched":"yes"}}}"#;
+    for (version, name, accepted) in [
+        ("v1", "/deep", true),
+        ("v1", "/broken", false),
+        ("v2", "/broken", true),
+    ] {
+        let request = http::Request::patch(path(version, name))
+            .header("content-type", "application/merge-patch+json")
+            .body(label.into())?;
+        let patched = scenario.client.request_text(request).await;
+        ensure!(
+            patched.is_ok() == accepted,
+            "{version}{name}: {patched:.300?}"
+        );
+        if let Err(error) = patched {
+            ensure!(error.to_string().contains("change it in v2"), "{error}");
+        }
+    }
+    let left = crons(gate, "v2").fetch("broken").await?;
+    ensure!(
+        left["spec"]["keep"] == "me" && left["metadata"].get("annotations").is_none(),
+        "{left}"
+    );
+    for name in ["/deep", "/broken"] {
+        let request = http::Request::delete(path("v2", name)).body(Vec::new())?;
+        scenario.client.request_text(request).await?;
+    }
     Ok(())
 }
 

@@ -45,6 +45,8 @@ pub const ANNOTATION_OWNER: &str = "orkestra.orkspace.io/owner";
 pub const ANNOTATION_ADOPTED: &str = "orkestra.orkspace.io/adopted";
 /// Annotation on custom resources: fields that the version does not have, by version, as JSON.
 pub const ANNOTATION_CONVERSION: &str = "orkestra.orkspace.io/conversion";
+/// Annotation of a custom resource in a version to which it could not be converted: why.
+pub const ANNOTATION_CONVERSION_FAILED: &str = "orkestra.orkspace.io/conversion-failed";
 /// Annotation on custom resource definitions: the conversion that the gateway serves for them, as JSON. It outlives the entry
 /// that declares it, until no stored object needs it.
 pub const ANNOTATION_SERVED_CONVERSION: &str = "orkestra.orkspace.io/served-conversion";

@@ -2,11 +2,15 @@
 //!
 //! The annotation is JSON: by version, the values by path, such as `{"v1":{"spec.tier":"gold"}}`.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
 use super::{ConversionError, prune};
 use crate::{
     api::names,
     plan::ConversionStep,
-    value::{Key, Map, Node, Path, set},
+    value::{Key, Map, Node, Path, nesting, set},
 };
 
 /// The most bytes of the annotation. The API server accepts 256 KiB of annotations in total.
@@ -16,10 +20,30 @@ fn path() -> Path {
     Path::of_fields(["metadata", "annotations", names::ANNOTATION_CONVERSION])
 }
 
+/// Returns how deeply the values in the annotation of an object's JSON text are nested.
+pub(super) fn levels(json: &str) -> usize {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Object {
+        metadata: Metadata,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata {
+        annotations: BTreeMap<String, String>,
+    }
+    let object: Object = serde_json::from_str(json).unwrap_or_default();
+    let text = object
+        .metadata
+        .annotations
+        .get(names::ANNOTATION_CONVERSION);
+    text.map_or(0, |text| nesting::levels(text))
+}
+
 /// Returns the content of the annotation; empty if it has another form.
 fn read(object: &Node) -> Map {
     let text = object.at(&path()).and_then(Node::as_str);
-    let node = text.and_then(|text| serde_json::from_str::<Node>(text).ok());
+    let node = text.and_then(|text| nesting::read(text).ok());
     match node {
         Some(Node::Map(map)) => map,
         _ => Map::default(),
@@ -76,9 +100,5 @@ fn write(object: &mut Node, kept: Map) {
         let text = Node::Map(kept).to_text().into_owned();
         return set(object, &path(), Node::from(text));
     }
-    prune::remove(object, &path());
-    let annotations = Path::of_fields(["metadata", "annotations"]);
-    if object.at(&annotations).is_some_and(Node::is_empty_value) {
-        prune::remove(object, &annotations);
-    }
+    prune::remove_annotation(object, &path());
 }

@@ -6,7 +6,11 @@
 //! ```
 //!
 //! Metadata and status stay as they are. Versions without a declared path are converted through the storage version.
+//!
+//! The API server fails a whole list if one object of it is not converted. So a stored object whose conversion fails is returned
+//! all the same, marked by an annotation, and a marked object is not converted back: its content would be lost.
 
+mod failed;
 mod kept;
 mod prune;
 
@@ -20,7 +24,7 @@ use crate::{
     },
     schema::Schema,
     template::{Budget, Data},
-    value::{Key, Node, Path, set},
+    value::{Cause, Fault, Key, Node, Path, nesting, set},
 };
 
 /// Why an object cannot be converted.
@@ -42,6 +46,31 @@ pub enum ConversionError {
         /// The desired version.
         to: String,
     },
+    /// The object cannot be decoded.
+    #[error("the object cannot be read: {0}")]
+    Unreadable(Fault),
+    /// A template reads a part of the object that is nested too deeply for templates.
+    #[error("a template of the path to {to} reads a part that cannot be read: {fault}")]
+    ReadsUnreadable {
+        /// The desired version.
+        to: String,
+        /// The part.
+        fault: Fault,
+    },
+    /// It was read in a version to which it could not be converted, and changed there.
+    #[error(
+        "the object could not be converted to {version}, so that its content there is incomplete ({why}): change it in \
+         {storage}, or remove the annotation `{annotation}` to replace its content",
+        annotation = names::ANNOTATION_CONVERSION_FAILED
+    )]
+    Incomplete {
+        /// The version of the object.
+        version: String,
+        /// Why it could not be converted to it.
+        why: String,
+        /// The storage version.
+        storage: String,
+    },
     /// A template failed.
     #[error(transparent)]
     Field(#[from] RenderError),
@@ -59,7 +88,33 @@ pub enum ConversionError {
     },
 }
 
+/// Converts the JSON text of an object, of any depth, as [`convert`] does. A stored object whose conversion fails because of its
+/// content is marked instead: the fields that the path sets are missing, and so are those that the version does not have.
+///
+/// # Errors
+/// As [`convert`], and [`ConversionError::Unreadable`].
+pub fn convert_json(
+    plan: &ConversionPlan,
+    json: &str,
+    desired: &str,
+) -> Result<String, ConversionError> {
+    let unreadable = |cause: Cause| {
+        let path = Path::root();
+        ConversionError::Unreadable(Fault { path, cause })
+    };
+    let read = || nesting::read(json).map_err(|error| unreadable(Cause::of(&error)));
+    let work = || {
+        let converted = convert(plan, read()?, desired)
+            .or_else(|error| failed::marked(plan, read()?, desired, error))?;
+        Ok(converted.to_text().into_owned())
+    };
+    let levels = nesting::levels(json).max(kept::levels(json));
+    nesting::with_room(levels, work).map_err(unreadable)?
+}
+
 /// Converts `object` to the version `desired`, an `apiVersion` such as `demo.example.org/v2`.
+///
+/// An object of more than [`nesting::USUAL_LEVELS`] needs the stack that [`convert_json`] provides.
 ///
 /// # Errors
 /// [`ConversionError`]; the budget of templates is one for the whole object.
@@ -85,8 +140,9 @@ pub fn convert(
     let Some(route) = plan.route(&from, &to) else {
         return Err(ConversionError::NoPath { from, to });
     };
-    let mut budget = Budget::default();
     let mut object = object;
+    failed::check(plan, &from, &mut object)?;
+    let mut budget = Budget::default();
     for step in route {
         object = follow(plan, step, &object, &mut budget)?;
     }
@@ -110,7 +166,14 @@ fn follow(
         name: Key::from(name_of(source)),
     };
     let (sources, effects) = (Sources::default(), GateEffects::default());
-    let data = Data::of(source);
+    // Templates have the stack of a usual thread for their values.
+    let shallow = nesting::shallow(source);
+    let mut faults = shallow.iter().flat_map(|(_, faults)| faults);
+    if let Some(fault) = faults.find(|fault| is_read(step, &fault.path)) {
+        let (to, fault) = (step.to.to_string(), fault.clone());
+        return Err(ConversionError::ReadsUnreadable { to, fault });
+    }
+    let data = Data::of(shallow.as_ref().map_or(source, |(readable, _)| readable));
     let mut renderer = Renderer {
         data: &data,
         budget,
@@ -144,6 +207,18 @@ fn follow(
         kept::keep(&mut result, step, uncarried)?;
     }
     Ok(result)
+}
+
+/// True if a template of the step reads the part at `path`, or a part above or below it.
+fn is_read(step: &ConversionStep, path: &Path) -> bool {
+    let mut found = false;
+    for (_, tree) in &step.fields {
+        tree.visit(&mut |leaf| {
+            let mut reads = leaf.template.reads().iter();
+            found |= reads.any(|read| path.starts_with(read) || read.starts_with(path));
+        });
+    }
+    found
 }
 
 /// Adds the fields at or below `path` that no template of the step reads: those that one reads have another form in the

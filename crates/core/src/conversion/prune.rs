@@ -25,6 +25,15 @@ pub(super) fn remove(root: &mut Node, path: &Path) {
     }
 }
 
+/// Removes an annotation, and the annotations if no other is left.
+pub(super) fn remove_annotation(object: &mut Node, path: &Path) {
+    remove(object, path);
+    let annotations = Path::of_fields(["metadata", "annotations"]);
+    if object.at(&annotations).is_some_and(Node::is_empty_value) {
+        remove(object, &annotations);
+    }
+}
+
 /// Removes the fields of the spec that the schema of whole objects does not have, and adds them to `lost`, with their paths.
 /// Items of lists lose theirs without notice.
 pub(super) fn spec(object: &mut Node, schema: Schema<'_>, lost: &mut Vec<(Path, Node)>) {

@@ -16,6 +16,7 @@ mod fault;
 mod hash;
 mod key;
 mod map;
+pub mod nesting;
 mod network;
 mod node;
 mod path;

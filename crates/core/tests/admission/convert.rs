@@ -1,9 +1,9 @@
 //! Conversion between versions.
 
 use orkestra_core::{
-    conversion::{ConversionError, convert},
+    conversion::{ConversionError, convert, convert_json},
     plan::{ConversionPlan, Plan},
-    value::Node,
+    value::{Node, nesting},
 };
 use serde_json::{Value, json};
 
@@ -216,4 +216,93 @@ fn hostile_objects_are_errors_or_results_and_nothing_else() {
         convert(large, "water.example/v2"),
         Err(ConversionError::TooLarge { .. })
     ));
+}
+
+/// The text of an object of that version with that spec.
+fn pond(version: &str, spec: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"water.example/{version}","kind":"Pond","metadata":{{"name":"a"}},"spec":{{{spec}}}}}"#
+    )
+}
+
+/// A list that is so deep.
+fn deep(levels: usize) -> String {
+    format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+#[test]
+fn an_object_of_every_legal_depth_is_converted() {
+    let plan = preserving();
+    let schedule = format!(r#""schedule":{}"#, deep(nesting::MOST_LEVELS - 2));
+    // No template of the path from v2 to v3 reads the schedule.
+    let stored = pond("v2", &schedule);
+    let there = convert_json(&plan.conversions[0], &stored, "water.example/v3").unwrap();
+    assert!(there.contains("water.example/v3") && there.contains(&schedule));
+    let back = convert_json(&plan.conversions[0], &there, "water.example/v2").unwrap();
+    assert!(back.contains("water.example/v2") && back.contains(&schedule));
+}
+
+#[test]
+fn fields_of_every_legal_depth_are_kept_for_the_way_back() {
+    let plan = preserving();
+    let deep = deep(9_000);
+    // v1 has no `size.fish`, and the path to v1 reads `size.depth` only.
+    let object = pond("v2", &format!(r#""size":{{"depth":3,"fish":{deep}}}"#));
+    let there = convert_json(&plan.conversions[0], &object, "water.example/v1").unwrap();
+    assert!(
+        there.contains("orkestra.orkspace.io/conversion\""),
+        "{there:.300}"
+    );
+    let back = convert_json(&plan.conversions[0], &there, "water.example/v2").unwrap();
+    assert!(back.contains(&deep), "{back:.300}");
+}
+
+#[test]
+fn a_stored_object_that_cannot_be_converted_is_marked_and_not_converted_back() {
+    let plan = preserving();
+    let conversion = &plan.conversions[0];
+    let large = format!(r#""size":{{"depth":3,"fish":"{}"}}"#, "x".repeat(200_000));
+    let deep = format!(r#""schedule":{}"#, deep(500));
+    for (spec, why) in [
+        (r#""size":{"depth":"abc"}"#, "depth"),
+        (&deep, "nested"),
+        (&large, "200"),
+    ] {
+        let stored = pond("v2", &format!(r#""same":"s",{spec}"#));
+        let read = convert_json(conversion, &stored, "water.example/v1").unwrap();
+        let read: Value = serde_json::from_str(&read).unwrap();
+        assert_eq!(read["apiVersion"], "water.example/v1");
+        assert_eq!(
+            read["spec"],
+            json!({ "same": "s" }),
+            "what the path sets is missing"
+        );
+        let mark = &read["metadata"]["annotations"]["orkestra.orkspace.io/conversion-failed"];
+        assert!(mark.as_str().unwrap().contains(why), "{mark}");
+
+        let back = convert_json(conversion, &read.to_string(), "water.example/v2").unwrap_err();
+        assert!(matches!(back, ConversionError::Incomplete { .. }), "{back}");
+        for part in ["v1", "v2", why, "conversion-failed"] {
+            assert!(back.to_string().contains(part), "{part}: {back}");
+        }
+        // Through the stored version, too.
+        convert_json(conversion, &read.to_string(), "water.example/v3").unwrap_err();
+    }
+    // A write is refused: nothing is stored without its content.
+    let written = pond("v1", &deep);
+    let refused = convert_json(conversion, &written, "water.example/v2").unwrap_err();
+    assert!(
+        matches!(refused, ConversionError::ReadsUnreadable { .. }),
+        "{refused}"
+    );
+    // In the stored version the annotation means nothing, whoever set it.
+    let forged = json!({
+        "apiVersion": "water.example/v2", "kind": "Pond",
+        "metadata": { "name": "a", "annotations": { "orkestra.orkspace.io/conversion-failed": "no" } },
+        "spec": { "size": { "depth": 3 } },
+    });
+    let read = convert_json(conversion, &forged.to_string(), "water.example/v1").unwrap();
+    let read: Value = serde_json::from_str(&read).unwrap();
+    assert_eq!(read["spec"]["depth"], 3);
+    assert_eq!(read["metadata"].get("annotations"), None);
 }
