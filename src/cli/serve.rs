@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use orkestra_cluster::client::{self, ClusterOptions, Connection};
 use orkestra_core::plan::policy::ChildPolicy;
 use orkestra_ground::{
-    Entropy,
+    Backoff, Entropy,
     tasks::{self, Ends, Task, Vitals},
 };
 use tokio::{
@@ -42,6 +42,8 @@ use crate::{
 
 /// The timeout of one request to check that the API server answers.
 const QUESTION: Duration = Duration::from_secs(10);
+/// The delays between attempts to reach it at the start.
+const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), QUESTION);
 /// The time to send the last Events during shutdown.
 const LAST_EVENTS: Duration = Duration::from_secs(2);
 /// The exit code after a second signal: the code of a process that SIGINT terminated.
@@ -378,18 +380,19 @@ async fn run(
 /// Retries until the cluster answers or `patience` has passed.
 pub(super) async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failure> {
     let start = Instant::now();
-    let mut pause = Duration::from_millis(500);
+    let mut failures = 0;
     loop {
         let error = match connection.check(QUESTION).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
+        let pause = RETRY.after(failures);
         if start.elapsed() + pause > patience {
             return Err(error.into());
         }
         tracing::warn!(error = %anyhow::Error::new(error), "the cluster is unreachable; retrying");
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(QUESTION);
+        failures += 1;
     }
 }
 

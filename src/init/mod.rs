@@ -13,7 +13,6 @@ use std::{
 };
 
 use jiff::Timestamp;
-use minijinja::{Environment, context, syntax::SyntaxConfig};
 use orkestra_core::{
     api::names,
     diagnostics::Diagnostics,
@@ -97,9 +96,6 @@ pub enum Error {
     /// The files are written, but the Katalog cannot run unchanged.
     #[error("the files are written, but the Katalog needs changes before it can run: {0}")]
     Unfinished(Diagnostics),
-    /// A bug in Orkestra: a template of its own cannot be rendered.
-    #[error("cannot render a built-in template")]
-    Template(#[from] minijinja::Error),
     /// A bug in Orkestra: the new Katalog is invalid.
     #[error("the new Katalog is invalid: {0}")]
     Refused(Diagnostics),
@@ -160,7 +156,7 @@ impl Scaffold {
         let names = self.names();
         let mut files = Vec::new();
         for (name, template) in TEMPLATES {
-            files.push((name, fill_in(template, &names)?));
+            files.push((name, fill_in(template, &names)));
         }
         write_all(folder, &names, files).await
     }
@@ -227,20 +223,7 @@ pub fn name_of_folder(folder: &Path) -> Option<String> {
         .then(|| name.to_owned())
 }
 
-fn fill_in(template: &str, names: &Names) -> Result<String, minijinja::Error> {
-    let syntax = SyntaxConfig::builder()
-        .variable_delimiters("[[", "]]")
-        .block_delimiters("[%", "%]")
-        .comment_delimiters("[#", "#]")
-        .keep_trailing_newline(true)
-        .build()?;
-    let mut environment = Environment::new();
-    environment.set_syntax(syntax);
-    environment.add_filter("yaml", |text: &str| {
-        serde_saphyr::to_string(&text)
-            .map(|yaml| yaml.trim_end().to_owned())
-            .unwrap_or_default()
-    });
+fn fill_in(template: &str, names: &Names) -> String {
     let Names {
         name,
         kind,
@@ -248,7 +231,21 @@ fn fill_in(template: &str, names: &Names) -> Result<String, minijinja::Error> {
         plural,
         singular,
     } = names;
-    environment.render_str(template, context! { name, kind, group, plural, singular })
+    let names = [
+        ("name", name),
+        ("kind", kind),
+        ("group", group),
+        ("plural", plural),
+        ("singular", singular),
+    ];
+    let mut text = template.to_owned();
+    for (key, value) in names {
+        let yaml = serde_saphyr::to_string(value).unwrap_or_default();
+        text = text
+            .replace(&format!("[[ {key} ]]"), value)
+            .replace(&format!("[[ {key}|yaml ]]"), yaml.trim_end());
+    }
+    text
 }
 
 /// Writes the files of a Katalog, and the files that every folder has in addition.
@@ -261,7 +258,7 @@ async fn write_all(
         return Err(Error::NotEmpty(folder.to_owned()));
     }
     for (name, template) in COMMON {
-        files.push((name, fill_in(template, names)?));
+        files.push((name, fill_in(template, names)));
     }
     let schema = reference::json_schema(DocumentKind::Katalog);
     files.push((SCHEMA, serde_json::to_string_pretty(&schema)? + "\n"));

@@ -1,11 +1,10 @@
 //! Served kinds, and their URLs.
 
-use std::fmt::Write as _;
-
 use orkestra_core::{
     plan::{GroupKind, ObjectKey, built_in},
     value::{Key, Node},
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// A kind as the API server serves it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -147,7 +146,7 @@ impl Query {
             self.0.push(if self.0.is_empty() { '?' } else { '&' });
             self.0.push_str(name);
             self.0.push('=');
-            encode(&mut self.0, value);
+            self.0.extend(utf8_percent_encode(value, RESERVED));
         }
     }
 
@@ -157,17 +156,12 @@ impl Query {
     }
 }
 
-/// Percent-encodes all characters but RFC 3986's unreserved ones.
-fn encode(out: &mut String, text: &str) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-}
+/// All characters but RFC 3986's unreserved ones.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 #[cfg(test)]
 mod tests {

@@ -172,7 +172,7 @@ fn env_source(at: &At<'_>, source: &EnvFromSource) -> Tree {
 /// Returns a reference by name, in manifest format.
 pub(super) fn name_ref(at: &At<'_>, reference: &NameRef) -> Tree {
     let name = match reference {
-        NameRef::Object { name, .. } => at.required("name", name),
+        NameRef::Object(object) => at.required("name", &object.name),
         NameRef::Name(name) => at.required_here(name),
     };
     let mut fields = Fields::default();

@@ -117,29 +117,33 @@ pub struct EnvFromObject {
 #[schemars(inline)]
 pub enum NameRef {
     /// As in a Pod.
-    Object {
-        /// Name of the object.
-        name: Text,
-        /// If `true`, the container starts even if the object does not exist.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        optional: Option<bool>,
-    },
+    Object(ObjectNameRef),
     /// The name alone.
     Name(Text),
+}
+
+/// A reference to an object by name, as in a Pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectNameRef {
+    /// Name of the object.
+    pub name: Text,
+    /// If `true`, the container starts even if the object does not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
 }
 
 impl NameRef {
     /// Name of the object.
     pub fn name(&self) -> &Text {
         match self {
-            NameRef::Object { name, .. } | NameRef::Name(name) => name,
+            NameRef::Object(ObjectNameRef { name, .. }) | NameRef::Name(name) => name,
         }
     }
 
     /// Whether the object may be missing.
     pub fn optional(&self) -> Option<bool> {
         match self {
-            NameRef::Object { optional, .. } => *optional,
+            NameRef::Object(object) => object.optional,
             NameRef::Name(_) => None,
         }
     }

@@ -15,6 +15,7 @@ pub use config::{ConfigMap, Copies, Secret, SecretTls};
 pub use custom::{Custom, CustomMeta};
 pub use env::{
     Env, EnvFrom, EnvFromObject, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef,
+    ObjectNameRef,
 };
 pub use identity::{
     ClusterRole, ClusterRoleBinding, ClusterRoleRef, LimitRange, Namespace, PolicyRule,

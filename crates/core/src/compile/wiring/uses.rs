@@ -196,7 +196,7 @@ fn env_from<'a>(at: &At<'a>, from: &'a EnvFrom, visit: Visit<'_, 'a>) {
 
 fn name_ref<'a>(at: &At<'a>, kind: &'a str, reference: &'a NameRef, visit: Visit<'_, 'a>) {
     let place = match reference {
-        NameRef::Object { .. } => at.field("name"),
+        NameRef::Object(_) => at.field("name"),
         NameRef::Name(_) => at.clone(),
     };
     visit(Use {

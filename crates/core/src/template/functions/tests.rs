@@ -167,7 +167,7 @@ fn a_note_takes_no_arguments_and_has_no_fields() {
             "`tier` is a note of the Katalog and takes no arguments",
         ),
         ("{{ tier.x }}", "`tier` is text, which has no fields"),
-        ("{{ tear }}", "unknown note `tear`"),
+        ("{{ tear }}", "unknown function `tear`"),
     ] {
         let errors = Template::parse_with(source, &functions).unwrap_err();
         assert_eq!(errors.len(), 1, "{source}");

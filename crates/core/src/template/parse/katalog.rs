@@ -116,7 +116,7 @@ impl Parser<'_, Katalog> {
         } else {
             (
                 Code::UnknownNote,
-                format!("unknown note `{word}`"),
+                format!("unknown function `{word}`"),
                 format!("a path begins with a dot: `.{word}{path}`"),
             )
         };

@@ -8,13 +8,13 @@ const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
     (
         "{{ tolower .a }}",
         "tolower",
-        "unknown note `tolower`",
+        "unknown function `tolower`",
         Some("did you mean `toLower`?"),
     ),
     (
         "x {{ frobnicate }}",
         "frobnicate",
-        "unknown note `frobnicate`",
+        "unknown function `frobnicate`",
         None,
     ),
     (
@@ -62,7 +62,7 @@ const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
     (
         "{{ foo.bar }}",
         "foo.bar",
-        "unknown note `foo`",
+        "unknown function `foo`",
         Some("a path begins with a dot: `.foo.bar`"),
     ),
     (
@@ -132,7 +132,7 @@ fn all_errors_are_reported_at_once_and_in_order() {
     assert_eq!(
         messages,
         [
-            "unknown note `nope`",
+            "unknown function `nope`",
             "expected an expression",
             "quoted text without end",
             "undeclared variable `$y`",

@@ -106,7 +106,7 @@ fn who_calls_a_note_with_an_error_is_not_blamed_for_it() {
     assert_eq!(
         problems,
         [
-            "1 expression error: unknown note `nope`",
+            "1 expression error: unknown function `nope`",
             "1 expression error: `if` without `end`",
             "1 expression error: expected an expression",
         ]
