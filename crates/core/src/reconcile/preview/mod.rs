@@ -24,7 +24,7 @@ pub use left_out::LeftOut;
 use self::assume::Owner;
 use super::{
     children::DeclaredOrder,
-    crd::CrdStatus,
+    crd_status::CrdStatus,
     record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
     render::Setting,
     sources::{Answer, Answers, Read},
