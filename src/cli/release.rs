@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow};
-use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_cluster::{
+    client::{self, ClusterOptions, Connection},
+    wire::Wire,
+};
 use orkestra_core::{
     api::names,
     plan::{Declaring, GroupKind, KatalogRef},
@@ -80,7 +83,8 @@ fn reference(namespace: &str, name: &str) -> KatalogRef {
 }
 
 async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Result<(), Failure> {
-    let releasing = meta::release_katalog(&connection.client, katalog);
+    let wire = Wire::new(connection.client.clone());
+    let releasing = meta::release_katalog(&wire, katalog);
     let outcomes = output::progress("releasing custom resources", releasing).await;
     let outcomes = outcomes.with_context(|| format!("cannot release {}", katalog.titled()))?;
     let mut failed = 0;
@@ -150,12 +154,12 @@ async fn release_free(
     (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
 ) -> anyhow::Result<meta::Released> {
     let installation = Installation::of_files(run::INSTALLATION, katalogs);
-    let (client, own) = (&connection.client, installation.name);
+    let (wire, own) = (Wire::new(connection.client.clone()), installation.name);
     let now = jiff::Timestamp::now();
-    if let Some(holder) = meta::claimed_elsewhere(client, kind, &own, now).await? {
+    if let Some(holder) = meta::claimed_elsewhere(&wire, kind, &own, now).await? {
         return Err(anyhow!("{holder} operates it; delete or stop that first"));
     }
-    Ok(meta::release_kind(client, operated, &meta::Progress::default()).await?)
+    Ok(meta::release_kind(&wire, operated, &meta::Progress::default()).await?)
 }
 
 fn note(kind: &GroupKind, released: meta::Released) {

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use kube::Client;
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{names, simulate::ExpectedResource},
     plan::{self, GroupKind},
@@ -47,7 +48,7 @@ pub(super) async fn apply_file(
         if is_own {
             refuse_existing(client, &manifest).await?;
         }
-        let object = meta::apply_manifest(client, &manifest, MANAGER).await?;
+        let object = meta::apply_manifest(&Wire::new(client.clone()), &manifest, MANAGER).await?;
         applied.push(object);
     }
     Ok(())
@@ -112,7 +113,8 @@ pub(super) async fn delete_children(
         for owner in owners {
             let labels = format!("{}={}", names::LABEL_OWNER_UID, owner.uid);
             for kind in &owner.kinds {
-                let Some(resource) = Resource::discover(client, kind).await? else {
+                let Some(resource) = Resource::discover(&Wire::new(client.clone()), kind).await?
+                else {
                     continue;
                 };
                 for child in resource.list(None, Some(&labels)).await? {
@@ -155,7 +157,7 @@ async fn refuse_existing(client: &Client, manifest: &Value) -> Result<(), Object
 async fn resource(client: &Client, object: &AppliedObject) -> Result<Option<Resource>, CallError> {
     let version = object.api_version.as_str();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    Resource::pinned(client, group, version, &object.kind).await
+    Resource::pinned(&Wire::new(client.clone()), group, version, &object.kind).await
 }
 
 /// Returns the current state of an object in the cluster.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{
         E2eSpec,
@@ -206,19 +207,19 @@ impl<'a> Run<'a> {
         let Some(setup) = &self.spec().setup else {
             return Ok(());
         };
-        let client = self.client();
+        let wire = &Wire::new(self.client().clone());
         let wait = |error: meta::FileError| error.to_string();
         for file in setup.files() {
             self.apply(file.path()).await?;
-            meta::wait_for(client, file.wait()).await.map_err(wait)?;
+            meta::wait_for(wire, file.wait()).await.map_err(wait)?;
         }
         for chart in setup.charts() {
             let release = helm::install(&self.place, &self.suite.loaded.path, chart).await;
             let release = release.map_err(|error| error.to_string())?;
             self.created.releases.push(release);
-            meta::wait_for(client, &chart.wait).await.map_err(wait)?;
+            meta::wait_for(wire, &chart.wait).await.map_err(wait)?;
         }
-        meta::wait_for(client, setup.wait()).await.map_err(wait)
+        meta::wait_for(wire, setup.wait()).await.map_err(wait)
     }
 
     async fn start(&mut self, katalog: PathBuf) -> Result<(), String> {

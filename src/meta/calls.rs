@@ -2,10 +2,7 @@
 //!
 //! One file: a list of requests, each a few lines.
 
-use kube::{
-    Client,
-    api::{DynamicObject, ObjectMeta},
-};
+use kube::api::{DynamicObject, ObjectMeta};
 use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
 use orkestra_core::{
     api::{OperatedKind, names},
@@ -75,7 +72,7 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    fn new(client: &Client, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+    fn new(wire: &Wire, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         let served = Served {
             group: group.into(),
             version: version.into(),
@@ -84,7 +81,7 @@ impl Resource {
             namespaced: true,
         };
         Self {
-            wire: Wire::new(client.clone()),
+            wire: wire.clone(),
             served,
         }
     }
@@ -98,20 +95,20 @@ impl Resource {
     }
 
     /// Katalogs, or Komposers.
-    pub(crate) fn declaring(client: &Client, kind: Declaring) -> Self {
+    pub(crate) fn declaring(wire: &Wire, kind: Declaring) -> Self {
         let (group, version) = (names::GROUP, names::VERSION);
-        Self::new(client, group, version, kind.kind(), kind.plural()).in_part()
+        Self::new(wire, group, version, kind.kind(), kind.plural()).in_part()
     }
 
     /// Secrets.
-    pub(crate) fn secrets(client: &Client) -> Self {
-        Self::new(client, "", "v1", "Secret", "secrets")
+    pub(crate) fn secrets(wire: &Wire) -> Self {
+        Self::new(wire, "", "v1", "Secret", "secrets")
     }
 
     /// Controller revisions.
-    pub(crate) fn revisions(client: &Client) -> Self {
+    pub(crate) fn revisions(wire: &Wire) -> Self {
         Self::new(
-            client,
+            wire,
             "apps",
             "v1",
             "ControllerRevision",
@@ -120,28 +117,28 @@ impl Resource {
     }
 
     /// Leases.
-    pub(crate) fn leases(client: &Client) -> Self {
-        Self::new(client, "coordination.k8s.io", "v1", "Lease", "leases")
+    pub(crate) fn leases(wire: &Wire) -> Self {
+        Self::new(wire, "coordination.k8s.io", "v1", "Lease", "leases")
     }
 
     /// Namespaces.
-    pub(crate) fn namespaces(client: &Client) -> Self {
-        Self::new(client, "", "v1", "Namespace", "namespaces")
+    pub(crate) fn namespaces(wire: &Wire) -> Self {
+        Self::new(wire, "", "v1", "Namespace", "namespaces")
     }
 
     /// An operated kind, of any scope.
-    pub(crate) fn operated(client: &Client, kind: &OperatedKind) -> Self {
-        Self::new(client, &kind.group, &kind.version, &kind.kind, &kind.plural).in_part()
+    pub(crate) fn operated(wire: &Wire, kind: &OperatedKind) -> Self {
+        Self::new(wire, &kind.group, &kind.version, &kind.kind, &kind.plural).in_part()
     }
 
     /// Resolves where this version of a kind is served; none if it is not.
     pub(crate) async fn pinned(
-        client: &Client,
+        wire: &Wire,
         group: &str,
         version: &str,
         kind: &str,
     ) -> Result<Option<Self>, CallError> {
-        let wire = Wire::new(client.clone());
+        let wire = wire.clone();
         let found = wire.discover(group, version, kind).await;
         let found = found.map_err(|source| {
             CallError::new(format!("discover {kind} of {group}/{version}"), source)
@@ -150,15 +147,12 @@ impl Resource {
     }
 
     /// Resolves where a kind is served, in any version; none if it is not.
-    pub(crate) async fn discover(
-        client: &Client,
-        kind: &GroupKind,
-    ) -> Result<Option<Self>, CallError> {
-        let versions = Wire::new(client.clone()).versions(&kind.group).await;
+    pub(crate) async fn discover(wire: &Wire, kind: &GroupKind) -> Result<Option<Self>, CallError> {
+        let versions = wire.clone().versions(&kind.group).await;
         for version in
             versions.map_err(|source| CallError::new(format!("discover {kind}"), source))?
         {
-            if let Some(found) = Self::pinned(client, &kind.group, &version, &kind.kind).await? {
+            if let Some(found) = Self::pinned(wire, &kind.group, &version, &kind.kind).await? {
                 return Ok(Some(found));
             }
         }

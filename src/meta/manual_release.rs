@@ -1,7 +1,7 @@
 //! Manual releases: `ork release`, if no controller does it.
 
 use jiff::Timestamp;
-use kube::Client;
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::names,
     plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
@@ -51,10 +51,10 @@ pub enum LetGoError {
 /// # Errors
 /// [`LetGoError`]; a kind that could not be released is reported in its [`Outcome`].
 pub async fn release_katalog(
-    client: &Client,
+    wire: &Wire,
     katalog: &KatalogRef,
 ) -> Result<Vec<(GroupKind, Outcome)>, LetGoError> {
-    let katalogs = Resource::declaring(client, katalog.kind);
+    let katalogs = Resource::declaring(wire, katalog.kind);
     let namespace = Some(katalog.namespace.as_str());
     let found = katalogs.get(namespace, &katalog.name).await?;
     let object = found.ok_or_else(|| LetGoError::NotFound(katalog.clone()))?;
@@ -64,7 +64,7 @@ pub async fn release_katalog(
         return Err(LetGoError::NotDeleted { katalog });
     }
     let uid = object.metadata.uid.clone().unwrap_or_default();
-    let leases = Resource::leases(client);
+    let leases = Resource::leases(wire);
     let (mut outcomes, mut own) = (Vec::new(), Vec::new());
     for kind in &object.status.operated {
         let lease = lease_of(&group_kind(kind));
@@ -75,7 +75,7 @@ pub async fn release_katalog(
             }
             claim => {
                 own.extend(claim.map(|claim| (lease, claim.state)));
-                let released = release_kind(client, kind, &Progress::default()).await;
+                let released = release_kind(wire, kind, &Progress::default()).await;
                 released.map_or_else(Outcome::Failed, Outcome::Released)
             }
         };
@@ -105,12 +105,12 @@ pub async fn release_katalog(
 /// # Errors
 /// The API server refused, or did not answer.
 pub async fn claimed_elsewhere(
-    client: &Client,
+    wire: &Wire,
     kind: &GroupKind,
     installation: &str,
     now: Timestamp,
 ) -> Result<Option<String>, CallError> {
-    let leases = Resource::leases(client);
+    let leases = Resource::leases(wire);
     let Some(claim) = claim_of(&leases, &lease_of(kind)).await? else {
         return Ok(None);
     };

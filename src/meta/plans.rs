@@ -197,7 +197,7 @@ async fn last_accepted(
     object: &KatalogObject,
 ) -> Option<(RunnableRevision, String)> {
     let uid = object.metadata.uid.clone().unwrap_or_default();
-    let revisions = Revisions::new(context.wire.client(), katalog, &uid);
+    let revisions = Revisions::new(&context.wire, katalog, &uid);
     let stored = match revisions.list().await {
         Ok(stored) => stored,
         Err(error) => {

@@ -17,7 +17,8 @@ use std::{
 };
 
 use futures::{StreamExt, stream};
-use kube::{Client, api::ObjectMeta};
+use kube::api::ObjectMeta;
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{self, GroupKind, MetadataKey, ObjectNamespaces, OperatorPlan},
@@ -91,7 +92,7 @@ impl Progress {
 /// # Errors
 /// [`ReleaseError`]: the release is incomplete.
 pub async fn release_kind(
-    client: &Client,
+    wire: &Wire,
     kind: &OperatedKind,
     progress: &Progress,
 ) -> Result<Released, ReleaseError> {
@@ -105,12 +106,12 @@ pub async fn release_kind(
         let worn = !(is_built_in && is_child(meta));
         unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
     };
-    let Some((resource, mut marked)) = list(client, kind, &declared.places).await? else {
+    let Some((resource, mut marked)) = list(wire, kind, &declared.places).await? else {
         return Ok(Released::default());
     };
     marked.retain(|meta| unmark(meta).is_some());
     progress.begin(marked.len());
-    let children = release_children(client, &marked, &declared).await?;
+    let children = release_children(wire, &marked, &declared).await?;
     let resources = write_all(&resource, marked, &unmark, &|| progress.one_is_done()).await?;
     Ok(Released {
         resources,
@@ -138,16 +139,16 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
 
 /// Returns the resources of a kind, and where they are served.
 pub(super) async fn list(
-    client: &Client,
+    wire: &Wire,
     kind: &OperatedKind,
     places: &ObjectNamespaces,
 ) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
-    let known = Resource::operated(client, kind);
+    let known = Resource::operated(wire, kind);
     let (resource, listed) = match known.list_metadata(places, None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another version.
             let any_version = group_kind(kind);
-            let Some(other) = Resource::discover(client, &any_version).await? else {
+            let Some(other) = Resource::discover(wire, &any_version).await? else {
                 return Ok(None);
             };
             let other = other.in_part();
@@ -161,7 +162,7 @@ pub(super) async fn list(
 
 /// Removes our labels from the children of `parents` that have no controller.
 async fn release_children(
-    client: &Client,
+    wire: &Wire,
     parents: &[ObjectMeta],
     declared: &DeclaredKinds,
 ) -> Result<usize, ReleaseError> {
@@ -175,7 +176,7 @@ async fn release_children(
         .flat_map(|meta| inventory(meta, declared).kinds.clone())
         .collect::<BTreeSet<_>>()
     {
-        let Some(resource) = Resource::discover(client, &kind).await? else {
+        let Some(resource) = Resource::discover(wire, &kind).await? else {
             continue;
         };
         let resource = resource.in_part();

@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-use orkestra_cluster::watch::WatchProblem;
+use orkestra_cluster::{watch::WatchProblem, wire::Wire};
 use orkestra_core::{api::names, plan::rbac::CLAIMS_NAMESPACE, reasons::KatalogReason};
 use serde_json::json;
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ impl Keeper {
         standings: watch::Sender<Arc<Standings>>,
     ) -> Self {
         Self {
-            leases: Resource::leases(context.wire.client()),
+            leases: Resource::leases(&context.wire),
             book: ClaimTable::new(installation),
             context,
             demand,
@@ -204,7 +204,7 @@ impl Keeper {
         now: Timestamp,
     ) -> impl Future<Output = (String, Result<Option<Record>, CallError>)> + use<> {
         let leases = self.leases.clone();
-        let client = self.context.wire.client().clone();
+        let wire = self.context.wire.clone();
         let installation = self.book.installation().to_owned();
         let reach = self.context.wire.reach().clone();
         async move {
@@ -228,7 +228,7 @@ impl Keeper {
                 }
             };
             let written = if over.is_none() {
-                create(&client, &leases, &name, &lease).await
+                create(&wire, &leases, &name, &lease).await
             } else {
                 leases.merge(Some(CLAIMS_NAMESPACE), &name, &lease).await
             };
@@ -249,7 +249,7 @@ impl Keeper {
 
 /// Creates a Lease, and its namespace if that is missing and may be created.
 async fn create(
-    client: &kube::Client,
+    wire: &Wire,
     leases: &Resource,
     name: &str,
     lease: &serde_json::Value,
@@ -257,7 +257,7 @@ async fn create(
     match leases.create(CLAIMS_NAMESPACE, name, lease).await {
         Err(error) if error.is_not_found() => {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } });
-            let made = Resource::namespaces(client)
+            let made = Resource::namespaces(wire)
                 .create_in(None, CLAIMS_NAMESPACE, &namespace)
                 .await;
             match made {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use kube::Client;
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::SetupWait,
     diagnostics::Diagnostics,
@@ -45,7 +45,7 @@ impl Applied {
     /// Applies the files that `katalog` names and that changed since they were last applied.
     pub(super) async fn apply(
         &mut self,
-        client: &Client,
+        wire: &Wire,
         fetch: &dyn Fetch,
         katalog: &Loaded,
         random: &RenderEnvironment,
@@ -60,18 +60,18 @@ impl Applied {
         } in &katalog.entries
         {
             for (file, wait) in setup {
-                self.apply_file(client, file, notices).await?;
-                wait_for(client, wait).await?;
+                self.apply_file(wire, file, notices).await?;
+                wait_for(wire, wait).await?;
             }
             for chart in charts {
                 let key = chart.key();
                 let seen = self.charts.get(&key);
-                let hash = chart.apply(client, fetch, random, seen, notices).await?;
+                let hash = chart.apply(wire, fetch, random, seen, notices).await?;
                 self.charts.insert(key, hash);
             }
-            wait_for(client, wait).await?;
+            wait_for(wire, wait).await?;
             for file in crd.iter().chain(resources) {
-                self.apply_file(client, file, notices).await?;
+                self.apply_file(wire, file, notices).await?;
             }
         }
         Ok(())
@@ -79,7 +79,7 @@ impl Applied {
 
     async fn apply_file(
         &mut self,
-        client: &Client,
+        wire: &Wire,
         file: &Manifest,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
@@ -90,7 +90,7 @@ impl Applied {
             return Ok(());
         }
         for manifest in manifests(file, &text)? {
-            let applied = apply_manifest(client, &manifest, MANAGER).await?;
+            let applied = apply_manifest(wire, &manifest, MANAGER).await?;
             let _ = notices.send(Notice::Applied(applied));
         }
         self.files.insert(file.to_owned(), hash);
@@ -144,16 +144,16 @@ pub(crate) fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError
 
 /// Applies one manifest as the field manager `manager`; the result names it. A definition is served when this returns.
 pub(crate) async fn apply_manifest(
-    client: &Client,
+    wire: &Wire,
     manifest: &Value,
     manager: &str,
 ) -> Result<AppliedObject, FileError> {
-    apply_in(client, manifest, manager, None).await
+    apply_in(wire, manifest, manager, None).await
 }
 
 /// Does the same; an object without a namespace gets `namespace`, by default that of the client's context.
 pub(super) async fn apply_in(
-    client: &Client,
+    wire: &Wire,
     manifest: &Value,
     manager: &str,
     namespace: Option<&str>,
@@ -164,15 +164,15 @@ pub(super) async fn apply_in(
     else {
         return Err(FileError::Invalid(nameless(manifest)));
     };
-    let resource = wait_served(client, api_version, kind).await?;
-    let default = || namespace.unwrap_or_else(|| client.default_namespace());
+    let resource = wait_served(wire, api_version, kind).await?;
+    let default = || namespace.unwrap_or_else(|| wire.client().default_namespace());
     let namespace = resource
         .is_namespaced()
         .then(|| text("/metadata/namespace").unwrap_or_else(default));
     let is_new = resource.get(namespace, name).await?.is_none();
     resource.apply(namespace, name, manifest, manager).await?;
     if kind == "CustomResourceDefinition" {
-        wait_established(client, &resource, name, manifest).await?;
+        wait_established(wire, &resource, name, manifest).await?;
     }
     Ok(AppliedObject {
         api_version: api_version.to_owned(),
@@ -198,7 +198,7 @@ fn nameless(manifest: &Value) -> Diagnostics {
 }
 
 /// Waits for the objects that `setup` names, one after the other.
-pub(crate) async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(), FileError> {
+pub(crate) async fn wait_for(wire: &Wire, objects: &[SetupWait]) -> Result<(), FileError> {
     for object in objects {
         let SetupWait {
             api_version,
@@ -215,7 +215,7 @@ pub(crate) async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(
             .filter(|known| known.api_version() == api_version)
             .map_or_else(|| kind.clone(), |known| known.kind.to_string());
         let waiting = wait_one(
-            client,
+            wire,
             (&api_version, &kind),
             (namespace.as_deref(), name),
             *ready,
@@ -240,7 +240,7 @@ pub(crate) async fn wait_for(client: &Client, objects: &[SetupWait]) -> Result<(
 
 /// Waits until the object exists, and is ready if required.
 async fn wait_one(
-    client: &Client,
+    wire: &Wire,
     (api_version, kind): (&str, &str),
     (namespace, name): (Option<&str>, &str),
     ready: Option<bool>,
@@ -251,10 +251,10 @@ async fn wait_one(
         kind: kind.into(),
     };
     loop {
-        if let Some(resource) = Resource::pinned(client, group, version, kind).await? {
+        if let Some(resource) = Resource::pinned(wire, group, version, kind).await? {
             let namespace = resource
                 .is_namespaced()
-                .then(|| namespace.unwrap_or_else(|| client.default_namespace()));
+                .then(|| namespace.unwrap_or_else(|| wire.client().default_namespace()));
             if let Some(object) = resource.get(namespace, name).await? {
                 let is_current = || {
                     let object = serde_json::to_value(&object).unwrap_or_default();
@@ -270,15 +270,11 @@ async fn wait_one(
 }
 
 /// Resolves where a kind is served, and waits for it: its CRD may just have been applied.
-async fn wait_served(
-    client: &Client,
-    api_version: &str,
-    kind: &str,
-) -> Result<Resource, FileError> {
+async fn wait_served(wire: &Wire, api_version: &str, kind: &str) -> Result<Resource, FileError> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(served) = Resource::pinned(client, group, version, kind).await? {
+        if let Some(served) = Resource::pinned(wire, group, version, kind).await? {
             return Ok(served);
         }
         if Instant::now() >= deadline {
@@ -293,7 +289,7 @@ async fn wait_served(
 
 /// Waits until a CRD is established, its names are accepted and its versions are served.
 async fn wait_established(
-    client: &Client,
+    wire: &Wire,
     resource: &Resource,
     name: &str,
     manifest: &Value,
@@ -330,7 +326,7 @@ async fn wait_established(
             .and_then(Value::as_str)
             .unwrap_or_default();
         wait_served(
-            client,
+            wire,
             &format!("{}/{version}", text("/spec/group")),
             text("/spec/names/kind"),
         )

@@ -193,14 +193,13 @@ impl Files {
                 return Err(FileError::Held { kind, holder });
             }
         }
-        if let Some((kind, katalog)) =
-            load::claimed_in_cluster(shared.context.wire.client(), &free).await?
+        if let Some((kind, katalog)) = load::claimed_in_cluster(&shared.context.wire, &free).await?
         {
             return Err(FileError::Claimed { kind, katalog });
         }
         let context = &shared.context;
-        let (client, random) = (
-            context.wire.client(),
+        let (wire, random) = (
+            &context.wire,
             RenderEnvironment {
                 now: context.clock.now(),
                 seed: context.entropy.seed(),
@@ -209,7 +208,7 @@ impl Files {
         for katalog in &loaded {
             let applied = &mut state.applied;
             applied
-                .apply(client, fetch, katalog, &random, &self.notices)
+                .apply(wire, fetch, katalog, &random, &self.notices)
                 .await?;
         }
         self.run(shared, state, loaded, releases);

@@ -47,8 +47,8 @@ pub(super) async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind
                 }
             }
             HoldOutcome::Held(_held) => {
-                let client = shared.context.wire.client();
-                match release_kind(client, kind, &Progress::default()).await {
+                let wire = &shared.context.wire;
+                match release_kind(wire, kind, &Progress::default()).await {
                     Ok(released) => {
                         tracing::info!(
                             kind = kind.kind,

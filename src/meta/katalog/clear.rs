@@ -72,9 +72,9 @@ impl Katalog {
         &self,
         kind: &OperatedKind,
     ) -> Result<Option<RemainingResources>, CallError> {
-        let client = self.shared.context.wire.client();
+        let wire = &self.shared.context.wire;
         let places = DeclaredKinds::recorded(kind).places;
-        let Some((known, listed)) = release::list(client, kind, &places).await? else {
+        let Some((known, listed)) = release::list(wire, kind, &places).await? else {
             return Ok(None);
         };
         let (mut count, mut first) = (0, None);

@@ -243,12 +243,12 @@ impl Katalog {
     pub(crate) fn new(shared: &Arc<Shared>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
-        let client = shared.context.wire.client();
+        let wire = &shared.context.wire;
         let operated = object.status.operated.iter();
         let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
-            resource: Resource::declaring(client, reference.kind),
-            revisions: Revisions::new(client, &reference, &uid),
+            resource: Resource::declaring(wire, reference.kind),
+            revisions: Revisions::new(wire, &reference, &uid),
             shared: Arc::clone(shared),
             reference,
             uid,

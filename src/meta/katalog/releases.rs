@@ -98,10 +98,10 @@ impl Katalog {
                     release.under_way = true;
                     release.progress = Progress::default();
                     let progress = release.progress.clone();
-                    let client = self.shared.context.wire.client().clone();
+                    let wire = self.shared.context.wire.clone();
                     let named = tasks::named(Task::Release, group_kind(&kind));
                     named.start_in(&mut self.releases, async move {
-                        let result = release_kind(&client, &kind, &progress).await;
+                        let result = release_kind(&wire, &kind, &progress).await;
                         drop(held);
                         (kind, result)
                     });

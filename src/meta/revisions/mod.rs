@@ -7,7 +7,8 @@ mod packed;
 
 use std::collections::BTreeMap;
 
-use kube::{Client, api::DynamicObject};
+use kube::api::DynamicObject;
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::names,
     plan::KatalogRef,
@@ -83,8 +84,8 @@ struct Stored {
 
 impl Revisions {
     /// Returns the revisions of the Katalog with that uid: another one of the same name has its own.
-    pub(crate) fn new(client: &Client, katalog: &KatalogRef, uid: &str) -> Self {
-        let resource = Resource::revisions(client);
+    pub(crate) fn new(wire: &Wire, katalog: &KatalogRef, uid: &str) -> Self {
+        let resource = Resource::revisions(wire);
         Self {
             resource,
             katalog: katalog.clone(),

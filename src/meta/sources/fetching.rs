@@ -72,7 +72,7 @@ async fn secret(
         message,
         permanent: false,
     };
-    let secrets = Resource::secrets(shared.context.wire.client());
+    let secrets = Resource::secrets(&shared.context.wire);
     let found = secrets.get(Some(&of.namespace), name).await;
     let found =
         found.map_err(|error| transient(format!("cannot read Secret `{name}`: {error}")))?;
