@@ -239,7 +239,13 @@ pub(super) async fn find(
 /// Returns the API resource of a kind in the form `Deployment`, `deployments` or `Certificate.cert-manager.io`.
 async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, ObjectError> {
     if let Some(known) = plan::named(kind) {
-        let found = Resource::pinned(client, &known.group, &known.version, &known.kind).await?;
+        let found = Resource::pinned(
+            &Wire::new(client.clone()),
+            &known.group,
+            &known.version,
+            &known.kind,
+        )
+        .await?;
         return Ok(found);
     }
     if let Some((kind, group)) = kind.split_once('.') {
@@ -247,10 +253,16 @@ async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, Object
             group: group.into(),
             kind: kind.into(),
         };
-        return Ok(Resource::discover(client, &kind).await?);
+        return Ok(Resource::discover(&Wire::new(client.clone()), &kind).await?);
     }
     let group = "apiextensions.k8s.io";
-    let definitions = Resource::pinned(client, group, "v1", "CustomResourceDefinition").await?;
+    let definitions = Resource::pinned(
+        &Wire::new(client.clone()),
+        group,
+        "v1",
+        "CustomResourceDefinition",
+    )
+    .await?;
     let definitions = match definitions {
         Some(definitions) => definitions.list(None, None).await?,
         None => Vec::new(),
@@ -269,7 +281,7 @@ async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, Object
         })
     });
     match (found.next(), found.next()) {
-        (Some(only), None) => Ok(Resource::discover(client, &only).await?),
+        (Some(only), None) => Ok(Resource::discover(&Wire::new(client.clone()), &only).await?),
         (Some(_), Some(_)) => Err(ObjectError::Ambiguous(kind.to_owned())),
         (None, _) => Ok(None),
     }

@@ -72,10 +72,10 @@ impl Served {
         let mut path = api_path(&self.group, &self.version);
         if let Some(namespace) = namespace.filter(|_| self.namespaced) {
             path.push_str("/namespaces/");
-            encode(&mut path, namespace);
+            path.extend(utf8_percent_encode(namespace, RESERVED));
         }
         path.push('/');
-        encode(&mut path, &self.plural);
+        path.extend(utf8_percent_encode(&self.plural, RESERVED));
         path
     }
 
@@ -83,10 +83,10 @@ impl Served {
     pub fn object_path(&self, key: &ObjectKey, subresource: Option<&str>) -> String {
         let mut path = self.collection_path(key.namespace.as_deref());
         path.push('/');
-        encode(&mut path, &key.name);
+        path.extend(utf8_percent_encode(&key.name, RESERVED));
         if let Some(subresource) = subresource {
             path.push('/');
-            encode(&mut path, subresource);
+            path.extend(utf8_percent_encode(subresource, RESERVED));
         }
         path
     }
@@ -97,10 +97,10 @@ pub(super) fn api_path(group: &str, version: &str) -> String {
     let mut path = String::from("/api");
     if !group.is_empty() {
         path.push_str("s/");
-        encode(&mut path, group);
+        path.extend(utf8_percent_encode(group, RESERVED));
     }
     path.push('/');
-    encode(&mut path, version);
+    path.extend(utf8_percent_encode(version, RESERVED));
     path
 }
 
