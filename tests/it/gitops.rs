@@ -23,6 +23,17 @@ const QUIET: Duration = Duration::from_secs(2);
 const INSTANCES: usize = 300;
 /// How many ponds change seldom, beside one that changes all the time.
 const NEIGHBOURS: usize = 20;
+/// How many clients change the instances of a namespace at a time, each about a hundred times a second: each change needs a pass
+/// of several requests, so the queue fills.
+const CLIENTS: usize = 4;
+/// How many of the instances wait for a worker then, at least.
+const FLOODED: f64 = 150.0;
+/// How many changes of another namespace are measured.
+const MEASURED: usize = 20;
+/// How many times longer the slowest of them may take in a flood than before it.
+const SLOWER: u32 = 5;
+/// How long it may take anyway, as the API server is busy too. A place at the end of the flood's queue would cost about 300 passes.
+const UNFELT: Duration = Duration::from_secs(2);
 
 /// A `ConfigMap` for each pond.
 const PONDS: &str = r#"{
@@ -169,6 +180,21 @@ async fn the_definition_and_the_instances_outlive_their_katalog() -> Result<()> 
     Ok(())
 }
 
+/// The name of an instance.
+fn instance(n: usize) -> String {
+    format!("p{n:03}")
+}
+
+async fn make_instances(scenario: &Scenario) -> Result<()> {
+    let spec = json!({ "depth": "1" });
+    let spec = &spec;
+    stream::iter(0..INSTANCES)
+        .map(async |n| waters::pond(scenario, &instance(n), spec).await)
+        .buffer_unordered(8)
+        .try_for_each(async |_| Ok(()))
+        .await
+}
+
 /// How often each object was reported on, in each reason: an Event that comes again is counted up.
 async fn reported(scenario: &Scenario) -> Result<BTreeMap<(String, String), u64>> {
     let mut reported = BTreeMap::new();
@@ -187,14 +213,7 @@ async fn reported(scenario: &Scenario) -> Result<BTreeMap<(String, String), u64>
 async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
     let mut scenario = ponds("events").await?;
     let objects = scenario.objects("ponds");
-    stream::iter(0..INSTANCES)
-        .map(|n| {
-            let scenario = &scenario;
-            async move { waters::pond(scenario, &format!("p{n:03}"), &json!({ "depth": "1" })).await }
-        })
-        .buffer_unordered(8)
-        .try_collect::<Vec<Value>>()
-        .await?;
+    make_instances(&scenario).await?;
     let rows = json!({ "instances": INSTANCES, "ready": INSTANCES });
     scenario.operator_reports("waters", "pond", &rows).await?;
     let wanted = INSTANCES;
@@ -221,9 +240,13 @@ async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its_neighbours()
+async fn a_resource_or_a_namespace_that_changes_all_the_time_takes_nothing_from_its_neighbours()
 -> Result<()> {
-    let scenario = ponds("toggled").await?;
+    let one_worker = PONDS.replace(
+        r#""operatorBox": {"#,
+        r#""operatorBox": { "reconciler": { "workers": 1 },"#,
+    );
+    let scenario = Scenario::with_katalog("toggled", &["kinds/crds.yaml"], &one_worker).await?;
     waters::pond(&scenario, "hot", &json!({ "depth": "0" })).await?;
     for n in 0..NEIGHBOURS {
         waters::pond(&scenario, &format!("calm-{n}"), &json!({ "depth": "0" })).await?;
@@ -233,7 +256,7 @@ async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its
     let (objects, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     let (mark, started) = (Scenario::mark()?, Instant::now());
     let stop = CancellationToken::new();
-    let toggles = toggle(objects.clone(), stop.clone());
+    let toggles = toggle(objects.clone(), vec!["hot".to_owned()], stop.clone());
     each_neighbour_follows_three_changes(&objects, &maps).await?;
     // Its passes are counted by what they write: far fewer than the changes, once its share is used up.
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -264,16 +287,90 @@ async fn a_resource_that_changes_a_hundred_times_a_second_takes_nothing_from_its
     // And it comes to rest where it was left.
     let last = json!((toggles - 1).to_string());
     maps.until_equal("hot", "/data/depth", last, LIMIT).await?;
+    ensure_a_flooded_queue_does_not_delay_another_namespace(&scenario).await
+}
+
+/// Changes all instances of the scenario's namespace all the time, and compares how long a pond of another namespace takes then
+/// with how long it took before.
+async fn ensure_a_flooded_queue_does_not_delay_another_namespace(
+    scenario: &Scenario,
+) -> Result<()> {
+    let far = waters::second_namespace(&scenario.client).await?;
+    let at_far = |plural| scenario.objects_in(&far, plural);
+    let calm = waters::resource(scenario, "Pond", "calm", &json!({ "depth": "0" }));
+    at_far("ponds").create(&calm).await?;
+    make_instances(scenario).await?;
+    let all = NEIGHBOURS + 1 + INSTANCES + 1;
+    let rows = json!({ "instances": all, "ready": all });
+    scenario.operator_reports("waters", "pond", &rows).await?;
+    let (ponds, maps) = (at_far("ponds"), at_far("configmaps"));
+    let before = slowest_change(&ponds, &maps, "before").await?;
+    let stop = CancellationToken::new();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let names = (client..INSTANCES).step_by(CLIENTS).map(instance).collect();
+            toggle(scenario.objects("ponds"), names, stop.clone())
+        })
+        .collect();
+    is_flooded(scenario).await?;
+    let during = slowest_change(&ponds, &maps, "during").await?;
+    is_flooded(scenario).await?;
+    stop.cancel();
+    let mut changes = 0;
+    for client in clients {
+        changes += client.await??;
+    }
+    println!("{before:?} before, and {during:?} during {changes} changes");
+    let allowed = UNFELT.max(before * SLOWER);
+    ensure!(
+        during <= allowed,
+        "{during:?} in a flood, {before:?} before"
+    );
     Ok(())
 }
 
-/// Starts to change the pond `hot` every few milliseconds, until `stop` is cancelled; the task returns how many changes it made.
-fn toggle(objects: Objects, stop: CancellationToken) -> JoinHandle<Result<u64>> {
+/// Waits until the queue is flooded: half of the instances wait for a worker.
+async fn is_flooded(scenario: &Scenario) -> Result<()> {
+    eventually("the queue is flooded", LIMIT, async || {
+        let depth = scenario
+            .metric("orkestra_queue_depth", &[("crd", "pond")])
+            .await?;
+        ensure!(depth >= FLOODED, "{depth} wait");
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// Changes the pond `calm` many times, and returns the longest time that its child took to follow.
+async fn slowest_change(ponds: &Objects, maps: &Objects, phase: &str) -> Result<Duration> {
+    let mut slowest = Duration::ZERO;
+    for n in 0..MEASURED {
+        let depth = json!(format!("{phase}-{n}"));
+        let change = json!({ "spec": { "depth": depth } });
+        ponds.patch("calm", &change).await?;
+        let changed = Instant::now();
+        maps.until_equal("calm", "/data/depth", depth, LIMIT)
+            .await?;
+        slowest = slowest.max(changed.elapsed());
+    }
+    Ok(slowest)
+}
+
+/// Starts to change those ponds one after the other, every few milliseconds, until `stop` is cancelled; the task returns how many
+/// changes it made.
+fn toggle(
+    objects: Objects,
+    names: Vec<String>,
+    stop: CancellationToken,
+) -> JoinHandle<Result<u64>> {
     tokio::spawn(async move {
         let mut toggles = 0_u64;
-        while !stop.is_cancelled() {
+        for name in names.iter().cycle() {
+            if stop.is_cancelled() {
+                break;
+            }
             let change = json!({ "spec": { "depth": toggles.to_string() } });
-            objects.patch("hot", &change).await?;
+            objects.patch(name, &change).await?;
             toggles += 1;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

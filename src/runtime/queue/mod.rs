@@ -8,17 +8,20 @@
 //!  retry ─────┴─► delayed┘◄───────┴ breaker      added meanwhile? back into its lane
 //! ```
 //!
+//! In each lane, the groups of keys take turns ([`QueueKey`]): the wait of a key does not grow with the number of waiting keys of
+//! another namespace.
+//!
 //! An idle key uses no memory, except for its failure count while it fails and its breaker's bucket in the minute after a
 //! pass. Time is tokio's, so tests can pause it.
 
 mod state;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod workers;
 
 use std::{
     fmt,
-    hash::Hash,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -31,6 +34,7 @@ use tokio::{
 };
 
 use self::state::{Next, State};
+pub use self::turns::QueueKey;
 pub use self::workers::{SURPLUS_IDLE, WorkerCount, Workers};
 
 /// The fraction of a backoff that jitter may remove.
@@ -74,17 +78,17 @@ impl Cause {
 }
 
 /// The queue; clones share it.
-pub struct Queue<K> {
+pub struct Queue<K: QueueKey> {
     inner: Arc<Inner<K>>,
 }
 
-struct Inner<K> {
+struct Inner<K: QueueKey> {
     state: Mutex<State<K>>,
     wake: Notify,
     entropy: Entropy,
 }
 
-impl<K> Clone for Queue<K> {
+impl<K: QueueKey> Clone for Queue<K> {
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -92,13 +96,13 @@ impl<K> Clone for Queue<K> {
     }
 }
 
-impl<K> fmt::Debug for Queue<K> {
+impl<K: QueueKey> fmt::Debug for Queue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Queue")
     }
 }
 
-impl<K: Clone + Eq + Hash> Queue<K> {
+impl<K: QueueKey> Queue<K> {
     /// Creates an empty queue that draws its jitter from `entropy`.
     pub fn new(entropy: Entropy) -> Self {
         Self {
@@ -257,7 +261,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> Inner<K> {
+impl<K: QueueKey> Inner<K> {
     fn look<T>(&self, f: impl FnOnce(&State<K>) -> T) -> T {
         f(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -289,7 +293,7 @@ impl<K: Clone + Eq + Hash> Inner<K> {
 ///
 /// If dropped in a panic, it counts as a failure: the key is freed and retried after its backoff. An `async move` block that
 /// uses only a `Copy` field does not capture the whole value: move it in explicitly.
-pub struct TakenKey<K: Clone + Eq + Hash> {
+pub struct TakenKey<K: QueueKey> {
     /// The key.
     pub key: K,
     /// How long it waited for a worker.
@@ -299,18 +303,18 @@ pub struct TakenKey<K: Clone + Eq + Hash> {
     inner: Arc<Inner<K>>,
 }
 
-impl<K: Clone + Eq + Hash + fmt::Debug> fmt::Debug for TakenKey<K> {
+impl<K: QueueKey + fmt::Debug> fmt::Debug for TakenKey<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Taken").field(&self.key).finish()
     }
 }
 
-impl<K: Clone + Eq + Hash> TakenKey<K> {
+impl<K: QueueKey> TakenKey<K> {
     /// Ends the pass; the same as dropping it.
     pub fn done(self) {}
 }
 
-impl<K: Clone + Eq + Hash> Drop for TakenKey<K> {
+impl<K: QueueKey> Drop for TakenKey<K> {
     fn drop(&mut self) {
         let Inner { entropy, .. } = &*self.inner;
         self.inner.change(|state, now| {

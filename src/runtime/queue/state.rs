@@ -4,23 +4,22 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    hash::Hash,
     time::Duration,
 };
 
 use orkestra_core::plan::Backoff;
 use tokio::time::Instant;
 
-use super::{BREAKER_BURST, BREAKER_REFILL, Cause, RESYNC_SHARE};
+use super::{BREAKER_BURST, BREAKER_REFILL, Cause, QueueKey, RESYNC_SHARE, turns::WaitingKeys};
 
 /// How long after its last pass a key may be dropped: by then its bucket is full again.
 const SWEEP_EVERY: Duration = BREAKER_REFILL.saturating_mul(BREAKER_BURST + 1);
 
 /// The state of the keys that are not idle.
-pub(super) struct State<K> {
+pub(super) struct State<K: QueueKey> {
     entries: HashMap<K, Entry>,
-    /// Keys that a worker may take, by ticket: changed ones, then those in resync.
-    lanes: [BTreeMap<u64, K>; 2],
+    /// Keys that a worker may take: changed ones, then those in resync.
+    lanes: [WaitingKeys<K>; 2],
     delayed: BTreeMap<(Instant, u64), K>,
     last_ticket: u64,
     /// Changed keys taken since the last one from resync.
@@ -35,6 +34,8 @@ pub(super) struct State<K> {
     paused: bool,
     /// Keys that are taken even while the queue is held.
     through: HashSet<K>,
+    /// The group of the last key taken while the queue was held.
+    last_through: Option<K::Group>,
     closed: bool,
 }
 
@@ -110,11 +111,11 @@ impl Entry {
     }
 }
 
-impl<K: Clone + Eq + Hash> State<K> {
+impl<K: QueueKey> State<K> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashMap::new(),
-            lanes: [BTreeMap::new(), BTreeMap::new()],
+            lanes: Default::default(),
             delayed: BTreeMap::new(),
             last_ticket: 0,
             changed_in_row: 0,
@@ -125,6 +126,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             held: false,
             paused: false,
             through: HashSet::new(),
+            last_through: None,
             closed: false,
         }
     }
@@ -148,7 +150,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             before => before.and_then(|wanted| Some((wanted.cause.lane(), wanted.ticket?))),
         };
         if let Some((lane, ticket)) = moved {
-            self.lanes[lane as usize].remove(&ticket);
+            self.lanes[lane as usize].remove(ticket, &key);
         }
         let ticket = (!entry.running).then(|| {
             self.last_ticket += 1;
@@ -228,7 +230,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             ..
         }) = entry.wanted.take()
         {
-            self.lanes[cause.lane() as usize].remove(&ticket);
+            self.lanes[cause.lane() as usize].remove(ticket, key);
         }
         if let Some(delay) = entry.delay.take() {
             self.delayed.remove(&(delay.at, delay.ticket));
@@ -260,6 +262,12 @@ impl<K: Clone + Eq + Hash> State<K> {
                 entry.held = true;
                 self.add_at(key, wanted.cause, allowed_at, now);
                 continue;
+            }
+            // Only a pass ends a turn: a key that the breaker delays does not use up that of its group.
+            if self.held {
+                self.last_through = Some(key.group().clone());
+            } else {
+                self.lanes[wanted.cause.lane() as usize].end_turn(key.group());
             }
             entry.spent_until = entry.spent_until.max(now) + BREAKER_REFILL;
             entry.held = false;
@@ -322,7 +330,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     /// Closes the queue: no key is taken any more, and none is kept.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        self.lanes = [BTreeMap::new(), BTreeMap::new()];
+        self.lanes = Default::default();
         self.delayed = BTreeMap::new();
         self.sweep_at = None;
         self.entries.retain(|_, entry| {
@@ -360,7 +368,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
         let [changed, resync] = &mut self.lanes;
         let turn_of_resync = changed.is_empty() || self.changed_in_row >= RESYNC_SHARE;
-        if turn_of_resync && let Some((_, key)) = resync.pop_first() {
+        if turn_of_resync && let Some(key) = resync.pop_next() {
             self.changed_in_row = 0;
             return Some(key);
         }
@@ -369,17 +377,22 @@ impl<K: Clone + Eq + Hash> State<K> {
         } else {
             self.changed_in_row + 1
         };
-        changed.pop_first().map(|(_, key)| key)
+        changed.pop_next()
     }
 
-    /// Takes the longest waiting key among those that are taken while the queue is held.
+    /// Takes a key among those that are taken while the queue is held: their groups take turns, in one order for both lanes.
     fn pop_through(&mut self) -> Option<K> {
         let waiting = self.through.iter().filter_map(|key| {
             let wanted = self.entries.get(key)?.wanted?;
-            Some((wanted.ticket?, wanted.cause.lane(), key))
+            let had_turn = self.last_through.as_ref() >= Some(key.group());
+            Some((
+                (had_turn, key.group(), wanted.ticket?),
+                wanted.cause.lane(),
+                key,
+            ))
         });
-        let (ticket, lane, _) = waiting.min_by_key(|(ticket, ..)| *ticket)?;
-        self.lanes[lane as usize].remove(&ticket)
+        let ((.., ticket), lane, key) = waiting.min_by_key(|(place, ..)| *place)?;
+        self.lanes[lane as usize].remove(ticket, key)
     }
 
     fn drop_if_idle(&mut self, key: &K, now: Instant) {
@@ -410,14 +423,14 @@ impl<K: Clone + Eq + Hash> State<K> {
 
     /// Returns the number of keys in the lanes.
     pub(super) fn depth(&self) -> usize {
-        self.lanes.iter().map(BTreeMap::len).sum()
+        self.lanes.iter().map(WaitingKeys::len).sum()
     }
 
     /// Returns since when the longest waiting key waits. A key that moved up counts from the change.
     pub(super) fn oldest(&self) -> Option<Instant> {
-        let firsts = self.lanes.iter().filter_map(BTreeMap::first_key_value);
+        let firsts = self.lanes.iter().flat_map(WaitingKeys::firsts);
         firsts
-            .filter_map(|(_, key)| Some(self.entries.get(key)?.wanted?.since))
+            .filter_map(|key| Some(self.entries.get(key)?.wanted?.since))
             .min()
     }
 

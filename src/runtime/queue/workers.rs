@@ -3,7 +3,6 @@
 use std::{
     fmt,
     future::pending,
-    hash::Hash,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,7 +13,7 @@ use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Queue, TakenKey};
+use super::{Queue, QueueKey, TakenKey};
 
 /// How long a surplus worker waits for a key before it ends.
 pub const SURPLUS_IDLE: Duration = Duration::from_secs(10);
@@ -48,10 +47,10 @@ impl From<usize> for WorkerCount {
 ///
 /// A panic ends only its pass: the key is retried with backoff, and the worker continues. Dropping the set lets running
 /// passes end without waiting for them.
-pub struct Workers<K: Clone + Eq + Hash>(Arc<WorkerPool<K>>);
+pub struct Workers<K: QueueKey>(Arc<WorkerPool<K>>);
 
 /// The shared state of the workers of a set.
-struct WorkerPool<K: Clone + Eq + Hash> {
+struct WorkerPool<K: QueueKey> {
     /// The name of the set, for logs.
     name: Box<str>,
     queue: Queue<K>,
@@ -79,7 +78,7 @@ impl Roll {
     }
 }
 
-impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
+impl<K: QueueKey> fmt::Debug for Workers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers")
             .field("count", &self.count())
@@ -87,7 +86,7 @@ impl<K: Clone + Eq + Hash> fmt::Debug for Workers<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
+impl<K: QueueKey + Send + Sync + 'static> Workers<K> {
     /// Starts workers of `name` on the current tokio runtime; `counted` is called with their number whenever it changes.
     pub fn start(
         name: &str,
@@ -136,14 +135,14 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Workers<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> Workers<K> {
+impl<K: QueueKey> Workers<K> {
     /// Returns the number of workers that take keys, without surplus ones that finish their pass.
     pub fn count(&self) -> usize {
         self.0.roll().count()
     }
 }
 
-impl<K: Clone + Eq + Hash> Drop for Workers<K> {
+impl<K: QueueKey> Drop for Workers<K> {
     fn drop(&mut self) {
         let mut roll = self.0.roll();
         roll.workers = WorkerCount::from(0);
@@ -153,13 +152,13 @@ impl<K: Clone + Eq + Hash> Drop for Workers<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> WorkerPool<K> {
+impl<K: QueueKey> WorkerPool<K> {
     fn roll(&self) -> MutexGuard<'_, Roll> {
         self.roll.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkerPool<K> {
+impl<K: QueueKey + Send + Sync + 'static> WorkerPool<K> {
     fn hire(self: &Arc<Self>, roll: &mut Roll) {
         roll.last += 1;
         let (id, token) = (roll.last, CancellationToken::new());
@@ -212,15 +211,15 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> WorkerPool<K> {
 }
 
 /// A worker that runs a pass.
-struct Busy<'a, K: Clone + Eq + Hash>(&'a WorkerPool<K>);
+struct Busy<'a, K: QueueKey>(&'a WorkerPool<K>);
 
-impl<K: Clone + Eq + Hash> Drop for Busy<'_, K> {
+impl<K: QueueKey> Drop for Busy<'_, K> {
     fn drop(&mut self) {
         self.0.roll().busy -= 1;
     }
 }
 
-async fn work<K: Clone + Eq + Hash + Send + Sync + 'static>(
+async fn work<K: QueueKey + Send + Sync + 'static>(
     team: &Arc<WorkerPool<K>>,
     id: u64,
     token: &CancellationToken,
