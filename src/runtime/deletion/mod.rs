@@ -251,7 +251,7 @@ pub(super) async fn let_stray_go(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed 
         if child.record.is_uncollected(&cr.id.uid, &pass.bound.manager)
             && let Err(failed) = remove_labels(pass, &child.key).await
         {
-            return Passed::failed(Next::Retry, failed.message);
+            return Passed::failed(failed.reason, failed.message).retried();
         }
     }
     tracing::info!(operator = %pass.bound.plan.name, object = %cr.id.key, "custom resource is no longer managed");
