@@ -62,7 +62,7 @@ impl Passed {
             next: after_failure(reason),
             error: Some(Failed {
                 message: error.into(),
-                own_input: reason.is_own_input(),
+                scope: reason.scope(),
             }),
         }
     }

@@ -60,7 +60,7 @@ fn a_failure_of_the_custom_resource_itself_counts_by_its_reason() {
     for reason in Reason::ALL {
         let failed = Passed::failed(*reason, "no");
         let error = failed.error.as_ref().unwrap();
-        assert_eq!(error.own_input, reason.is_own_input(), "{reason}");
+        assert_eq!(error.scope, reason.scope(), "{reason}");
         assert_eq!(failed.next, next(&failures(&[*reason]), None), "{reason}");
         // Nothing reports that a webhook refuses no longer.
         assert_ne!(failed.retried().next, Next::Settled, "{reason}");
