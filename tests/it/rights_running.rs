@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use testbed::eventually;
 
 use crate::rights::{Case, RECOVERED};
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_noticed()
@@ -59,6 +60,7 @@ async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_
     case.scenario
         .katalog_is("waters", "True", "Running")
         .await?;
+    a_finalizer_that_cannot_be_removed_is_reported(&case).await?;
     case.scenario.check_running()
 }
 
@@ -141,6 +143,39 @@ async fn refused_repairs_are_named(case: &Case) -> Result<()> {
         .await?;
     case.until_reported("horizontalpodautoscalers", &["list".to_owned()])
         .await
+}
+
+/// Deletes a pond while the permission to patch ponds is missing, though not that on their status: the condition and an Event say
+/// so, and the pond goes once the permission is back.
+async fn a_finalizer_that_cannot_be_removed_is_reported(case: &Case) -> Result<()> {
+    let group = case.scenario.text("GROUP");
+    for role in case.without(&[(&group, "ponds")])?.0 {
+        case.scenario.put_role(&role).await?;
+    }
+    case.scenario
+        .wait_for_right("patch", &group, "ponds", false)
+        .await?;
+    let ponds = case.scenario.objects("ponds");
+    ponds.delete("north").await?;
+    ponds
+        .until("north", "says why it stays", LIMIT, |pond| {
+            condition(pond, "Ready").is_some_and(|ready| {
+                let message = waters::text(ready, "/message");
+                ready["reason"] == "Forbidden" && message.contains("the finalizer is not removed")
+            })
+        })
+        .await?;
+    eventually("an Event says why it stays", LIMIT, async || {
+        let events = waters::warnings(&case.scenario, "north").await?;
+        let says_it = |event: &Value| {
+            waters::text(event, "/message").contains("the finalizer is not removed")
+        };
+        ensure!(events.iter().any(says_it), "{events:#?}");
+        Ok(Some(()))
+    })
+    .await?;
+    grant_all_again(case).await?;
+    ponds.until_gone("north", RECOVERED).await
 }
 
 /// Checks that the controller does not repeat refused requests all the time.

@@ -31,7 +31,8 @@ use orkestra_core::{
 use self::on_delete::{end, wait};
 use crate::runtime::{
     pass::{
-        Next, Pass, Passed, events::log_write, execute::failure, observe, refused, soonest, unread,
+        Next, Pass, Passed, events::log_write, execute::failure, metadata::failure_of_cr, observe,
+        refused, soonest, unread,
     },
     shared::bound_plan::{BoundPlan, Kind},
 };
@@ -56,13 +57,13 @@ pub(super) async fn finish(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
         for failed in &left.failures {
             tracing::warn!(operator = %pass.bound.plan.name, object = %cr.id.key, child = failed.at, error = failed.message, "child is not deleted: skip-on-delete is set");
         }
-        return remove_finalizer(pass, cr).await;
+        return remove_finalizer(pass, &observed).await;
     }
     if left.is_empty() {
         left = hidden(pass, cr).await;
     }
     if left.is_empty() {
-        return remove_finalizer(pass, cr).await;
+        return remove_finalizer(pass, &observed).await;
     }
     let mut executed = Executed {
         failures: left.failures,
@@ -251,7 +252,7 @@ pub(super) async fn let_stray_go(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed 
         if child.record.is_uncollected(&cr.id.uid, &pass.bound.manager)
             && let Err(failed) = remove_labels(pass, &child.key).await
         {
-            return Passed::failed(Next::Retry, failed.message);
+            return Passed::failed(failed.reason, failed.message).retried();
         }
     }
     tracing::info!(operator = %pass.bound.plan.name, object = %cr.id.key, "custom resource is no longer managed");
@@ -328,10 +329,15 @@ async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
             Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),
         ),
     ];
-    patch_cr(pass, cr, Node::object(metadata)).await
+    match patch_cr(pass, cr, Node::object(metadata)).await {
+        Ok(()) => Passed::settled(),
+        Err(error) => refused(pass, cr, &error),
+    }
 }
 
-async fn remove_finalizer(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
+/// Removes our finalizer. Its condition and an Event report a refusal: nothing else shows why the custom resource stays.
+async fn remove_finalizer(pass: &Pass<'_>, observed: &Observed) -> Passed {
+    let cr = &observed.cr;
     let others = cr
         .other_finalizers
         .iter()
@@ -341,22 +347,30 @@ async fn remove_finalizer(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
         ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("finalizers", Node::List(others)),
     ];
-    patch_cr(pass, cr, Node::object(metadata)).await
+    let Err(error) = patch_cr(pass, cr, Node::object(metadata)).await else {
+        return Passed::settled();
+    };
+    let passed = refused(pass, cr, &error);
+    if passed.error.is_none() {
+        return passed;
+    }
+    let mut failed = failure_of_cr(pass.bound, cr, &error);
+    failed.message = format!("the finalizer is not removed: {error}");
+    let executed = Executed {
+        failures: vec![failed],
+        ..Executed::default()
+    };
+    wait(pass, observed, executed).await.retried()
 }
 
-async fn patch_cr(pass: &Pass<'_>, cr: &CrRecord, metadata: Node) -> Passed {
+async fn patch_cr(pass: &Pass<'_>, cr: &CrRecord, metadata: Node) -> Result<(), WireError> {
     let body = Node::object([("metadata", metadata)]);
-    match pass
+    let answer = pass
         .patch_metadata(pass.bound.served(), &cr.id.key, &body, &pass.bound.manager)
-        .await
-    {
-        Ok(answer) => {
-            // The answer for an unmanaged resource must not enter the store of managed ones.
-            if pass.bound.cr(&cr.id.key).is_some() {
-                pass.bound.crs.store().answer(&answer);
-            }
-            Passed::settled()
-        }
-        Err(error) => refused(pass, cr, &error),
+        .await?;
+    // The answer for an unmanaged resource must not enter the store of managed ones.
+    if pass.bound.cr(&cr.id.key).is_some() {
+        pass.bound.crs.store().answer(&answer);
     }
+    Ok(())
 }

@@ -18,16 +18,16 @@ use std::collections::BTreeSet;
 use orkestra_cluster::wire::{Propagation, WireError};
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
+    reasons::Reason,
     reconcile::{
         proof::OwnerMark,
         record::{CrRecord, ObservedChild, Uid},
         step::Deletion,
-        verdict::Executed,
     },
 };
 
 use crate::runtime::{
-    pass::{Next, Pass, Passed, execute::delete_child, next},
+    pass::{Pass, Passed, execute::delete_child},
     shared::{bound_plan::BoundPlan, orphaned::live_uid},
 };
 
@@ -108,7 +108,7 @@ pub(in crate::runtime) async fn clear(pass: &Pass<'_>) -> Passed {
     }
     let orphans = match leftover_children(pass, (key, None)).await {
         Ok(orphans) => orphans,
-        Err(error) => return Passed::failed(Next::Retry, error.to_string()),
+        Err(error) => return Passed::failed(Reason::Unavailable, error.to_string()),
     };
     let mut deleted = BTreeSet::new();
     for orphan in orphans.iter().filter(|orphan| !orphan.record.deleting) {
@@ -118,11 +118,7 @@ pub(in crate::runtime) async fn clear(pass: &Pass<'_>) -> Passed {
         };
         if let Err(failed) = delete_child(pass, &deletion, Propagation::Background).await {
             let error = format!("{}: {}", failed.at, failed.message);
-            let executed = Executed {
-                failures: vec![failed],
-                ..Executed::default()
-            };
-            return Passed::failed(next(&executed, None), error);
+            return Passed::failed(failed.reason, error);
         }
         deleted.insert(orphan.key.to_string());
     }

@@ -9,6 +9,7 @@ use std::{
 use futures::FutureExt;
 use orkestra_core::{
     plan::{ObjectKey, OperatorPlan},
+    reasons::Reason,
     reconcile::record::CrRecord,
 };
 use tokio::time::Instant;
@@ -144,7 +145,7 @@ async fn guarded(pass: &Pass<'_>) -> Passed {
         let text = text.unwrap_or_else(|| "no message".to_owned());
         pass.shared.metrics.panicked();
         tracing::error!(operator = %pass.bound.plan.name, object = %pass.key, error = %text, "pass panicked");
-        Passed::failed(Next::Retry, format!("Panicked: {text}"))
+        Passed::failed(Reason::Panicked, format!("Panicked: {text}"))
     })
 }
 

@@ -75,7 +75,11 @@ pub(in crate::runtime) async fn write_metadata(
     }
 }
 
-pub(super) fn failure_of_cr(bound: &BoundPlan, cr: &CrRecord, error: &WireError) -> Failure {
+pub(in crate::runtime) fn failure_of_cr(
+    bound: &BoundPlan,
+    cr: &CrRecord,
+    error: &WireError,
+) -> Failure {
     failure(
         &ChildKey {
             kind: bound.plan.resource.group_kind(),

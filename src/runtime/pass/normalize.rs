@@ -68,7 +68,7 @@ pub(in crate::runtime) async fn store(
             normalization.withhold(&error.to_string());
             Ok(())
         }
-        Err(error) => Err(Passed::failed(Next::Retry, error.to_string())),
+        Err(error) => Err(Passed::failed(error.reason(), error.to_string())),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use orkestra_cluster::{reach::Reach, wire::WireError};
 use orkestra_core::{
-    reasons::RetryWhen,
+    reasons::{Reason, RetryWhen},
     reconcile::{record::CrRecord, verdict::Executed},
 };
 
@@ -56,13 +56,22 @@ impl Passed {
         self.next == Next::Retry && self.error.is_some() && !reach.is_up()
     }
 
-    pub(in crate::runtime) fn failed(next: Next, error: impl Into<String>) -> Self {
+    /// Returns the result of a pass that failed for this reason and has no other failures.
+    pub(in crate::runtime) fn failed(reason: Reason, error: impl Into<String>) -> Self {
         Self {
-            next,
+            next: after_failure(reason),
             error: Some(Failed {
                 message: error.into(),
-                own_input: false,
+                scope: reason.scope(),
             }),
+        }
+    }
+
+    /// Returns the same result, retried at least slowly: what refuses the write may go without an event.
+    pub(in crate::runtime) fn retried(self) -> Self {
+        Self {
+            next: soonest(self.next, Next::After(WAIT)),
+            ..self
         }
     }
 }
@@ -70,35 +79,35 @@ impl Passed {
 /// Returns the result of a pass whose last write of the custom resource was refused with `error`. It is over if the custom
 /// resource is gone; another state of it needs another pass.
 pub(in crate::runtime) fn refused(pass: &Pass<'_>, cr: &CrRecord, error: &WireError) -> Passed {
-    let next = match error {
-        WireError::NotFound(_) => return Passed::settled(),
-        WireError::Conflict { .. } => {
-            return Passed {
-                next: Next::Retry,
-                error: None,
-            };
+    match error {
+        WireError::NotFound(_) => Passed::settled(),
+        WireError::Conflict { .. } => Passed {
+            next: Next::Retry,
+            error: None,
+        },
+        _ => {
+            let failed = failure_of_cr(pass.bound, cr, error);
+            Passed::failed(failed.reason, failed.message).retried()
         }
-        WireError::Forbidden { .. } => Next::After(WAIT),
-        _ => Next::Retry,
-    };
-    Passed::failed(next, failure_of_cr(pass.bound, cr, error).message)
+    }
 }
 
-/// Returns what follows, by the failures' reasons: a permanent one waits for another input, a missing permission until it is
+/// Returns what follows a failure for this reason: a permanent one waits for another input, a missing permission until it is
 /// granted.
-pub(in crate::runtime) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
-    let mut next = revisit.map_or(Next::Settled, Next::After);
-    for failed in &executed.failures {
-        next = soonest(
-            next,
-            match failed.reason.again() {
-                RetryWhen::OnChange => Next::Settled,
-                RetryWhen::Slowly => Next::After(WAIT),
-                RetryWhen::Backoff => Next::Retry,
-            },
-        );
+pub(super) fn after_failure(reason: Reason) -> Next {
+    match reason.again() {
+        RetryWhen::OnChange => Next::Settled,
+        RetryWhen::Slowly => Next::After(WAIT),
+        RetryWhen::Backoff => Next::Retry,
     }
-    next
+}
+
+/// Returns what follows, by the failures' reasons.
+pub(in crate::runtime) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
+    let failures = executed.failures.iter();
+    failures
+        .map(|failed| after_failure(failed.reason))
+        .fold(revisit.map_or(Next::Settled, Next::After), soonest)
 }
 
 pub(in crate::runtime) fn soonest(a: Next, b: Next) -> Next {

@@ -180,11 +180,18 @@ async fn write(
         Ok(None) => Err(Passed::settled()),
         Ok(Some(cr)) => {
             let owner = observed.mark(&pass.bound.plan);
-            let outcome = execute(pass, &owner, writes).await;
-            let remembered = remember_made(pass, cr, wanted, &ahead, &outcome.made).await;
-            // A report now would take the inventory as complete, and it is not.
-            let cr = remembered.map_err(|failed| Passed::failed(Next::Retry, failed.message))?;
-            Ok((cr, outcome))
+            let mut outcome = execute(pass, &owner, writes).await;
+            match remember_made(pass, cr.clone(), wanted, &ahead, &outcome.made).await {
+                Ok(cr) => Ok((cr, outcome)),
+                // A first report now would take the inventory as complete, and it is not.
+                Err(failed) if observed.reported == Some(false) => {
+                    Err(Passed::failed(failed.reason, failed.message))
+                }
+                Err(failed) => {
+                    outcome.executed.failures.push(failed);
+                    Ok((cr, outcome))
+                }
+            }
         }
         // Without its inventory on the custom resource no child is created; the status still reports the reason.
         Err(failed) => {
@@ -218,7 +225,7 @@ async fn hold(
     );
     let written = match write_status(pass, observed, patch).await {
         Ok(next) => next,
-        Err((failed, next)) => return Passed::failed(next, failed.message),
+        Err(failed) => return Passed::failed(failed.reason, failed.message),
     };
     let woken = cycle.wake.into_iter();
     let woken = woken.map(|moment| due(&pass.shared.context.clock, now, moment));

@@ -13,7 +13,12 @@ use orkestra_core::{
     value::project,
 };
 
-use super::{Next, Pass, execute::WITHHELD, metadata::failure_of_cr, outcome::WAIT};
+use super::{
+    Next, Pass,
+    execute::WITHHELD,
+    metadata::failure_of_cr,
+    outcome::{WAIT, after_failure},
+};
 
 /// Writes the status if it differs.
 pub(in crate::runtime) async fn report(
@@ -32,7 +37,8 @@ pub(in crate::runtime) async fn report(
     );
     match write_status(pass, after, patch).await {
         Ok(next) => next,
-        Err((failed, next)) => {
+        Err(failed) => {
+            let next = after_failure(failed.reason);
             executed.failures.push(failed);
             next
         }
@@ -42,12 +48,12 @@ pub(in crate::runtime) async fn report(
 /// Writes a status patch, if there is one.
 ///
 /// # Errors
-/// The failure, and what follows from it.
+/// The failure.
 pub(super) async fn write_status(
     pass: &Pass<'_>,
     after: &Observed,
     patch: Option<StatusPatch>,
-) -> Result<Next, (Failure, Next)> {
+) -> Result<Next, Failure> {
     let plan = &pass.bound.plan.hash;
     let Some(patch) = patch else {
         if reported(&pass.bound.plan, &pass.bound.crd_status, &after.cr) == Some(true) {
@@ -93,11 +99,9 @@ pub(super) async fn write_status(
                 let mut failed = failure_of_cr(pass.bound, &after.cr, &error);
                 failed.message = format!("the status is not written: {words}");
                 pass.shared.status_refused(plan, words);
-                return Err((failed, Next::Settled));
+                return Err(failed);
             }
-            Err(error) => {
-                return Err((failure_of_cr(pass.bound, &after.cr, &error), Next::Retry));
-            }
+            Err(error) => return Err(failure_of_cr(pass.bound, &after.cr, &error)),
         },
     )
 }

@@ -10,7 +10,7 @@ use orkestra_ground::Clock;
 
 use super::{
     next,
-    outcome::{Next, WAIT},
+    outcome::{Next, Passed, WAIT},
     reconcile::{LEAST_WAIT, due},
 };
 
@@ -53,6 +53,18 @@ fn what_follows_a_failure_is_the_reasons_alone() {
         next(&failures(&[Reason::Forbidden, Reason::Invalid]), Some(soon)),
         Next::After(soon)
     );
+}
+
+#[test]
+fn a_failure_of_the_custom_resource_itself_counts_by_its_reason() {
+    for reason in Reason::ALL {
+        let failed = Passed::failed(*reason, "no");
+        let error = failed.error.as_ref().unwrap();
+        assert_eq!(error.scope, reason.scope(), "{reason}");
+        assert_eq!(failed.next, next(&failures(&[*reason]), None), "{reason}");
+        // Nothing reports that a webhook refuses no longer.
+        assert_ne!(failed.retried().next, Next::Settled, "{reason}");
+    }
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! The custom resources of an operator: their uids, and what it remembers about each between passes.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Mutex,
+};
 
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{hold_reason::HoldReason, record::Uid},
+    value::Key,
 };
 
 use super::memory::{Memory, PassMemory};
@@ -14,8 +18,15 @@ use crate::runtime::lock::lock;
 #[derive(Debug, Default)]
 pub(in crate::runtime) struct Instances {
     memories: Mutex<HashMap<ObjectKey, PassMemory>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
     /// The key of each custom resource by uid, to find a child's owner.
-    uids: Mutex<HashMap<Uid, ObjectKey>>,
+    uids: HashMap<Uid, ObjectKey>,
+    /// How many custom resources each namespace has, so that no pass counts them.
+    namespaces: BTreeMap<Option<Key>, usize>,
 }
 
 impl Instances {
@@ -56,32 +67,86 @@ impl Instances {
 
     /// Returns the key of the custom resource of that uid.
     pub(in crate::runtime) fn owner(&self, uid: &Uid) -> Option<ObjectKey> {
-        lock(&self.uids).get(uid).cloned()
+        lock(&self.known).uids.get(uid).cloned()
     }
 
     /// Adds a new custom resource.
     pub(in crate::runtime) fn add(&self, uid: &Uid, key: &ObjectKey) {
-        lock(&self.uids).insert(uid.clone(), key.clone());
+        let mut known = lock(&self.known);
+        if known.uids.insert(uid.clone(), key.clone()).is_none() {
+            *known.namespaces.entry(key.namespace.clone()).or_default() += 1;
+        }
     }
 
     /// Removes a deleted custom resource.
     pub(super) fn remove(&self, uid: &Uid, key: &ObjectKey) {
-        lock(&self.uids).remove(uid);
+        lock(&self.known).remove(uid);
         lock(&self.memories).remove(key);
     }
 
     /// Returns how many custom resources there are.
     pub(super) fn count(&self) -> usize {
-        lock(&self.uids).len()
+        lock(&self.known).uids.len()
+    }
+
+    /// Returns how many namespaces have custom resources; cluster-scoped ones count as one.
+    pub(super) fn namespace_count(&self) -> usize {
+        lock(&self.known).namespaces.len()
     }
 
     /// Removes all custom resources and returns their keys; what passes remembered stays until [`Instances::forget_all`].
     pub(super) fn drain(&self) -> Vec<ObjectKey> {
-        lock(&self.uids).drain().map(|(_, key)| key).collect()
+        let known = std::mem::take(&mut *lock(&self.known));
+        known.uids.into_values().collect()
     }
 
     /// Drops what passes remembered.
     pub(super) fn forget_all(&self) {
         lock(&self.memories).clear();
+    }
+}
+
+impl Known {
+    fn remove(&mut self, uid: &Uid) {
+        let Some(key) = self.uids.remove(uid) else {
+            return;
+        };
+        if let Some(count) = self.namespaces.get_mut(&key.namespace) {
+            *count -= 1;
+            if *count == 0 {
+                self.namespaces.remove(&key.namespace);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_counted_while_they_have_custom_resources() {
+        let instances = Instances::default();
+        let one = |uid: &str, namespace: &str| {
+            let key = ObjectKey {
+                namespace: Some(namespace.into()),
+                name: uid.into(),
+            };
+            (Uid::from(uid), key)
+        };
+        let all = [one("a", "east"), one("b", "east"), one("c", "west")];
+        for (uid, key) in all.iter().chain(&all) {
+            instances.add(uid, key);
+        }
+        assert_eq!((instances.count(), instances.namespace_count()), (3, 2));
+        let counts = all.each_ref().map(|(uid, key)| {
+            instances.remove(uid, key);
+            instances.remove(uid, key);
+            instances.namespace_count()
+        });
+        assert_eq!(counts, [2, 1, 0]);
+        instances.add(&all[0].0, &all[0].1);
+        instances.drain();
+        assert_eq!((instances.count(), instances.namespace_count()), (0, 0));
     }
 }

@@ -276,6 +276,7 @@ impl Shared {
         Measure {
             threshold: self.plan().queue.failure_threshold,
             instances: self.instances.count(),
+            namespaces: self.instances.namespace_count(),
             now: self.context.clock.now(),
         }
     }

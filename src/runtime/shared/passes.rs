@@ -2,7 +2,7 @@
 
 use std::{sync::Mutex, time::Duration};
 
-use orkestra_core::{plan::ObjectKey, reconcile::verdict::Executed};
+use orkestra_core::{plan::ObjectKey, reasons::FailureScope, reconcile::verdict::Executed};
 
 use super::meter::{Meter, Recent};
 use crate::runtime::{
@@ -13,18 +13,16 @@ use crate::runtime::{
 /// The failure of a pass.
 pub(in crate::runtime) struct Failed {
     pub(in crate::runtime) message: String,
-    /// Whether the custom resource's own input caused all of it, so that it does not affect the operator's health.
-    pub(in crate::runtime) own_input: bool,
+    /// How far it reaches.
+    pub(in crate::runtime) scope: FailureScope,
 }
 
 impl Failed {
     /// Returns the failures of a pass, described by `message`; none if nothing failed.
     pub(in crate::runtime) fn of(executed: &Executed, message: String) -> Option<Self> {
-        let mut failures = executed.failures.iter();
-        (!executed.failures.is_empty()).then(|| Self {
-            message,
-            own_input: failures.all(|failure| failure.reason.is_own_input()),
-        })
+        let scopes = executed.failures.iter();
+        let scope = scopes.map(|failure| failure.reason.scope()).max()?;
+        Some(Self { message, scope })
     }
 }
 
@@ -66,15 +64,17 @@ impl Passes {
         let change = match &failed {
             None => lock(&self.health).passed(key, measure),
             Some(_) if !is_known => None,
-            Some(failed) if failed.own_input => lock(&self.health).failed_alone(key, measure),
-            Some(failed) => lock(&self.health).failed(key, &failed.message, is_retried, measure),
+            Some(failed) => {
+                let error = (failed.scope, &*failed.message);
+                lock(&self.health).failed(key, error, is_retried, measure)
+            }
         };
         let mut counters = lock(&self.counters);
         counters.passes += 1;
         counters.last_pass = Some(measure.now);
         if let Some(failed) = failed {
             counters.failures += 1;
-            counters.own_failures += u64::from(failed.own_input);
+            counters.own_failures += u64::from(failed.scope == FailureScope::CustomResource);
             counters.last_error = Some(failed.message);
         }
         change

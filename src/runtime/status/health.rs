@@ -11,14 +11,13 @@
 //!            `failureThreshold` of those that failed succeed, one after the other
 //! ```
 //!
-//! A custom resource whose own input fails ([`Reason::is_own_input`]) counts neither as failing nor in the total: its author
-//! cannot degrade the operator.
-//!
-//! [`Reason::is_own_input`]: orkestra_core::reasons::Reason::is_own_input
+//! A custom resource whose own input fails ([`FailureScope`]) counts neither as failing nor in the total: its author cannot
+//! degrade the operator. The same applies to failures of a namespace, such as those of its quota, until at least two namespaces
+//! have some, or where no other namespace has custom resources.
 
 use std::collections::BTreeSet;
 
-use orkestra_core::{api::OperatorStatus as Row, plan::ObjectKey};
+use orkestra_core::{api::OperatorStatus as Row, plan::ObjectKey, reasons::FailureScope};
 
 use super::{OperatorStatus, Phase};
 
@@ -31,8 +30,10 @@ pub(in crate::runtime) struct Health {
     failed_passes: u64,
     /// Custom resources that failed and have succeeded since the last failed pass.
     healed_in_row: u64,
-    /// Custom resources whose last pass failed.
+    /// Custom resources whose last pass failed, and not because of their namespace or input alone.
     failing: BTreeSet<ObjectKey>,
+    /// Custom resources whose last pass failed because of their namespace; sorted by namespace.
+    failing_locally: BTreeSet<ObjectKey>,
     /// Custom resources whose last pass failed because of their own input.
     failing_alone: BTreeSet<ObjectKey>,
     degraded: Option<Degraded>,
@@ -63,9 +64,17 @@ pub(in crate::runtime) struct Measure {
     pub(in crate::runtime) threshold: u64,
     /// Number of custom resources.
     pub(in crate::runtime) instances: usize,
+    /// Number of namespaces that have custom resources.
+    pub(in crate::runtime) namespaces: usize,
     /// The time.
     pub(in crate::runtime) now: jiff::Timestamp,
 }
+
+const SCOPES: [FailureScope; 3] = [
+    FailureScope::CustomResource,
+    FailureScope::Namespace,
+    FailureScope::Operator,
+];
 
 impl Health {
     /// Records a successful pass over `key`.
@@ -75,21 +84,10 @@ impl Health {
         measure: Measure,
     ) -> Option<HealthChange> {
         self.failed_in_row = 0;
-        self.failing_alone.remove(key);
-        if self.failing.remove(key) {
+        let before = self.remove(key);
+        if before.is_some_and(|scope| self.counts(scope, measure)) {
             self.healed_in_row += 1;
         }
-        self.turn(measure, "")
-    }
-
-    /// Records a pass over `key` that failed because of its own input alone.
-    pub(in crate::runtime) fn failed_alone(
-        &mut self,
-        key: &ObjectKey,
-        measure: Measure,
-    ) -> Option<HealthChange> {
-        self.failing.remove(key);
-        self.failing_alone.insert(key.clone());
         self.turn(measure, "")
     }
 
@@ -98,12 +96,15 @@ impl Health {
     pub(in crate::runtime) fn failed(
         &mut self,
         key: &ObjectKey,
-        error: &str,
+        (scope, error): (FailureScope, &str),
         is_retried: bool,
         measure: Measure,
     ) -> Option<HealthChange> {
-        self.failing_alone.remove(key);
-        let is_new = self.failing.insert(key.clone());
+        let is_new = self.remove(key) != Some(scope);
+        self.failing_of(scope).insert(key.clone());
+        if !self.counts(scope, measure) {
+            return self.turn(measure, "");
+        }
         if !is_new && !is_retried {
             return None;
         }
@@ -119,14 +120,40 @@ impl Health {
         key: &ObjectKey,
         measure: Measure,
     ) -> Option<HealthChange> {
-        let failed_alone = self.failing_alone.remove(key);
-        if !self.failing.remove(key) && !failed_alone {
-            return None;
-        }
+        self.remove(key)?;
         self.turn(measure, "")
     }
 
-    /// Returns the failed passes since the last success, without those caused by a custom resource's own input.
+    /// Returns the custom resources with failures of that scope.
+    fn failing_of(&mut self, scope: FailureScope) -> &mut BTreeSet<ObjectKey> {
+        match scope {
+            FailureScope::CustomResource => &mut self.failing_alone,
+            FailureScope::Namespace => &mut self.failing_locally,
+            FailureScope::Operator => &mut self.failing,
+        }
+    }
+
+    /// Removes the failure of a custom resource; returns its scope.
+    fn remove(&mut self, key: &ObjectKey) -> Option<FailureScope> {
+        SCOPES
+            .into_iter()
+            .find(|scope| self.failing_of(*scope).remove(key))
+    }
+
+    /// True if failures of that scope affect the operator's health.
+    fn counts(&self, scope: FailureScope, measure: Measure) -> bool {
+        match scope {
+            FailureScope::CustomResource => false,
+            FailureScope::Namespace => {
+                let [first, last] = [self.failing_locally.first(), self.failing_locally.last()]
+                    .map(|key| key.map(|key| &key.namespace));
+                measure.namespaces < 2 || first != last
+            }
+            FailureScope::Operator => true,
+        }
+    }
+
+    /// Returns the failed passes since the last success, without those that do not affect the operator's health.
     pub(in crate::runtime) fn failed_in_row(&self) -> u64 {
         self.failed_in_row
     }
@@ -142,12 +169,18 @@ impl Health {
             threshold,
             instances,
             now,
+            ..
         } = measure;
-        let failing = self.failing.len();
+        let (mut failing, mut excused) = (self.failing.len(), self.failing_alone.len());
+        if self.counts(FailureScope::Namespace, measure) {
+            failing += self.failing_locally.len();
+        } else {
+            excused += self.failing_locally.len();
+        }
         if failing == 0 {
             (self.failed_in_row, self.failed_passes) = (0, 0);
         }
-        let able = instances.saturating_sub(self.failing_alone.len());
+        let able = instances.saturating_sub(excused);
         let enough = usize::try_from(threshold).map_or(able, |threshold| threshold.min(able));
         let many = failing > 0 && failing >= enough && failing * 2 >= able;
         if self.degraded.is_none() {

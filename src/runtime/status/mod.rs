@@ -77,7 +77,7 @@ pub struct OperatorStatus {
     pub failures: u64,
     /// Failures that the custom resource's own input caused.
     pub own_failures: u64,
-    /// Failed passes since the last success, without those that the custom resource's own input caused.
+    /// Failed passes since the last success, without those that do not affect the operator's health.
     pub consecutive_failures: u64,
     /// Since when and why failed passes make it degraded; none if it is not degraded.
     pub degraded: Option<Degraded>,

@@ -12,7 +12,12 @@ mod page;
 mod remark;
 mod resource;
 
-pub use self::{katalog::KatalogReason, page::page, remark::Remark, resource::Reason};
+pub use self::{
+    katalog::KatalogReason,
+    page::page,
+    remark::Remark,
+    resource::{FailureScope, Reason},
+};
 
 /// The class of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,7 +176,7 @@ mod tests {
     fn what_only_another_input_fixes_counts_for_the_resource_alone() {
         for reason in Reason::ALL {
             assert!(
-                !reason.is_permanent() || reason.is_own_input(),
+                !reason.is_permanent() || reason.scope() == FailureScope::CustomResource,
                 "{reason} would degrade the operator"
             );
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{KatalogReason, Reason, ReasonInfo, Remark};
+use super::{FailureScope, KatalogReason, Reason, ReasonInfo, Remark};
 use crate::api::conditions::{EVENT_BYTES, MESSAGE_BYTES};
 
 const INTRODUCTION: &str = "\
@@ -40,14 +40,19 @@ pub fn page() -> String {
         "Of the conditions `Ready`, `Reconciling`, `Stalled` and `FieldConflict`, and of Events.",
         &resource,
     );
-    let own = Reason::ALL.iter().filter(|reason| reason.is_own_input());
-    let own: Vec<_> = own.map(|reason| format!("`{reason}`")).collect();
+    let of_scope = |scope| {
+        let reasons = Reason::ALL.iter().filter(|reason| reason.scope() == scope);
+        let reasons: Vec<_> = reasons.map(|reason| format!("`{reason}`")).collect();
+        reasons.join(", ")
+    };
     let _ = write!(
         text,
         "\nThe custom resource's own input causes {}. Such a failure counts for that custom resource alone: it never \
-         degrades the operator, and never pauses operators that depend on it. All other failures count towards \
-         `queue.failureThreshold`.\n",
-        own.join(", ")
+         degrades the operator, and never pauses operators that depend on it. {} counts for the namespace \
+         alone while all such failures are in one of several namespaces with custom resources. All other failures count \
+         towards `queue.failureThreshold`.\n",
+        of_scope(FailureScope::CustomResource),
+        of_scope(FailureScope::Namespace)
     );
     table(
         &mut text,

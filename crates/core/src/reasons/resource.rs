@@ -111,11 +111,23 @@ super::reasons! {
     }
 }
 
+/// How far a failure reaches: what it counts for in the operator's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureScope {
+    /// The custom resource alone: its own input is the cause, that is the fields that its author wrote, and the names,
+    /// namespaces and URLs derived from them. However many resources have such a failure, it does not affect the operator's
+    /// health: otherwise authors of custom resources could degrade an operator that others use.
+    CustomResource,
+    /// The namespace of the custom resource, unless other namespaces have such failures too: its quota, its policies, its
+    /// deletion.
+    Namespace,
+    /// The operator.
+    Operator,
+}
+
 impl Reason {
-    /// True if the custom resource's own input is the cause: the fields that its author wrote, and the names, namespaces and
-    /// URLs derived from them. Such a failure does not affect the operator's health, however many resources have one:
-    /// otherwise authors of custom resources could degrade an operator that others use.
-    pub fn is_own_input(self) -> bool {
+    /// Returns how far a failure for this reason reaches.
+    pub fn scope(self) -> FailureScope {
         match self {
             Self::TemplateFailed
             | Self::BudgetExhausted
@@ -136,9 +148,9 @@ impl Reason {
             | Self::NotCompared
             | Self::FieldConflict
             | Self::ChildFailed
-            | Self::ChildMissing => true,
+            | Self::ChildMissing => FailureScope::CustomResource,
+            Self::Denied => FailureScope::Namespace,
             Self::Forbidden
-            | Self::Denied
             | Self::KindNotServed
             | Self::Unavailable
             | Self::ExternalCallFailed
@@ -151,7 +163,7 @@ impl Reason {
             | Self::ChildrenNotReady
             | Self::GateClosed
             | Self::ConditionsNotMet
-            | Self::ReconcileSucceeded => false,
+            | Self::ReconcileSucceeded => FailureScope::Operator,
         }
     }
 }

@@ -11,6 +11,7 @@ fn of(instances: usize) -> Measure {
     Measure {
         threshold: 3,
         instances,
+        namespaces: 1,
         now: jiff::Timestamp::UNIX_EPOCH,
     }
 }
@@ -20,12 +21,52 @@ fn passes(health: &mut Health, instances: usize, outcomes: &[i32]) -> Vec<Option
     let mut pass = |outcome: &i32| {
         let key = key(outcome.unsigned_abs() as usize);
         if *outcome < 0 {
-            health.failed(&key, "no room", true, of(instances))
+            health.failed(
+                &key,
+                (FailureScope::Operator, "no room"),
+                true,
+                of(instances),
+            )
         } else {
             health.passed(&key, of(instances))
         }
     };
     outcomes.iter().map(&mut pass).collect()
+}
+
+/// A pass over the resource with that number, which failed because of its own input.
+fn fail_alone(health: &mut Health, number: usize, instances: usize) -> Option<HealthChange> {
+    let error = (FailureScope::CustomResource, "no name");
+    health.failed(&key(number), error, false, of(instances))
+}
+
+/// Passes over resources, given by namespace and number, that failed because of their namespaces. There are eight resources in
+/// `namespaces` namespaces.
+fn fail_locally(
+    health: &mut Health,
+    namespaces: usize,
+    keys: &[(&str, usize)],
+) -> Vec<Option<HealthChange>> {
+    let mut fail = |(namespace, number): &(&str, usize)| {
+        let key = ObjectKey {
+            namespace: Some((*namespace).into()),
+            ..key(*number)
+        };
+        health.failed(
+            &key,
+            (FailureScope::Namespace, "quota"),
+            true,
+            spread(namespaces),
+        )
+    };
+    keys.iter().map(&mut fail).collect()
+}
+
+fn spread(namespaces: usize) -> Measure {
+    Measure {
+        namespaces,
+        ..of(8)
+    }
 }
 
 const DEGRADED: Option<HealthChange> = Some(HealthChange::Degraded);
@@ -104,7 +145,7 @@ fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
     // Three of seven fail; after one that worked is gone, half of all fail.
     let mut health = Health::default();
     passes(&mut health, 7, &[-1, -2, -3, -1]);
-    health.failed_alone(&key(7), of(7));
+    fail_alone(&mut health, 7, 7);
     assert_eq!(health.gone(&key(7), of(6)), None);
     assert!(health.degraded().is_none());
 }
@@ -113,7 +154,7 @@ fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
 fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
     let mut health = Health::default();
     for number in 0..50 {
-        assert_eq!(health.failed_alone(&key(number), of(53)), None);
+        assert_eq!(fail_alone(&mut health, number, 53), None);
     }
     assert_eq!(health.failed_in_row(), 0);
     // All three that could succeed fail.
@@ -124,14 +165,63 @@ fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
     let message = "3 of 3 custom resources fail; last failure: east/53: no room";
     assert_eq!(health.degraded().unwrap().message, message);
     // One of them fails because of its own input instead: the two others still fail.
-    assert_eq!(health.failed_alone(&key(51), of(53)), None);
+    assert_eq!(fail_alone(&mut health, 51, 53), None);
     assert_eq!(passes(&mut health, 53, &[52]), [RECOVERED]);
+}
+
+const EAST: [(&str, usize); 4] = [("east", 1), ("east", 2), ("east", 3), ("east", 4)];
+
+#[test]
+fn failures_of_one_of_several_namespaces_degrade_nothing_and_hide_nothing() {
+    let mut health = Health::default();
+    for _ in 0..10 {
+        assert_eq!(fail_locally(&mut health, 2, &EAST), [None; 4]);
+    }
+    assert_eq!(health.failed_in_row(), 0);
+    // Three of the four others fail for reasons of the operator: as often as the threshold.
+    let mut fail = |number| {
+        let error = (FailureScope::Operator, "no room");
+        health.failed(&key(number), error, true, spread(2))
+    };
+    assert_eq!([5, 6, 5, 7].map(&mut fail), [None, None, None, DEGRADED]);
+    assert_eq!(fail(8), None);
+    let message = "3 of 4 custom resources fail; the last, east/7: no room";
+    assert_eq!(health.degraded().unwrap().message, message);
+    // Resources that did not count do not show that the cause is gone.
+    for number in 1..5 {
+        assert_eq!(health.passed(&key(number), spread(2)), None);
+    }
+}
+
+#[test]
+fn failures_of_several_namespaces_or_of_the_only_one_degrade_it() {
+    let mut health = Health::default();
+    assert_eq!(
+        fail_locally(&mut health, 1, &EAST),
+        [None, None, None, DEGRADED]
+    );
+    // Another namespace has resources from now on, and they do not fail.
+    assert_eq!(fail_locally(&mut health, 2, &EAST[..1]), [RECOVERED]);
+
+    let mut health = Health::default();
+    fail_locally(&mut health, 3, &EAST);
+    let west = [("west", 5); 3];
+    assert_eq!(fail_locally(&mut health, 3, &west), [None, None, DEGRADED]);
+    let message = "5 of 8 custom resources fail; the last, west/5: quota";
+    assert_eq!(health.degraded().unwrap().message, message);
 }
 
 #[test]
 fn a_failure_that_is_not_retried_counts_once_for_each_resource() {
     let mut health = Health::default();
-    let mut fail = |number| health.failed(&key(number), "no right", false, of(3));
+    let mut fail = |number| {
+        health.failed(
+            &key(number),
+            (FailureScope::Operator, "no right"),
+            false,
+            of(3),
+        )
+    };
     let turns = [1, 1, 1, 1, 2, 1, 2, 3].map(&mut fail);
     assert_eq!(turns[..7], [None; 7]);
     assert_eq!(turns[7], DEGRADED);
