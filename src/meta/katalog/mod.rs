@@ -66,6 +66,7 @@ pub(crate) use self::{
     judge::{Refusal, RunnableRevision, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
+    stored::kinds_stored,
 };
 
 /// The delay after a failure.

@@ -14,8 +14,7 @@ use super::{
         supervisor::HoldOutcome,
     },
     Katalog, Release, group_kind,
-    judge::kinds_of,
-    known::kinds_named,
+    stored::kinds_stored,
 };
 
 use crate::events::Severity;
@@ -57,15 +56,7 @@ impl Katalog {
             return Ok(());
         }
         for revision in self.revisions.list().await? {
-            let Some(content) = revision.content() else {
-                continue;
-            };
-            self.declared.extend(kinds_named(&content.document));
-            if !content.sources.is_empty() {
-                let judged = self.judge_stored(&revision);
-                let kinds = judged.map(|judged| kinds_of(&judged.plan));
-                self.declared.extend(kinds.unwrap_or_default());
-            }
+            self.declared.extend(kinds_stored(&revision));
         }
         for kind in unproven(self) {
             tracing::warn!(katalog = %self.reference, %kind, "ignoring a kind in the status that this Katalog never operated");
