@@ -7,10 +7,7 @@ use orkestra_cluster::{
     client::{self, ClusterOptions, Connection},
     wire::Wire,
 };
-use orkestra_core::{
-    api::names,
-    plan::{Declaring, GroupKind, KatalogRef},
-};
+use orkestra_core::plan::{Declaring, GroupKind, KatalogRef};
 
 use super::{
     Failure, files,
@@ -49,6 +46,9 @@ pub(super) struct Args {
     /// Namespace of these Katalogs [default: the namespace of the kubeconfig's context]
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, requires = "names")]
     namespace: Option<String>,
+    /// Release the Katalog even if kinds cannot be released within a minute each: their finalizers and labels stay
+    #[arg(long, requires = "names")]
+    force: bool,
     #[command(flatten)]
     cluster: Cluster,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace().to_owned());
     for name in &args.names {
         let katalog = reference(&namespace, name);
-        release_katalog(&connection, &katalog).await?;
+        release_katalog(&connection, &katalog, args.force).await?;
     }
     Ok(())
 }
@@ -82,9 +82,13 @@ fn reference(namespace: &str, name: &str) -> KatalogRef {
     KatalogRef::new(namespace.to_owned(), name.to_owned()).of(kind)
 }
 
-async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Result<(), Failure> {
+async fn release_katalog(
+    connection: &Connection,
+    katalog: &KatalogRef,
+    force: bool,
+) -> Result<(), Failure> {
     let wire = Wire::new(connection.client.clone());
-    let releasing = meta::release_katalog(&wire, katalog);
+    let releasing = meta::release_katalog(&wire, katalog, force);
     let outcomes = output::progress("releasing custom resources", releasing).await;
     let outcomes = outcomes.with_context(|| format!("cannot release {}", katalog.titled()))?;
     let mut failed = 0;
@@ -94,6 +98,13 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
             Outcome::Claimed(holder) => {
                 output::note(&format!("{kind}: not released, {holder} operates it"));
             }
+            Outcome::Unproven => output::note(&format!(
+                "{kind}: not released, neither a claim nor a stored revision shows that {} operated it",
+                katalog.titled()
+            )),
+            Outcome::Failed(error) if force => output::note(&format!(
+                "{kind}: left behind with finalizers and labels of Orkestra: {error}"
+            )),
             Outcome::Failed(error) => {
                 failed += 1;
                 output::error(&anyhow!("cannot release {kind}: {error}"));
@@ -101,14 +112,10 @@ async fn release_katalog(connection: &Connection, katalog: &KatalogRef) -> Resul
         }
     }
     if failed > 0 {
-        let (kinds, annotation) = (outcomes.len(), names::ANNOTATION_RELEASE);
+        let (kinds, declaring) = (outcomes.len(), katalog.kind.kind());
         return Err(anyhow!(
-            "{failed} of {kinds} kinds could not be released; fix the cause, or run `kubectl annotate {} {} \
-             --namespace {} {annotation}=true` to delete the {} without releasing them",
-            katalog.kind.kind().to_lowercase(),
-            katalog.name,
-            katalog.namespace,
-            katalog.kind.kind()
+            "{failed} of {kinds} kinds could not be released; fix the cause, or use `--force` to delete the {declaring} \
+             without releasing them"
         )
         .into());
     }

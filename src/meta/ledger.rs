@@ -244,7 +244,7 @@ impl Ledger {
         kinds.cloned().collect()
     }
 
-    /// Returns the kinds to claim, each for the Katalog that has it or releases it.
+    /// Returns the kinds to claim, each for the Katalog that has it or releases it, or whose operator has not stopped yet.
     pub(crate) fn demand(&self) -> BTreeMap<GroupKind, Claimant> {
         let claimant = |katalog: &KatalogRef, wanted: &WantedKatalog| Claimant {
             katalog: katalog.clone(),
@@ -262,6 +262,12 @@ impl Ledger {
             for kind in &wanted.leftovers {
                 let left = || claimant(katalog, wanted);
                 kinds.entry(kind.clone()).or_insert_with(left);
+            }
+        }
+        // A Katalog can be let go before its operators have stopped, and another installation must not overlap them.
+        for kind in self.slots.values().map(Slot::kind) {
+            if let Some(ClaimState::Ours(claimant)) = self.standings.of(&kind) {
+                kinds.entry(kind).or_insert_with(|| claimant.clone());
             }
         }
         kinds

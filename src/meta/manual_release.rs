@@ -1,19 +1,25 @@
 //! Manual releases: `ork release`, if no controller does it.
 
+use std::{collections::BTreeSet, time::Duration};
+
 use jiff::Timestamp;
 use orkestra_cluster::wire::Wire;
 use orkestra_core::{
-    api::names,
+    api::{OperatedKind, names},
     plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
 };
 use serde_json::json;
 
 use super::{
     calls::{CallError, Resource},
-    claims::{Claim, EXPIRY, Record, lease_of},
-    katalog::{KatalogObject, group_kind},
+    claims::{Claim, EXPIRY, Record, State, lease_of},
+    katalog::{KatalogObject, group_kind, kinds_stored},
     release::{Progress, ReleaseError, Released, release_kind},
+    revisions::Revisions,
 };
+
+/// How long a forced release of a kind may take: a webhook that does not answer delays each of its objects.
+const FORCED: Duration = Duration::from_mins(1);
 
 /// The result for one kind of a Katalog.
 #[derive(Debug)]
@@ -22,6 +28,8 @@ pub enum Outcome {
     Released(Released),
     /// The named other Katalog or Komposer has the kind.
     Claimed(String),
+    /// The status names it, without any other proof that the Katalog operated it: neither a claim nor a stored revision.
+    Unproven,
     /// It could not be released.
     Failed(ReleaseError),
 }
@@ -46,13 +54,15 @@ pub enum LetGoError {
     Call(#[from] CallError),
 }
 
-/// Releases the kinds that a Katalog under deletion operated, one by one, and then the Katalog, unless a kind failed.
+/// Releases the kinds that a Katalog under deletion operated, one by one, and then the Katalog: without `force` only if no kind
+/// failed. With `force` a kind that is not released within a minute fails.
 ///
 /// # Errors
 /// [`LetGoError`]; a kind that could not be released is reported in its [`Outcome`].
 pub async fn release_katalog(
     wire: &Wire,
     katalog: &KatalogRef,
+    force: bool,
 ) -> Result<Vec<(GroupKind, Outcome)>, LetGoError> {
     let katalogs = Resource::declaring(wire, katalog.kind);
     let namespace = Some(katalog.namespace.as_str());
@@ -64,40 +74,97 @@ pub async fn release_katalog(
         return Err(LetGoError::NotDeleted { katalog });
     }
     let uid = object.metadata.uid.clone().unwrap_or_default();
-    let leases = Resource::leases(wire);
-    let (mut outcomes, mut own) = (Vec::new(), Vec::new());
+    let mut release = ManualRelease {
+        wire,
+        leases: Resource::leases(wire),
+        revisions: Revisions::new(wire, katalog, &uid),
+        uid,
+        limit: force.then_some(FORCED),
+        declared: None,
+        own: Vec::new(),
+    };
+    let mut outcomes = Vec::new();
     for kind in &object.status.operated {
-        let lease = lease_of(&group_kind(kind));
-        let claim = claim_of(&leases, &lease).await?;
-        let outcome = match claim {
-            Some(claim) if claim.claimant.uid != uid => {
-                Outcome::Claimed(claim.claimant.katalog.titled())
-            }
-            claim => {
-                own.extend(claim.map(|claim| (lease, claim.state)));
-                let released = release_kind(wire, kind, &Progress::default()).await;
-                released.map_or_else(Outcome::Failed, Outcome::Released)
-            }
-        };
-        outcomes.push((group_kind(kind), outcome));
+        let outcome = release.release(kind).await;
+        outcomes.push((group_kind(kind), outcome.unwrap_or_else(Outcome::Failed)));
     }
     let is_failed = |(_, outcome): &(_, Outcome)| matches!(outcome, Outcome::Failed(_));
-    if !outcomes.iter().any(is_failed) {
+    if force || !outcomes.iter().any(is_failed) {
         take_finalizer(&katalogs, &object, katalog).await?;
-        for (lease, state) in own {
-            let state = (state.uid.as_str(), state.version.as_str());
-            let dropped = leases.delete_exactly(CLAIMS_NAMESPACE, &lease, state).await;
-            // Another client changed the claim first, and now owns it.
-            dropped.or_else(|error| {
-                if error.is_conflict() {
-                    Ok(())
-                } else {
-                    Err(error)
-                }
-            })?;
+        for (kind, error) in release.drop_claims().await {
+            if !force {
+                return Err(error.into());
+            }
+            outcomes.push((kind, Outcome::Failed(error.into())));
         }
     }
     Ok(outcomes)
+}
+
+/// The release of the kinds of one Katalog.
+struct ManualRelease<'a> {
+    wire: &'a Wire,
+    leases: Resource,
+    revisions: Revisions,
+    /// The uid of the Katalog.
+    uid: String,
+    /// How long the release of a kind may take.
+    limit: Option<Duration>,
+    /// The kinds that stored revisions of the Katalog name; none before they were read.
+    declared: Option<BTreeSet<GroupKind>>,
+    /// The claims of the Katalog.
+    own: Vec<(GroupKind, State)>,
+}
+
+impl ManualRelease<'_> {
+    /// Releases a kind, if there is proof beside the status, which other clients may write, that the Katalog operated it.
+    async fn release(&mut self, kind: &OperatedKind) -> Result<Outcome, ReleaseError> {
+        let of = group_kind(kind);
+        match claim_of(&self.leases, &lease_of(&of)).await? {
+            Some(claim) if claim.claimant.uid != self.uid => {
+                return Ok(Outcome::Claimed(claim.claimant.katalog.titled()));
+            }
+            Some(claim) => self.own.push((of, claim.state)),
+            None if self.declares(&of).await? => {}
+            None => return Ok(Outcome::Unproven),
+        }
+        let progress = Progress::default();
+        let releasing = release_kind(self.wire, kind, &progress);
+        let released = match self.limit {
+            None => releasing.await?,
+            Some(limit) => tokio::time::timeout(limit, releasing)
+                .await
+                .map_err(|_| ReleaseError::Late(limit))??,
+        };
+        Ok(Outcome::Released(released))
+    }
+
+    async fn declares(&mut self, kind: &GroupKind) -> Result<bool, CallError> {
+        if self.declared.is_none() {
+            let revisions = self.revisions.list().await?;
+            self.declared = Some(revisions.iter().flat_map(kinds_stored).collect());
+        }
+        Ok(self.declared.iter().flatten().any(|known| known == kind))
+    }
+
+    /// Deletes the claims of the Katalog; returns those that could not be deleted.
+    async fn drop_claims(self) -> Vec<(GroupKind, CallError)> {
+        let mut left = Vec::new();
+        for (kind, state) in self.own {
+            let lease = lease_of(&kind);
+            let state = (state.uid.as_str(), state.version.as_str());
+            let dropped = self
+                .leases
+                .delete_exactly(CLAIMS_NAMESPACE, &lease, state)
+                .await;
+            match dropped {
+                // After a conflict, another client changed the claim first, and now owns it.
+                Err(error) if !error.is_conflict() => left.push((kind, error)),
+                _ => {}
+            }
+        }
+        left
+    }
 }
 
 /// Returns the Katalog of an installation other than `installation` that has the kind, for display; none if no other has it.
@@ -156,3 +223,6 @@ async fn take_finalizer(
         answer => answer.map(drop),
     }
 }
+
+#[cfg(test)]
+mod tests;

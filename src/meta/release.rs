@@ -14,6 +14,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use futures::{StreamExt, stream};
@@ -62,6 +63,9 @@ pub enum ReleaseError {
         /// The first error.
         first: CallError,
     },
+    /// It was ended after that time.
+    #[error("the release did not end within {} s", .0.as_secs())]
+    Late(Duration),
 }
 
 /// The number of custom resources left during a release. Clones share it.

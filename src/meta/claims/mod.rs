@@ -15,7 +15,7 @@ use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
 pub(crate) use self::{
     book::{ClaimRequest, ClaimState, Holder, Standings},
     keeper::Keeper,
-    record::{Claim, Claimant, EXPIRY, Record, lease_of},
+    record::{Claim, Claimant, EXPIRY, Record, State, lease_of},
 };
 use super::ledger::WantedKatalog;
 use crate::runtime::Role;

@@ -33,7 +33,7 @@ impl Katalog {
             self.stand_by().await.map(|()| None)
         } else if self.is_leaving() {
             self.lead = Lead::Confirmed;
-            self.tear_down().await.map(|()| None)
+            self.tear_down().await
         } else if self.is_deleting() {
             self.note_deletion();
             self.lead = Lead::Confirmed;
@@ -369,24 +369,29 @@ impl Katalog {
         kinds
     }
 
-    /// Releases everything that the Katalog operated, then removes its finalizer.
-    async fn tear_down(&mut self) -> Result<(), CallError> {
+    /// Releases everything that the Katalog operated, then removes its finalizer; returns when to continue, if that is due.
+    async fn tear_down(&mut self) -> Result<Option<Instant>, CallError> {
         self.note_deletion();
         self.waits = None;
         (self.candidate, self.running) = (None, None);
         let weighed = self.weigh_leftovers().await;
         self.claim();
-        self.record_earlier().await?;
-        self.release_leftovers();
-        if self.object.let_go {
-            self.leave_behind(weighed.err());
-        } else {
-            weighed?;
+        let recorded = self.record_earlier().await;
+        if recorded.is_ok() {
+            self.release_leftovers();
         }
+        let read = weighed.and(recorded);
+        let again = if self.object.let_go {
+            self.leave_behind(read.err())
+        } else {
+            self.lets_go_at = None;
+            read?;
+            None
+        };
         if !self.is_gone() && self.operated.is_empty() && self.releases.is_empty() {
             self.take_finalizer().await?;
         }
-        Ok(())
+        Ok(again)
     }
 
     pub(super) async fn put_finalizer(&mut self) -> Result<(), CallError> {

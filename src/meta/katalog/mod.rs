@@ -66,6 +66,7 @@ pub(crate) use self::{
     judge::{Refusal, RunnableRevision, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
+    stored::kinds_stored,
 };
 
 /// The delay after a failure.
@@ -143,6 +144,8 @@ pub(crate) struct Katalog {
     /// Kinds of `operated` to release.
     releasing: BTreeMap<OperatedKind, Release>,
     releases: JoinSet<(OperatedKind, Result<Released, ReleaseError>)>,
+    /// When the annotation lets go of every kind, released or not.
+    lets_go_at: Option<Instant>,
     views: Vec<OperatorView>,
     failures: u32,
     report: report::Progress,
@@ -275,6 +278,7 @@ impl Katalog {
             object: Arc::clone(object),
             releasing: BTreeMap::new(),
             releases: JoinSet::new(),
+            lets_go_at: None,
             views: Vec::new(),
             failures: 0,
             report: report::Progress::default(),

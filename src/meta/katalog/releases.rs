@@ -14,14 +14,15 @@ use super::{
         supervisor::HoldOutcome,
     },
     Katalog, Release, group_kind,
-    judge::kinds_of,
-    known::kinds_named,
+    stored::kinds_stored,
 };
 
 use crate::events::Severity;
 
 /// How often the progress of a release is checked.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
+/// How long the annotation that lets a Katalog go waits for releases that run, and for those that cannot start yet.
+const GRACE: Duration = Duration::from_secs(10);
 
 impl Release {
     /// A release that failed that many times, and is retried then.
@@ -55,15 +56,7 @@ impl Katalog {
             return Ok(());
         }
         for revision in self.revisions.list().await? {
-            let Some(content) = revision.content() else {
-                continue;
-            };
-            self.declared.extend(kinds_named(&content.document));
-            if !content.sources.is_empty() {
-                let judged = self.judge_stored(&revision);
-                let kinds = judged.map(|judged| kinds_of(&judged.plan));
-                self.declared.extend(kinds.unwrap_or_default());
-            }
+            self.declared.extend(kinds_stored(&revision));
         }
         for kind in unproven(self) {
             tracing::warn!(katalog = %self.reference, %kind, "ignoring a kind in the status that this Katalog never operated");
@@ -116,19 +109,24 @@ impl Katalog {
         self.recorded.remove(&group_kind(kind));
     }
 
-    /// Abandons kinds that cannot be released, as the annotation requests; `error` says why nothing can.
-    pub(super) fn leave_behind(&mut self, error: Option<CallError>) {
+    /// Abandons kinds as the annotation requests: at once those that cannot be released, and all others, with their releases,
+    /// after [`GRACE`]. `error` says why none can be released. Returns when to continue if kinds are left.
+    pub(super) fn leave_behind(&mut self, error: Option<CallError>) -> Option<Instant> {
+        let until = Instant::now() + GRACE;
+        let until = *self.lets_go_at.get_or_insert(until);
+        let is_due = until <= Instant::now();
         let error = error.map(|error| error.to_string());
         let kinds: Vec<OperatedKind> = self.operated.values().cloned().collect();
         for kind in kinds {
             let release = self.releasing.get(&kind);
-            if release.is_some_and(|release| release.under_way) {
+            let problem = release.and_then(|release| release.problem.clone());
+            let problem = problem.or_else(|| error.clone());
+            let may_end = problem.is_none() || release.is_some_and(|release| release.under_way);
+            if may_end && !is_due {
                 continue;
             }
-            let problem = release.and_then(|release| release.problem.clone());
-            let Some(why) = problem.or_else(|| error.clone()) else {
-                continue;
-            };
+            let why = problem
+                .unwrap_or_else(|| format!("the release did not end within {} s", GRACE.as_secs()));
             let note = format!(
                 "finalizers and labels of Orkestra may remain on {}.{} and their children: {why}",
                 kind.plural, kind.group
@@ -137,6 +135,10 @@ impl Katalog {
             self.announce(Severity::Warning, KatalogReason::LeftBehind, note);
             self.forget_kind(&kind);
         }
+        if is_due {
+            self.releases.abort_all();
+        }
+        (!self.operated.is_empty()).then_some(until)
     }
 
     /// Records the result of a release.
@@ -165,6 +167,9 @@ impl Katalog {
                     self.forget_kind(&kind);
                 }
             }
+            // It was abandoned meanwhile: nothing retries it.
+            Ok((kind, Err(_))) if !self.operated.contains_key(&group_kind(&kind)) => {}
+            Err(error) if error.is_cancelled() => {}
             Ok((kind, Err(error))) => {
                 tracing::warn!(katalog = %self.reference, kind = kind.kind, error = %error, "cannot release kind");
                 let failures = self
@@ -205,3 +210,6 @@ impl Katalog {
         self.releasing.values().filter_map(due).min()
     }
 }
+
+#[cfg(test)]
+mod tests;

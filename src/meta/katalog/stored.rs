@@ -1,8 +1,9 @@
 //! The revisions of a Katalog's task that are stored: the accepted one, and the last good one after a restart.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use orkestra_core::reasons::KatalogReason;
+use orkestra_core::{plan::GroupKind, reasons::KatalogReason};
+use serde_json::Value;
 
 use super::{
     super::{
@@ -13,7 +14,7 @@ use super::{
     Katalog, composed,
     judge::{RunnableRevision, judge, permitted},
     known::{kinds_named, schemas},
-    used_motifs::{Composed, stored, take},
+    used_motifs::{Composed, UsedMotifs, stored, take},
 };
 
 impl Katalog {
@@ -80,25 +81,38 @@ impl Katalog {
     /// Compiles a stored revision. It was accepted once: a CRD or a check added since does not
     /// invalidate it. The permissions of the installation are checked again.
     pub(super) fn judge_stored(&self, revision: &Revision) -> Option<RunnableRevision> {
-        let Content {
-            document,
-            motifs,
-            sources,
-        } = revision.content()?;
-        let motif = |name: &str| {
-            let motif = motifs.get(name).cloned();
-            motif.map(Arc::new).ok_or_else(String::new)
-        };
-        let artifacts = composed::read(&sources);
-        let taken = take(&document, &artifacts, &motif);
-        let mut kinds = kinds_named(&document);
-        if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
-            kinds.extend(kinds_named(&resolved.to_json()));
-        }
+        let (document, taken, kinds) = unpack(revision)?;
         let crds = self.crds_of(&kinds, &taken.asked);
         let schemas = schemas(&crds).trusting();
         let judged = judge(&self.reference, &document, &taken, &schemas).ok()?;
         let judged = permitted(&self.shared.context.children, judged).ok()?;
         Some(judged.with_admission(self.shared.context.admission))
     }
+}
+
+/// Returns the kinds that a stored revision names: the proof that its Katalog may have operated them.
+pub(crate) fn kinds_stored(revision: &Revision) -> BTreeSet<GroupKind> {
+    unpack(revision)
+        .map(|(_, _, kinds)| kinds)
+        .unwrap_or_default()
+}
+
+/// Returns the document of a stored revision, what it uses from elsewhere, and the kinds that both name.
+fn unpack(revision: &Revision) -> Option<(Value, UsedMotifs, BTreeSet<GroupKind>)> {
+    let Content {
+        document,
+        motifs,
+        sources,
+    } = revision.content()?;
+    let motif = |name: &str| {
+        let motif = motifs.get(name).cloned();
+        motif.map(Arc::new).ok_or_else(String::new)
+    };
+    let artifacts = composed::read(&sources);
+    let taken = take(&document, &artifacts, &motif);
+    let mut kinds = kinds_named(&document);
+    if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
+        kinds.extend(kinds_named(&resolved.to_json()));
+    }
+    Some((document, taken, kinds))
 }

@@ -107,7 +107,7 @@ async fn a_katalog_that_cannot_be_released_says_why_and_how_to_let_it_go() -> Re
     scenario.start().await?;
     let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
     let group = scenario.group.clone();
-    for way in ["annotation", "command"] {
+    for way in ["annotation", "command", "force"] {
         for role in &roles {
             scenario.put_role(role).await?;
         }
@@ -121,10 +121,10 @@ async fn a_katalog_that_cannot_be_released_says_why_and_how_to_let_it_go() -> Re
         forbid_to_patch_ponds(&scenario, &roles).await?;
         katalogs.delete("waters").await?;
         the_katalog_says_why_it_stays(&katalogs).await?;
-        if way == "annotation" {
-            the_annotation_lets_it_go(&scenario, way).await?;
-        } else {
-            the_command_lets_it_go(&scenario, way).await?;
+        match way {
+            "annotation" => the_annotation_lets_it_go(&scenario, way).await?,
+            "command" => the_command_lets_it_go(&scenario, way).await?,
+            _ => the_command_lets_it_go_by_force(&scenario, way).await?,
         }
         leases(&scenario)
             .until_gone(&claim(&scenario), LIMIT)
@@ -198,6 +198,25 @@ async fn the_command_lets_it_go(scenario: &Scenario, pond: &str) -> Result<()> {
     let pond = ponds.fetch(pond).await?;
     assert_eq!(pond["metadata"].get("finalizers"), None, "{pond}");
     Ok(())
+}
+
+/// Lets the Katalog go by `ork release --force` without the permission to free the pond, and frees it.
+async fn the_command_lets_it_go_by_force(scenario: &Scenario, pond: &str) -> Result<()> {
+    let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
+    let release = |flags: &[&str]| {
+        let mut command = scenario.command_as(&scenario.identity);
+        command.args(["release", "katalog/waters", "-n", &scenario.namespace]);
+        let output = command.args(flags).output()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        anyhow::Ok((output.status.success(), text))
+    };
+    let (is_released, text) = release(&[])?;
+    ensure!(!is_released && text.contains("`--force`"), "{text}");
+    let (is_released, text) = release(&["--force"])?;
+    ensure!(is_released && text.contains("left behind"), "{text}");
+    katalogs.until_gone("waters", LIMIT).await?;
+    let patch = json!({ "metadata": { "finalizers": null } });
+    ponds.patch(pond, &patch).await.map(drop)
 }
 
 /// Waits for the Event that says what a Katalog has left behind.

@@ -289,9 +289,10 @@ impl<R: Record> Reflector<'_, R> {
         let mut compare_at = None;
         loop {
             let (reading, _) = self.shared.reading();
-            let due_at = [steady_at, compare_at].into_iter().flatten().min();
+            let report_at = self.shared.unread.report_waiting();
+            let due_at = [steady_at, compare_at, report_at].into_iter().flatten();
             // One timer for everything that is due at a time: each takes memory in every watch.
-            let due_at = due_at.map_or(dead_at, |due_at| due_at.min(dead_at));
+            let due_at = due_at.fold(dead_at, Instant::min);
             let event = tokio::select! {
                 event = stream.next(&reading.projection) => event,
                 () = self.shared.nudge.notified() => {
@@ -323,7 +324,7 @@ impl<R: Record> Reflector<'_, R> {
                         if self.from.is_none() {
                             return WatchEnd::Rewound;
                         }
-                    } else {
+                    } else if due_at == dead_at {
                         return WatchEnd::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
                     }
                     continue;

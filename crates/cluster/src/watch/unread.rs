@@ -1,7 +1,7 @@
 //! Unreadable objects of watches: each is reported in the log, in an Event and in the metrics.
 //!
-//! An object is reported once per resourceVersion; an object that changes often is reported again only after a while, and of many
-//! objects at once only a few are reported: the metrics count all of them.
+//! An object is reported once per resourceVersion; an object that changes often is reported again only after a while. Of many
+//! objects at once only a few are reported, and the others later, a few at a time: the metrics count all of them.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,12 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{decode::Version, plan::ObjectKey, reconcile::record::Identity, value::Node};
+use orkestra_core::{
+    decode::Version,
+    plan::ObjectKey,
+    reconcile::record::{Identity, Uid},
+    value::{Key, Node},
+};
 use tokio::time::Instant;
 
 use crate::wire::Served;
@@ -21,7 +26,9 @@ use crate::wire::Served;
 /// The shortest interval between reports of an object that changes often.
 const REST: Duration = Duration::from_mins(1);
 /// The most reports of one kind per [`REST`].
-const MOST_REPORTS: usize = 30;
+pub(super) const MOST_REPORTS: usize = 30;
+/// The most of them about one namespace, so that it leaves room for others.
+pub(super) const MOST_OF_NAMESPACE: usize = 10;
 
 /// Receives reports of unreadable objects, besides the log.
 pub trait Report: Send + Sync {
@@ -63,8 +70,12 @@ struct UnreadState {
     objects: HashMap<ObjectKey, LastReport>,
     /// Number of the current or last list.
     list: u32,
-    /// When the current reporting interval began, and the number of reports in it.
-    recent: Option<(Instant, usize)>,
+    /// The reports of the current interval.
+    recent: Option<Interval>,
+    /// When there is room for objects that found none.
+    room_at: Option<Instant>,
+    /// The namespace of the last of them that was reported.
+    last: Option<Key>,
 }
 
 /// The last report of an object.
@@ -73,6 +84,21 @@ struct LastReport {
     at: Option<Instant>,
     /// The last list that contained it.
     list: u32,
+    /// Its next report, if it found no room.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// A report that waits for room.
+struct Waiting {
+    uid: Uid,
+    why: String,
+}
+
+/// The reports of an interval of [`REST`].
+struct Interval {
+    since: Instant,
+    reports: usize,
+    of_namespace: HashMap<Key, usize>,
 }
 
 impl Unread {
@@ -87,19 +113,34 @@ impl Unread {
 
     /// Adds an unreadable object.
     pub(super) fn add(&self, id: &Identity, why: &str) {
-        if self.is_reported(id) {
-            self.log(&id.key.to_string(), why);
-            self.publish(id, why);
+        if self.is_reported(id, why) {
+            self.report(id, why);
         }
+    }
+
+    /// Reports objects that found no room, once there is room; returns when there is room for the next ones. It reads
+    /// nothing but an atomic while there are no unreadable objects.
+    pub(super) fn report_waiting(&self) -> Option<Instant> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut known = self.known();
+        let due = known.take_waiting(Instant::now());
+        let room_at = known.room_at;
+        drop(known);
+        for (id, why) in due {
+            self.report(&id, &why);
+        }
+        room_at
     }
 
     /// Reports an object whose identity is not completely readable.
     pub(super) fn add_nameless(&self, object: &Node, why: &str) {
-        let has_room = self.known().has_room(Instant::now());
+        let text = |field: &str| object.get("metadata")?.get(field)?.as_str();
+        let namespace = text("namespace").map(Key::from);
+        let has_room = self.known().has_room(Instant::now(), namespace.as_ref());
         if has_room {
-            let metadata = object.get("metadata");
-            let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
-            self.log(name.unwrap_or_default(), why);
+            self.log(text("name").unwrap_or_default(), why);
         }
     }
 
@@ -138,7 +179,7 @@ impl Unread {
     }
 
     /// Records that state of an object; true if it has to be reported.
-    fn is_reported(&self, id: &Identity) -> bool {
+    fn is_reported(&self, id: &Identity, why: &str) -> bool {
         let now = Instant::now();
         let mut known = self.known();
         let listing = known.list;
@@ -150,15 +191,31 @@ impl Unread {
             }
             reported = last.at;
         }
-        let is_due = reported.is_none_or(|at| now - at >= REST) && known.has_room(now);
+        let has_rested = reported.is_none_or(|at| now - at >= REST);
+        let is_due = has_rested && known.has_room(now, id.key.namespace.as_ref());
+        let waiting = (has_rested && !is_due).then(|| {
+            Box::new(Waiting {
+                uid: id.uid.clone(),
+                why: why.to_owned(),
+            })
+        });
+        if waiting.is_some() {
+            known.wait_for_room(now);
+        }
         let last = LastReport {
             version: id.resource_version.clone(),
             at: if is_due { Some(now) } else { reported },
             list: listing,
+            waiting,
         };
         known.objects.insert(id.key.clone(), last);
         self.recount(&known);
         is_due
+    }
+
+    fn report(&self, id: &Identity, why: &str) {
+        self.log(&id.key.to_string(), why);
+        self.publish(id, why);
     }
 
     fn log(&self, object: &str, why: &str) {
@@ -181,13 +238,87 @@ impl Drop for Unread {
 }
 
 impl UnreadState {
-    /// Counts a report; true if it may be made now.
-    fn has_room(&mut self, now: Instant) -> bool {
-        let (since, count) = self.recent.get_or_insert((now, 0));
-        if now - *since >= REST {
-            (*since, *count) = (now, 0);
+    /// Counts a report about that namespace, if it may be made now.
+    fn has_room(&mut self, now: Instant, namespace: Option<&Key>) -> bool {
+        let recent = self.recent.get_or_insert_with(|| Interval::new(now));
+        if now - recent.since >= REST {
+            *recent = Interval::new(now);
         }
-        *count += 1;
-        *count <= MOST_REPORTS
+        if recent.reports >= MOST_REPORTS {
+            return false;
+        }
+        // Without a namespace there are no others to leave room for.
+        if let Some(namespace) = namespace {
+            let reports = recent.of_namespace.entry(namespace.clone()).or_default();
+            if *reports >= MOST_OF_NAMESPACE {
+                return false;
+            }
+            *reports += 1;
+        }
+        recent.reports += 1;
+        true
+    }
+
+    /// Records that an object found no room.
+    fn wait_for_room(&mut self, now: Instant) {
+        let since = self.recent.as_ref().map_or(now, |recent| recent.since);
+        self.room_at = Some(since + REST);
+    }
+
+    /// Returns the objects that found no room before and find it now, with their causes.
+    fn take_waiting(&mut self, now: Instant) -> Vec<(Identity, String)> {
+        if self.room_at.is_none_or(|at| now < at) {
+            return Vec::new();
+        }
+        self.room_at = None;
+        let mut reports = Vec::new();
+        for key in self.waiting() {
+            if !self.has_room(now, key.namespace.as_ref()) {
+                self.wait_for_room(now);
+                continue;
+            }
+            let Some(last) = self.objects.get_mut(&key) else {
+                continue;
+            };
+            if let Some(waiting) = last.waiting.take() {
+                last.at = Some(now);
+                self.last.clone_from(&key.namespace);
+                let Waiting { uid, why } = *waiting;
+                let resource_version = last.version.clone();
+                let id = Identity {
+                    key,
+                    uid,
+                    resource_version,
+                };
+                reports.push((id, why));
+            }
+        }
+        reports
+    }
+
+    /// Returns the objects that wait for room: one of each namespace in turn, beginning after the last one that had room.
+    fn waiting(&self) -> Vec<ObjectKey> {
+        let waiting = self.objects.iter();
+        let waiting = waiting.filter(|(_, last)| last.waiting.is_some());
+        let mut keys: Vec<ObjectKey> = waiting.map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        keys.sort_by_key(|key| key.namespace <= self.last);
+        let mut turns: HashMap<Option<Key>, usize> = HashMap::new();
+        keys.sort_by_cached_key(|key| {
+            let turn = turns.entry(key.namespace.clone()).or_default();
+            *turn += 1;
+            *turn
+        });
+        keys
+    }
+}
+
+impl Interval {
+    fn new(since: Instant) -> Self {
+        Self {
+            since,
+            reports: 0,
+            of_namespace: HashMap::new(),
+        }
     }
 }

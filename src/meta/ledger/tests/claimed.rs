@@ -104,6 +104,20 @@ fn the_claim_on_a_kind_stays_until_it_is_released_and_goes_to_whoever_wants_it()
 }
 
 #[test]
+fn the_claim_of_a_katalog_that_is_gone_stays_until_its_operator_has_stopped() {
+    let mut ledger = Ledger::default();
+    ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));
+    stand(&mut ledger, ours("a"));
+    settle(&mut ledger);
+    ledger.forget(&katalog("a"));
+    settle(&mut ledger);
+    let demand = ledger.demand();
+    assert_eq!(demand[&kind("Pond")].katalog, katalog("a"));
+    stopped(&mut ledger, "a", "pond");
+    assert_eq!(ledger.demand(), BTreeMap::new());
+}
+
+#[test]
 fn a_kind_is_released_only_when_nobody_wants_it_and_its_operator_is_gone() {
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));

@@ -2,7 +2,10 @@
 
 use orkestra_core::{reconcile::record::Identity, value::Cause};
 
-use super::*;
+use super::{
+    super::unread::{MOST_OF_NAMESPACE, MOST_REPORTS, Unread},
+    *,
+};
 use crate::wire::{PageOf, Served, WireError};
 
 fn deep(levels: usize) -> String {
@@ -15,14 +18,23 @@ fn unread(handle: &Handle<CrRecord>, name: &str) -> Option<Cause> {
     record.unread.as_ref().map(|fault| fault.cause)
 }
 
-/// Counts reports.
+/// Collects reports.
 #[derive(Clone, Default)]
-struct Reported(Arc<Mutex<(usize, usize)>>);
+struct Reported(Arc<Mutex<(usize, Vec<ObjectKey>)>>);
 
 impl Reported {
     /// The number of unreadable objects, and the number of reports.
     fn counts(&self) -> (usize, usize) {
-        *self.0.lock().unwrap()
+        let collected = self.0.lock().unwrap();
+        (collected.0, collected.1.len())
+    }
+
+    /// The number of reports about a namespace; an empty one is none.
+    fn of(&self, namespace: &str) -> usize {
+        let collected = self.0.lock().unwrap();
+        let keys = collected.1.iter();
+        keys.filter(|key| key.namespace.as_deref().unwrap_or_default() == namespace)
+            .count()
     }
 }
 
@@ -33,7 +45,7 @@ impl Report for Reported {
             ("Website", false),
             "{object:?}"
         );
-        self.0.lock().unwrap().1 += 1;
+        self.0.lock().unwrap().1.push(object.key.clone());
     }
 
     fn count(&self, before: usize, after: usize) {
@@ -174,4 +186,71 @@ async fn an_answer_that_cannot_be_read_is_about_its_object_alone() {
         .await
         .unwrap();
     assert_eq!(page.items.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_beyond_the_most_reports_of_a_minute_are_reported_later_without_an_event() {
+    let server = Server::new();
+    let reported = Reported::default();
+    let names: Vec<String> = (0..25).map(|number| format!("w{number}")).collect();
+    let objects: Vec<String> = names
+        .iter()
+        .map(|one| object(one, 10, &deep(300)))
+        .collect();
+    server.answer(200, list(20, "", &objects));
+    let feed = server.watch();
+    let informers = informers(&server).reporting(Reports::new(reported.clone()));
+    let handle = informers.crs(watched(), &paths(&["spec.size"]), None);
+    handle.synced().await;
+    assert_eq!(reported.counts(), (25, MOST_OF_NAMESPACE));
+    // One that is readable again, and one that is gone.
+    feed.send("MODIFIED", &object("w24", 30, ""));
+    feed.send("DELETED", &object("w23", 31, &deep(300)));
+    for expected in [20, 23, 23] {
+        sleep(Duration::from_secs(61)).await;
+        assert_eq!(reported.counts(), (23, expected));
+    }
+}
+
+/// Adds an unreadable object.
+fn add(unread: &Unread, namespace: &str, name: &str) {
+    let key = ObjectKey {
+        namespace: (!namespace.is_empty()).then(|| namespace.into()),
+        name: name.into(),
+    };
+    let id = Identity {
+        key,
+        uid: "u".into(),
+        resource_version: "1".into(),
+    };
+    unread.add(&id, "too deep");
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_share_the_reports_and_a_cluster_scoped_kind_has_all_of_them() {
+    let reported = Reported::default();
+    let unread = || Unread::new(watched().served, Reports::new(reported.clone()));
+    let (shared, whole) = (unread(), unread());
+    for number in 0..100 {
+        for namespace in ["a", "b", "c", "d"] {
+            add(&shared, namespace, &number.to_string());
+        }
+    }
+    assert_eq!(reported.counts().1, MOST_REPORTS);
+    // A new namespace has its turn before the others have theirs again.
+    add(&shared, "z", "one");
+    add(&shared, "z", "one");
+    tokio::time::advance(Duration::from_mins(1)).await;
+    let next = shared.report_waiting();
+    assert_eq!(
+        next,
+        Some(tokio::time::Instant::now() + Duration::from_mins(1))
+    );
+    assert_eq!(reported.counts().1, 2 * MOST_REPORTS);
+    assert_eq!(reported.of("z"), 1);
+    assert_eq!((reported.of("a"), reported.of("d")), (16, 14));
+    for number in 0..100 {
+        add(&whole, "", &number.to_string());
+    }
+    assert_eq!(reported.of(""), MOST_REPORTS);
 }
