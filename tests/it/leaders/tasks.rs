@@ -15,6 +15,11 @@ use crate::waters;
 /// How long a neighbour's change may take, on a machine that compiles and runs other tests meanwhile.
 const NEIGHBOUR: Duration = Duration::from_secs(5);
 
+/// The fault that ends the heartbeat.
+const HEARTBEAT: &str = "heartbeat";
+/// How often the heartbeat is ended in a row: with the delays between restarts it is silent for 51 s, and `/livez` fails after 20.
+const HEARTBEATS: usize = 8;
+
 /// Tasks that run all the time and are restarted in place, with what they are of.
 const KEPT: [(Task, &str); 16] = [
     (Task::Publisher, "waters/pond"),
@@ -170,7 +175,11 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     scenario.objects("ponds").until_ready("north").await?;
     scenario.katalog_is("waters", "True", "Running").await?;
     let (pid, mut round) = (first.process.pid(), 0);
-    tasks_are_restarted_in_place(&replicas, &first, &mut round).await?;
+    first.strike(&[HEARTBEAT; HEARTBEATS]).await?;
+    tokio::try_join!(
+        liveness_fails_and_recovers(&first),
+        tasks_are_restarted_in_place(&replicas, &first, &mut round),
+    )?;
 
     // An operator whose driver fails again and again, and whose restart fails too.
     first
@@ -199,6 +208,26 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     the_process_ends_in_order_without_its_http_server(&mut first).await
 }
 
+/// Waits until `/livez` reports the heartbeat, which is ended again and again, and until it succeeds once the heartbeat runs.
+async fn liveness_fails_and_recovers(first: &Replica) -> Result<()> {
+    eventually("/livez reports the silence", LIMIT, async || {
+        let answer = first.ask("/livez").await?;
+        ensure!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        ensure!(answer.contains("made no progress for"), "{answer}");
+        Ok(Some(()))
+    })
+    .await?;
+    eventually("/livez succeeds again", LIMIT, async || {
+        let answer = first.ask("/livez").await?;
+        ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        Ok(Some(()))
+    })
+    .await?;
+    let failures = count(first, "orkestra_task_failures_total", Task::Heartbeat).await?;
+    ensure!(usize::try_from(failures)? == HEARTBEATS, "{failures}");
+    Ok(())
+}
+
 /// Ends each of the tasks that are restarted in place, and checks that both operators go on.
 async fn tasks_are_restarted_in_place(
     replicas: &Replicas,
@@ -216,7 +245,7 @@ async fn tasks_are_restarted_in_place(
             .await
             .with_context(|| format!("{task:?} {of}"))?;
     }
-    for task in [Task::Heartbeat, Task::Connection, Task::HttpConnection] {
+    for task in [Task::Connection, Task::HttpConnection] {
         end(first, task, "")
             .await
             .with_context(|| format!("{task:?}"))?;
