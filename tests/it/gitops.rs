@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use orkestra::runtime::queue::BREAKER_BURST;
-use serde_json::{Value, json};
+use serde_json::json;
 use testbed::eventually;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

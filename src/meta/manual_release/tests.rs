@@ -16,7 +16,7 @@ type Answer = Option<u16>;
 
 /// A cluster with a deleted Katalog that operated ponds, by its status lakes too, and by a stored revision carps; and the
 /// names of the objects that were patched or deleted.
-fn cluster(patch: Answer) -> (Client, Arc<Mutex<Vec<String>>>) {
+fn cluster(patch: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let writes = Arc::clone(&written);
     let service = service_fn(move |request: Request<Body>| {
@@ -43,7 +43,7 @@ fn cluster(patch: Answer) -> (Client, Arc<Mutex<Vec<String>>>) {
             Ok::<_, Infallible>(Response::builder().status(code).body(answer).unwrap())
         }
     });
-    (Client::new(service, "default"), written)
+    (Wire::new(kube::Client::new(service, "default")), written)
 }
 
 fn missing() -> Value {
@@ -92,9 +92,9 @@ fn revision() -> Value {
 
 /// Releases the Katalog of such a cluster; returns the outcome of each kind, and what was written.
 async fn release(patch: Answer, force: bool) -> (Vec<String>, Vec<String>) {
-    let (client, written) = cluster(patch);
+    let (wire, written) = cluster(patch);
     let katalog = KatalogRef::new("shop".to_owned(), "waters".to_owned()).of(Declaring::Katalog);
-    let outcomes = release_katalog(&client, &katalog, force).await.unwrap();
+    let outcomes = release_katalog(&wire, &katalog, force).await.unwrap();
     let outcomes = outcomes.iter().map(|(kind, outcome)| match outcome {
         Outcome::Released(released) => format!("{}: {}", kind.kind, released.resources),
         Outcome::Claimed(holder) => format!("{}: {holder}", kind.kind),
