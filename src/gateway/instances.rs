@@ -9,7 +9,7 @@ use orkestra_core::{
     api::Operation,
     plan::{ChildKey, ObjectKey, OperatorPlan},
     reconcile::{calls::answered, record::CrRecord, sources::ROUNDS, unique::unique_text},
-    value::{Key, Node, Path},
+    value::{Key, Node, Path, Projection},
 };
 use orkestra_ground::tasks::{self, Task};
 use tokio::time::Instant;
@@ -40,25 +40,14 @@ pub(super) async fn review(
         return Answer::default();
     }
     let projection = || CrRecord::looks_at(&plan.reads.cr);
-    let (decoded, old_object) = (
-        request.object(projection),
-        request.old_object(projection).node,
-    );
-    match decoded.fault {
-        // A patch of a part could remove the rest, and a mutation is never a reason for a refusal.
-        _ if decoded.is_partial && webhook == Webhook::Mutate => return Answer::default(),
-        Some(fault) => return Answer::denied(format!("the object cannot be read: {fault}")),
-        None => {}
-    }
-    let object = decoded.node;
-    // An object that is being deleted must be able to lose its finalizers.
-    if operation == Operation::Update && is_deleting(&object) {
-        return Answer::default();
-    }
+    let object = match object(request, operation, webhook, projection) {
+        Ok(object) => object,
+        Err(answer) => return answer,
+    };
     let review = Review {
         operation,
         object,
-        old_object,
+        old_object: request.old_object(projection).node,
         namespace: request.namespace.clone().filter(|name| !name.is_empty()),
         name: request.name.clone(),
         user: admission::User {
@@ -88,6 +77,31 @@ pub(super) async fn review(
     let about = (&plan.katalog, plan.name.as_str());
     gateway.metrics.note(about, reviewed, start.elapsed(), None);
     answer
+}
+
+/// Returns the object to judge.
+///
+/// # Errors
+/// The answer that needs no verdict.
+fn object(
+    request: &Admission,
+    operation: Operation,
+    webhook: Webhook,
+    projection: impl FnOnce() -> Projection,
+) -> Result<Node, Answer> {
+    let decoded = request.object(projection);
+    // An object that is being deleted must be able to lose its finalizers, whatever else it is.
+    if operation == Operation::Update && is_deleting(&decoded.node) {
+        return Err(Answer::default());
+    }
+    match decoded.fault {
+        // A patch of a part could remove the rest, and a mutation is never a reason for a refusal.
+        _ if decoded.is_partial && webhook == Webhook::Mutate => Err(Answer::default()),
+        Some(fault) => Err(Answer::denied(format!(
+            "the object cannot be read: {fault}"
+        ))),
+        None => Ok(decoded.node),
+    }
 }
 
 /// Returns the answer with that verdict, and the metric that counts it.

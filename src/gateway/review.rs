@@ -131,7 +131,7 @@ pub(super) struct Decoded {
 
 impl Decoded {
     /// Decodes the whole object. If that fails, such as for one that is nested too deeply, it decodes what `projection` keeps: a
-    /// part that nobody reads must not keep the object from being changed or deleted.
+    /// part that no rule reads must not keep the object from being changed or deleted.
     fn of(raw: Option<&RawValue>, projection: impl FnOnce() -> Projection) -> Self {
         let Some(raw) = raw else {
             return Self::default();

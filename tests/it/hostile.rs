@@ -59,10 +59,7 @@ pub(crate) async fn send(
     match scenario.client.request_text(request).await {
         Ok(_) => Ok(true),
         Err(kube::Error::Api(status)) if (400..500).contains(&status.code) => {
-            println!(
-                "refused: {}",
-                status.message.chars().take(200).collect::<String>()
-            );
+            println!("refused: {:.200}", status.message);
             Ok(false)
         }
         Err(error) => Err(error.into()),

@@ -27,7 +27,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
     for (text, reported) in [
         ("flags: { status: 404 }", "the answer has status 404"),
         ("flags: { error: it is down }", "failed: it is down"),
-        ("flags: { code: 200 }", "no `code`"),
+        ("flags: { code: 200 }", "unknown field `code`"),
         ("flagz: { status: 200 }", "no operator makes a call `flagz`"),
         ("[flags]", "a map from call names"),
     ] {

@@ -204,7 +204,7 @@ mod tests {
             (
                 hapless,
                 Healthy,
-                Some("no pass of it has succeeded yet: no right"),
+                Some("none of its passes has succeeded yet: no right"),
             ),
             (idle, Healthy, None),
             (

@@ -156,7 +156,17 @@ async fn objects_that_are_hard_to_convert_hide_no_other(gate: &Gate) -> Result<(
         ensure!(list.contains(part), "no {part:.60} in {list:.4000}");
     }
 
-    // Both stay usable: the deep one in either version, the other one where it is complete.
+    ensure_both_are_usable(gate).await
+}
+
+/// Changes and deletes the objects of [`objects_that_are_hard_to_convert_hide_no_other`].
+async fn ensure_both_are_usable(gate: &Gate) -> Result<()> {
+    let scenario = &gate.scenario;
+    let (group, namespace) = (&scenario.group, &scenario.namespace);
+    let path = |version: &str, name: &str| {
+        format!("/apis/{group}/{version}/namespaces/{namespace}/crons{name}")
+    };
+    // The deep one in either version, the other one where it is complete.
     let label = r#"{"metadata":{"labels":{"touched":"yes"}}}"#;
     for (version, name, accepted) in [
         ("v1", "/deep", true),

@@ -19,8 +19,8 @@ pub use nearest::nearest;
 pub use crate::tree::{FieldPath, Segment};
 use crate::tree::{Origin, Span, Tree};
 
-/// The maximum number of errors, and of warnings, reported per document. Nobody reads more, and each takes time to find and
-/// locate.
+/// The maximum number of errors, and of warnings, reported per document. More are of no use to a reader, and each takes time to
+/// find and locate.
 pub(crate) const MOST_PROBLEMS: usize = 250;
 
 /// The severity of a problem.

@@ -1,7 +1,7 @@
 //! Values that are nested more deeply than the stack of a usual thread permits.
 //!
 //! The API server stores objects of up to 10,000 levels in fields that keep unknown content, and `serde_json` stops at 128. A
-//! part that nobody reads is skipped without recursion ([`Projection`](super::Projection)). Where a whole object has to be
+//! part that no reader asks for is skipped without recursion ([`Projection`](super::Projection)). Where a whole object has to be
 //! carried over, as in a conversion, it is processed on a thread whose stack is large enough.
 
 use serde::Deserialize as _;

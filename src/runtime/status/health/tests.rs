@@ -185,7 +185,7 @@ fn failures_of_one_of_several_namespaces_degrade_nothing_and_hide_nothing() {
     };
     assert_eq!([5, 6, 5, 7].map(&mut fail), [None, None, None, DEGRADED]);
     assert_eq!(fail(8), None);
-    let message = "3 of 4 custom resources fail; the last, east/7: no room";
+    let message = "3 of 4 custom resources fail; last failure: east/7: no room";
     assert_eq!(health.degraded().unwrap().message, message);
     // Resources that did not count do not show that the cause is gone.
     for number in 1..5 {
@@ -207,7 +207,7 @@ fn failures_of_several_namespaces_or_of_the_only_one_degrade_it() {
     fail_locally(&mut health, 3, &EAST);
     let west = [("west", 5); 3];
     assert_eq!(fail_locally(&mut health, 3, &west), [None, None, DEGRADED]);
-    let message = "5 of 8 custom resources fail; the last, west/5: quota";
+    let message = "5 of 8 custom resources fail; last failure: west/5: quota";
     assert_eq!(health.degraded().unwrap().message, message);
 }
 
