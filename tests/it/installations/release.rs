@@ -124,7 +124,13 @@ async fn a_katalog_that_cannot_be_released_says_why_and_how_to_let_it_go() -> Re
         match way {
             "annotation" => the_annotation_lets_it_go(&scenario, way).await?,
             "command" => the_command_lets_it_go(&scenario, way).await?,
-            _ => the_command_lets_it_go_by_force(&scenario, way).await?,
+            _ => {
+                the_command_lets_it_go_by_force(&scenario, way).await?;
+                // The controller runs, so it holds the claim until it has released what the command left behind.
+                for role in &roles {
+                    scenario.put_role(role).await?;
+                }
+            }
         }
         leases(&scenario)
             .until_gone(&claim(&scenario), LIMIT)
