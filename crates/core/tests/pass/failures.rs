@@ -98,7 +98,7 @@ fn a_child_without_a_namespace_of_a_resource_without_one_fails() {
     let cycle = World::new(&plan, super::operator::cluster_pond(&json!({}))).decide();
     assert_eq!(cycle.failures[0].reason, Reason::InvalidName);
     assert!(
-        cycle.failures[0].message.contains("say `namespace`"),
+        cycle.failures[0].message.contains("set `namespace`"),
         "{}",
         cycle.failures[0].message
     );
