@@ -116,8 +116,8 @@ impl Candidate {
         self.candidacy.gate.clock().now()
     }
 
-    /// Runs until `stop` receives whether to release the lease.
-    pub(super) async fn run(&mut self, stop: &mut oneshot::Receiver<bool>) {
+    /// Runs until `stopped` receives whether to release the lease.
+    pub(super) async fn run(&mut self, stopped: &mut oneshot::Receiver<bool>) {
         let (changes, mut news) = mpsc::channel(16);
         let watcher = Watcher {
             leases: self.leases.clone(),
@@ -134,17 +134,17 @@ impl Candidate {
         let _watcher = AbortOnDropHandle::new(watcher);
         let release = loop {
             let now = self.moment();
-            let step = self.election.next(now);
+            let next = self.election.next(now);
             self.publish();
-            let ElectionStep::Wait(until) = step else {
-                self.attempt(step == ElectionStep::Acquire).await;
+            let ElectionStep::Wait(until) = next else {
+                self.attempt(next == ElectionStep::Acquire).await;
                 continue;
             };
             let rest = until.map_or(LONGEST_SLEEP, |until| until.duration_since(now));
             let rest = rest.min(LONGEST_SLEEP);
             tokio::select! {
                 biased;
-                ended = &mut *stop => break ended.unwrap_or(false),
+                ended = &mut *stopped => break ended.unwrap_or(false),
                 Some(heard) = news.recv() => self.hear(heard).await,
                 () = sleep(rest) => {}
             }

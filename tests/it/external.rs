@@ -320,7 +320,9 @@ async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
     assert!(judged[0].starts_with("GET /judge/7 "), "{judged:?}");
     // What the server does not answer, without `continueOnError`, touches nothing. A pass that follows the writes of the one
     // before may still ask: its answers would be those of the next pass.
-    scenario.until_settled(Duration::from_secs(2), LIMIT).await?;
+    scenario
+        .until_settled(Duration::from_secs(2), LIMIT)
+        .await?;
     sink.answer("/judge", 503, PLANTED);
     sink.answer("/size", 200, r#"{"size": 8}"#);
     ponds

@@ -16,7 +16,7 @@ type Answer = Option<u16>;
 
 /// A cluster with a deleted Katalog that operated ponds, by its status lakes too, and by a stored revision carps; and the
 /// names of the objects that were patched or deleted.
-fn cluster(patch: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
+fn cluster(patched: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let writes = Arc::clone(&written);
     let service = service_fn(move |request: Request<Body>| {
@@ -26,13 +26,13 @@ fn cluster(patch: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
             let is_read = request.method() == Method::GET;
             let (code, answer) = match name.as_str() {
-                "north" if patch.is_none() => std::future::pending().await,
-                "north" => (patch.unwrap_or_default(), json!({})),
+                "north" if patched.is_none() => std::future::pending().await,
+                "north" => (patched.unwrap_or_default(), json!({})),
                 "waters" => (200, katalog()),
                 "kind-pond.water.example" => (200, claim()),
                 "controllerrevisions" => (200, list(&[revision()])),
                 // So many that patches without an answer take longer than a forced release.
-                "ponds" | "lakes" | "carps" if patch.is_none() => (200, list(&vec![object(); 40])),
+                "ponds" | "lakes" | "carps" if patched.is_none() => (200, list(&vec![object(); 40])),
                 "ponds" | "lakes" | "carps" => (200, list(&[object()])),
                 _ => (404, missing()),
             };

@@ -126,7 +126,7 @@ async fn a_release_that_runs_is_aborted_after_the_grace_if_the_annotation_is_set
     for (is_let_go, finalizers) in [(false, vec![]), (true, vec![json!([])])] {
         let writes = Writes::default();
         let mut katalog = katalog(waters(is_let_go, &json!([pond()])), &writes);
-        process(&mut katalog, GRACE - Duration::from_secs(1)).await;
+        process(&mut katalog, GRACE.saturating_sub(Duration::from_secs(1))).await;
         assert_eq!(katalog.releases.len(), 1, "the release runs");
         assert_eq!(written(&writes), (vec![], vec![]));
         process(&mut katalog, Duration::from_secs(2)).await;
@@ -149,7 +149,7 @@ async fn a_kind_without_a_claim_is_abandoned_after_the_grace() {
     katalog
         .declared
         .insert(GroupKind::parse("Pond.water.example"));
-    process(&mut katalog, GRACE - Duration::from_secs(1)).await;
+    process(&mut katalog, GRACE.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(written(&writes), (vec![], vec![]));
     process(&mut katalog, Duration::from_secs(2)).await;
     assert_eq!(written(&writes).0, [json!([])]);
