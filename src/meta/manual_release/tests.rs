@@ -32,7 +32,9 @@ fn cluster(patched: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
                 "kind-pond.water.example" => (200, claim()),
                 "controllerrevisions" => (200, list(&[revision()])),
                 // So many that patches without an answer take longer than a forced release.
-                "ponds" | "lakes" | "carps" if patched.is_none() => (200, list(&vec![object(); 40])),
+                "ponds" | "lakes" | "carps" if patched.is_none() => {
+                    (200, list(&vec![object(); 40]))
+                }
                 "ponds" | "lakes" | "carps" => (200, list(&[object()])),
                 _ => (404, missing()),
             };
