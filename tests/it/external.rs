@@ -318,8 +318,7 @@ async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
         .await?;
     let judged = sink.requests("/judge");
     assert!(judged[0].starts_with("GET /judge/7 "), "{judged:?}");
-    // What the server does not answer, without `continueOnError`, touches nothing. A pass that follows the writes of the one
-    // before may still ask: its answers would be those of the next pass.
+    // What the server does not answer, without `continueOnError`, touches nothing. Passes that follow own writes have ended.
     scenario
         .until_settled(Duration::from_secs(2), LIMIT)
         .await?;
