@@ -2,7 +2,6 @@
 
 use std::{path::Path, time::Duration};
 
-use kube::Client;
 use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{names, simulate::ExpectedResource},
@@ -39,16 +38,16 @@ pub(super) enum ObjectError {
 /// Applies the manifests of a file and adds them to `applied`. With `is_own`, fails if an object exists, because it would be
 /// deleted with the test.
 pub(super) async fn apply_file(
-    client: &Client,
+    wire: &Wire,
     file: &Path,
     is_own: bool,
     applied: &mut Vec<AppliedObject>,
 ) -> Result<(), ObjectError> {
     for manifest in read(file).await? {
         if is_own {
-            refuse_existing(client, &manifest).await?;
+            refuse_existing(wire, &manifest).await?;
         }
-        let object = meta::apply_manifest(&Wire::new(client.clone()), &manifest, MANAGER).await?;
+        let object = meta::apply_manifest(wire, &manifest, MANAGER).await?;
         applied.push(object);
     }
     Ok(())
@@ -65,9 +64,9 @@ async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
 }
 
 /// Fails if an object of a file exists.
-pub(super) async fn refuse_file(client: &Client, file: &Path) -> Result<(), ObjectError> {
+pub(super) async fn refuse_file(wire: &Wire, file: &Path) -> Result<(), ObjectError> {
     for manifest in read(file).await? {
-        refuse_existing(client, &manifest).await?;
+        refuse_existing(wire, &manifest).await?;
     }
     Ok(())
 }
@@ -80,11 +79,8 @@ pub(super) struct Owner {
 }
 
 /// Returns the current state of a custom resource as the owner of children; `None` if it does not exist.
-pub(super) async fn owner(
-    client: &Client,
-    object: &AppliedObject,
-) -> Result<Option<Owner>, CallError> {
-    let Some(live) = live(client, object).await? else {
+pub(super) async fn owner(wire: &Wire, object: &AppliedObject) -> Result<Option<Owner>, CallError> {
+    let Some(live) = live(wire, object).await? else {
         return Ok(None);
     };
     let text = |path: &[&str]| {
@@ -104,7 +100,7 @@ pub(super) async fn owner(
 /// Kubernetes' garbage collector does the same, but up to a minute after a CRD was created, and never once the CRD is
 /// deleted.
 pub(super) async fn delete_children(
-    client: &Client,
+    wire: &Wire,
     owners: &[Owner],
     deadline: Instant,
 ) -> Result<Vec<String>, CallError> {
@@ -113,8 +109,7 @@ pub(super) async fn delete_children(
         for owner in owners {
             let labels = format!("{}={}", names::LABEL_OWNER_UID, owner.uid);
             for kind in &owner.kinds {
-                let Some(resource) = Resource::discover(&Wire::new(client.clone()), kind).await?
-                else {
+                let Some(resource) = Resource::discover(wire, kind).await? else {
                     continue;
                 };
                 for child in resource.list(None, Some(&labels)).await? {
@@ -134,7 +129,7 @@ pub(super) async fn delete_children(
     }
 }
 
-async fn refuse_existing(client: &Client, manifest: &Value) -> Result<(), ObjectError> {
+async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), ObjectError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let named = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
     let (Some(api_version), Some(kind), Some(name)) = named else {
@@ -147,39 +142,36 @@ async fn refuse_existing(client: &Client, manifest: &Value) -> Result<(), Object
         name: name.to_owned(),
         is_new: false,
     };
-    if live(client, &object).await?.is_some() {
+    if live(wire, &object).await?.is_some() {
         return Err(ObjectError::Exists(object));
     }
     Ok(())
 }
 
 /// Returns the API resource for the kind of an object.
-async fn resource(client: &Client, object: &AppliedObject) -> Result<Option<Resource>, CallError> {
+async fn resource(wire: &Wire, object: &AppliedObject) -> Result<Option<Resource>, CallError> {
     let version = object.api_version.as_str();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    Resource::pinned(&Wire::new(client.clone()), group, version, &object.kind).await
+    Resource::pinned(wire, group, version, &object.kind).await
 }
 
 /// Returns the current state of an object in the cluster.
-pub(super) async fn live(
-    client: &Client,
-    object: &AppliedObject,
-) -> Result<Option<Node>, CallError> {
-    let Some(resource) = resource(client, object).await? else {
+pub(super) async fn live(wire: &Wire, object: &AppliedObject) -> Result<Option<Node>, CallError> {
+    let Some(resource) = resource(wire, object).await? else {
         return Ok(None);
     };
     let namespace = object
         .namespace
         .as_deref()
-        .unwrap_or(client.default_namespace());
+        .unwrap_or(wire.client().default_namespace());
     let namespace = resource.is_namespaced().then_some(namespace);
     let found = resource.get(namespace, &object.name).await?;
     Ok(found.map(|object| to_node(&object)))
 }
 
 /// Requests the deletion of an object. An object that does not exist counts as deleted.
-pub(super) async fn delete(client: &Client, object: &AppliedObject) -> Result<(), CallError> {
-    let Some(resource) = resource(client, object).await? else {
+pub(super) async fn delete(wire: &Wire, object: &AppliedObject) -> Result<(), CallError> {
+    let Some(resource) = resource(wire, object).await? else {
         return Ok(());
     };
     let namespace = object
@@ -191,14 +183,14 @@ pub(super) async fn delete(client: &Client, object: &AppliedObject) -> Result<()
 
 /// Waits until objects are gone; returns those that remain at `deadline`.
 pub(super) async fn until_gone(
-    client: &Client,
+    wire: &Wire,
     objects: &[AppliedObject],
     deadline: Instant,
 ) -> Result<Vec<AppliedObject>, CallError> {
     loop {
         let mut left = Vec::new();
         for object in objects {
-            if live(client, object).await?.is_some() {
+            if live(wire, object).await?.is_some() {
                 left.push(object.clone());
             }
         }
@@ -211,14 +203,14 @@ pub(super) async fn until_gone(
 
 /// Finds the objects with the expected kind and name; none if the cluster does not serve the kind.
 pub(super) async fn find(
-    client: &Client,
+    wire: &Wire,
     expected: &ExpectedResource,
 ) -> Result<Vec<Node>, ObjectError> {
-    let Some(resource) = of_kind(client, &expected.kind).await? else {
+    let Some(resource) = of_kind(wire, &expected.kind).await? else {
         return Ok(Vec::new());
     };
     let namespace = expected.namespace.as_deref();
-    let namespace = namespace.unwrap_or(client.default_namespace());
+    let namespace = namespace.unwrap_or(wire.client().default_namespace());
     let namespace = resource.is_namespaced().then_some(namespace);
     let found = match &expected.name {
         Some(name) => resource.get(namespace, name).await?.into_iter().collect(),
@@ -237,15 +229,9 @@ pub(super) async fn find(
 }
 
 /// Returns the API resource of a kind in the form `Deployment`, `deployments` or `Certificate.cert-manager.io`.
-async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, ObjectError> {
+async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<Resource>, ObjectError> {
     if let Some(known) = plan::named(kind) {
-        let found = Resource::pinned(
-            &Wire::new(client.clone()),
-            &known.group,
-            &known.version,
-            &known.kind,
-        )
-        .await?;
+        let found = Resource::pinned(wire, &known.group, &known.version, &known.kind).await?;
         return Ok(found);
     }
     if let Some((kind, group)) = kind.split_once('.') {
@@ -253,16 +239,10 @@ async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, Object
             group: group.into(),
             kind: kind.into(),
         };
-        return Ok(Resource::discover(&Wire::new(client.clone()), &kind).await?);
+        return Ok(Resource::discover(wire, &kind).await?);
     }
     let group = "apiextensions.k8s.io";
-    let definitions = Resource::pinned(
-        &Wire::new(client.clone()),
-        group,
-        "v1",
-        "CustomResourceDefinition",
-    )
-    .await?;
+    let definitions = Resource::pinned(wire, group, "v1", "CustomResourceDefinition").await?;
     let definitions = match definitions {
         Some(definitions) => definitions.list(None, None).await?,
         None => Vec::new(),
@@ -281,7 +261,7 @@ async fn of_kind(client: &Client, kind: &str) -> Result<Option<Resource>, Object
         })
     });
     match (found.next(), found.next()) {
-        (Some(only), None) => Ok(Resource::discover(&Wire::new(client.clone()), &only).await?),
+        (Some(only), None) => Ok(Resource::discover(wire, &only).await?),
         (Some(_), Some(_)) => Err(ObjectError::Ambiguous(kind.to_owned())),
         (None, _) => Ok(None),
     }

@@ -90,8 +90,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn client(&self) -> &'a kube::Client {
-        &self.session.connection.client
+    pub(super) fn wire(&self) -> &'a Wire {
+        &self.session.wire
     }
 
     fn beside(&self, file: &str) -> PathBuf {
@@ -189,15 +189,15 @@ impl<'a> Run<'a> {
     }
 
     async fn apply(&mut self, file: &str) -> Result<(), String> {
-        let (client, path) = (self.client(), self.beside(file));
-        let applied = objects::apply_file(client, &path, false, &mut self.created.objects).await;
+        let (wire, path) = (self.wire(), self.beside(file));
+        let applied = objects::apply_file(wire, &path, false, &mut self.created.objects).await;
         applied.map_err(|error| with_causes(&error))
     }
 
     async fn refuse_existing(&self) -> Result<(), String> {
         let spec = self.spec();
         for file in spec.cr.iter().chain(&spec.cr_files) {
-            let refused = objects::refuse_file(self.client(), &self.beside(file)).await;
+            let refused = objects::refuse_file(self.wire(), &self.beside(file)).await;
             refused.map_err(|error| with_causes(&error))?;
         }
         Ok(())
@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
         let Some(setup) = &self.spec().setup else {
             return Ok(());
         };
-        let wire = &Wire::new(self.client().clone());
+        let wire = self.wire();
         let wait = |error: meta::FileError| error.to_string();
         for file in setup.files() {
             self.apply(file.path()).await?;
@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
         let Some(first) = self.created.resources.first() else {
             return Node::Null;
         };
-        let live = objects::live(self.client(), first).await;
+        let live = objects::live(self.wire(), first).await;
         live.ok().flatten().unwrap_or_default()
     }
 
@@ -288,9 +288,9 @@ impl<'a> Run<'a> {
         let files = spec.cr.iter().chain(&spec.cr_files).cloned().collect();
         let create = async |run: &mut Self, files: Vec<String>| {
             for file in files {
-                let (client, path) = (run.client(), run.beside(&file));
+                let (wire, path) = (run.wire(), run.beside(&file));
                 let resources = &mut run.created.resources;
-                let applied = objects::apply_file(client, &path, true, resources).await;
+                let applied = objects::apply_file(wire, &path, true, resources).await;
                 applied.map_err(|error| with_causes(&error))?;
             }
             Ok(())

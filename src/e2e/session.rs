@@ -3,7 +3,10 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use kube::config::Kubeconfig;
-use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_cluster::{
+    client::{self, ClusterOptions, Connection},
+    wire::Wire,
+};
 use orkestra_core::api::{
     E2eSpec,
     e2e::{DEFAULT_CLUSTER, Provider},
@@ -51,6 +54,8 @@ pub enum SessionError {
 #[derive(Clone)]
 pub(super) struct Session {
     pub(super) connection: Connection,
+    /// Requests of the test itself.
+    pub(super) wire: Wire,
     /// Environment variables for programs that use the cluster.
     pub(super) variables: Vec<(OsString, OsString)>,
     control_plane: Option<Arc<ControlPlane>>,
@@ -143,6 +148,7 @@ impl<'o> Sessions<'o> {
         connection.check(QUESTION).await?;
         let (variables, folder) = environment(cluster)?;
         let session = Session {
+            wire: Wire::new(connection.client.clone()),
             connection,
             variables,
             control_plane: None,
@@ -177,6 +183,7 @@ impl<'o> Sessions<'o> {
             variables.push(("PATH".into(), path));
         }
         let session = Session {
+            wire: Wire::new(connection.client.clone()),
             connection,
             variables,
             control_plane: Some(Arc::new(control_plane)),

@@ -87,17 +87,14 @@ pub(super) struct Conversion {
     pub(super) objects: Vec<Box<RawValue>>,
 }
 
-/// Why a body is not a review.
+/// A body is not JSON, or another document.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Malformed {
-    /// It is not JSON, or another document.
-    #[error("the body is not an {kind}: {why}")]
-    Body {
-        /// The expected kind.
-        kind: &'static str,
-        /// The error of the parser.
-        why: String,
-    },
+#[error("the body is not an {kind}: {why}")]
+pub(super) struct Malformed {
+    /// The expected kind.
+    kind: &'static str,
+    /// The error of the parser.
+    why: String,
 }
 
 #[derive(Deserialize)]
@@ -108,7 +105,7 @@ struct Review<T> {
 }
 
 fn parse<T: for<'a> Deserialize<'a>>(kind: &'static str, body: &[u8]) -> Result<T, Malformed> {
-    let malformed = |why: String| Malformed::Body { kind, why };
+    let malformed = |why: String| Malformed { kind, why };
     let review: Review<T> =
         serde_json::from_slice(body).map_err(|error| malformed(error.to_string()))?;
     if review.kind == kind {
@@ -159,7 +156,7 @@ impl Admission {
     /// Parses an `AdmissionReview`.
     ///
     /// # Errors
-    /// [`Malformed::Body`].
+    /// [`Malformed`].
     pub(super) fn parse(body: &[u8]) -> Result<Self, Malformed> {
         parse("AdmissionReview", body)
     }
@@ -194,7 +191,7 @@ impl Conversion {
     /// Parses a `ConversionReview`.
     ///
     /// # Errors
-    /// [`Malformed::Body`].
+    /// [`Malformed`].
     pub(super) fn parse(body: &[u8]) -> Result<Self, Malformed> {
         parse("ConversionReview", body)
     }

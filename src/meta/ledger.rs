@@ -264,7 +264,7 @@ impl Ledger {
                 kinds.entry(kind.clone()).or_insert_with(left);
             }
         }
-        // A Katalog can be let go before its operators have stopped, and another installation must not overlap them.
+        // A Katalog can be deleted before its operators have stopped, and another installation must not overlap them.
         for kind in self.slots.values().map(Slot::kind) {
             if let Some(ClaimState::Ours(claimant)) = self.standings.of(&kind) {
                 kinds.entry(kind).or_insert_with(|| claimant.clone());

@@ -384,7 +384,7 @@ impl Katalog {
         let again = if self.object.let_go {
             self.leave_behind(read.err())
         } else {
-            self.lets_go_at = None;
+            self.abandons_at = None;
             read?;
             None
         };

@@ -144,8 +144,8 @@ pub(crate) struct Katalog {
     /// Kinds of `operated` to release.
     releasing: BTreeMap<OperatedKind, Release>,
     releases: JoinSet<(OperatedKind, Result<Released, ReleaseError>)>,
-    /// When the annotation lets go of every kind, released or not.
-    lets_go_at: Option<Instant>,
+    /// When every kind is abandoned, released or not, as the annotation requests.
+    abandons_at: Option<Instant>,
     views: Vec<OperatorView>,
     failures: u32,
     report: report::Progress,
@@ -278,7 +278,7 @@ impl Katalog {
             object: Arc::clone(object),
             releasing: BTreeMap::new(),
             releases: JoinSet::new(),
-            lets_go_at: None,
+            abandons_at: None,
             views: Vec::new(),
             failures: 0,
             report: report::Progress::default(),

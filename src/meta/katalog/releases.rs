@@ -113,7 +113,7 @@ impl Katalog {
     /// after [`GRACE`]. `error` says why none can be released. Returns when to continue if kinds are left.
     pub(super) fn leave_behind(&mut self, error: Option<CallError>) -> Option<Instant> {
         let until = Instant::now() + GRACE;
-        let until = *self.lets_go_at.get_or_insert(until);
+        let until = *self.abandons_at.get_or_insert(until);
         let is_due = until <= Instant::now();
         let error = error.map(|error| error.to_string());
         let kinds: Vec<OperatedKind> = self.operated.values().cloned().collect();

@@ -33,9 +33,9 @@ const UNTIL_COMPARED: Duration = Duration::from_millis(100);
 /// Starts the workers of an operator, as many as `plan` declares and the autoscaler permits.
 pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Workers<ObjectKey> {
     let (name, workers) = (plan.full_name(), shared.capacity.pace(plan).workers);
-    let (shared, reported) = (shared.clone(), Arc::downgrade(shared));
+    let (shared, weak) = (shared.clone(), Arc::downgrade(shared));
     let counted = move |count| {
-        if let Some(shared) = reported.upgrade() {
+        if let Some(shared) = weak.upgrade() {
             shared.capacity.set_workers(count);
             shared.changed.notify_one();
         }

@@ -158,11 +158,11 @@ impl Targets {
                         served: served.clone(),
                         scope: Scope::default(),
                     };
-                    let reported = queue_readers(Arc::downgrade(readers), entry);
+                    let subscriber = queue_readers(Arc::downgrade(readers), entry);
                     Some(
                         context
                             .informers
-                            .crs(watched, &entry.kept_paths(), Some(reported)),
+                            .crs(watched, &entry.kept_paths(), Some(subscriber)),
                     )
                 }
                 ResolvedTarget::Nobody(_) | ResolvedTarget::NotServed(_) => None,

@@ -36,11 +36,11 @@ impl RelatedWatches {
         plan: &OperatorPlan,
     ) -> Self {
         let watch = |relation| {
-            let reported = queue_readers(Arc::downgrade(readers), relation);
+            let subscriber = queue_readers(Arc::downgrade(readers), relation);
             let informers = &context.informers;
             let places = plan.related_places(relation);
             let watch = Scoped::start(&watched(relation)?, &places, |part| {
-                informers.related(part, Some(reported.clone()))
+                informers.related(part, Some(subscriber.clone()))
             });
             Some((relation, watch))
         };

@@ -99,7 +99,7 @@ async fn a_follower_is_never_pending_for_resting() {
 }
 
 #[tokio::test]
-async fn a_process_is_ready_once_it_is_warm_and_knows_the_lease_whoever_leads() {
+async fn a_process_is_ready_once_it_is_warm_and_knows_the_lease_with_any_leader() {
     let (pages, leadership) = follower(Some(row()));
     let ready = async || send(&pages, "GET", "/readyz").await;
     assert_eq!(ready().await, (503, "starting\n".to_owned()));

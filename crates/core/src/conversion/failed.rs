@@ -1,6 +1,6 @@
 //! Stored objects that cannot be converted: marked in the version in which they are read, and not converted back.
 
-use super::{ConversionError, prune};
+use super::{ConversionError, prune, version_of};
 use crate::{
     api::names,
     plan::ConversionPlan,
@@ -43,37 +43,23 @@ pub(super) fn check(
 /// the version does not have.
 ///
 /// # Errors
-/// `error`, unless the object is stored and its content is the cause. Nothing else may be marked: it may be a write, which is
-/// to be refused.
+/// `error`, unless the object is of the storage version. Nothing else may be marked: it may be a write, which is to be refused.
 pub(super) fn marked(
     plan: &ConversionPlan,
     mut object: Node,
     desired: &str,
     error: ConversionError,
 ) -> Result<Node, ConversionError> {
-    let is_content = matches!(
-        error,
-        ConversionError::Field(_)
-            | ConversionError::TooLarge { .. }
-            | ConversionError::ReadsUnreadable { .. }
-    );
-    let version = |text: Option<&str>| {
-        text?
-            .rsplit_once('/')
-            .map(|(_, version)| version.to_owned())
-    };
-    let from = version(object.get("apiVersion").and_then(Node::as_str));
-    let (Some(to), true) = (
-        version(Some(desired)),
-        is_content && from.as_deref() == Some(&*plan.storage),
+    let version = |api_version: &str| version_of(plan, api_version);
+    let from = object.get("apiVersion").and_then(Node::as_str);
+    let (true, Some(to)) = (
+        from.and_then(version).as_deref() == Some(&*plan.storage),
+        version(desired),
     ) else {
         return Err(error);
     };
-    for (path, _) in plan
-        .step(&plan.storage, &to)
-        .into_iter()
-        .flat_map(|step| &step.fields)
-    {
+    let fields = plan.step(&plan.storage, &to).into_iter();
+    for (path, _) in fields.flat_map(|step| &step.fields) {
         prune::remove(&mut object, path);
     }
     if let Some(schema) = plan.schemas.get(&*to) {

@@ -2,10 +2,6 @@
 //!
 //! The annotation is JSON: by version, the values by path, such as `{"v1":{"spec.tier":"gold"}}`.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
 use super::{ConversionError, prune};
 use crate::{
     api::names,
@@ -20,30 +16,18 @@ fn path() -> Path {
     Path::of_fields(["metadata", "annotations", names::ANNOTATION_CONVERSION])
 }
 
-/// Returns how deeply the values in the annotation of an object's JSON text are nested.
-pub(super) fn levels(json: &str) -> usize {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Object {
-        metadata: Metadata,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Metadata {
-        annotations: BTreeMap<String, String>,
-    }
-    let object: Object = serde_json::from_str(json).unwrap_or_default();
-    let text = object
-        .metadata
-        .annotations
-        .get(names::ANNOTATION_CONVERSION);
-    text.map_or(0, |text| nesting::levels(text))
+/// Returns how deeply the values in the annotation of an object are nested.
+pub(super) fn levels(object: &Node) -> usize {
+    text(object).map_or(0, nesting::levels)
+}
+
+fn text(object: &Node) -> Option<&str> {
+    object.at(&path())?.as_str()
 }
 
 /// Returns the content of the annotation; empty if it has another form.
 fn read(object: &Node) -> Map {
-    let text = object.at(&path()).and_then(Node::as_str);
-    let node = text.and_then(|text| nesting::read(text).ok());
+    let node = text(object).and_then(|text| nesting::read(text).ok());
     match node {
         Some(Node::Map(map)) => map,
         _ => Map::default(),

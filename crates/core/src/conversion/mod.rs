@@ -88,6 +88,16 @@ pub enum ConversionError {
     },
 }
 
+impl ConversionError {
+    /// True if the content of the object is the cause, so that other objects of its kind can be converted.
+    fn is_of_content(&self) -> bool {
+        matches!(
+            self,
+            Self::Field(_) | Self::TooLarge { .. } | Self::ReadsUnreadable { .. }
+        )
+    }
+}
+
 /// Converts the JSON text of an object, of any depth, as [`convert`] does. A stored object whose conversion fails because of its
 /// content is marked instead: the fields that the path sets are missing, and so are those that the version does not have.
 ///
@@ -103,18 +113,33 @@ pub fn convert_json(
         ConversionError::Unreadable(Fault { path, cause })
     };
     let read = || nesting::read(json).map_err(|error| unreadable(Cause::of(&error)));
-    let work = || {
-        let converted = convert(plan, read()?, desired)
-            .or_else(|error| failed::marked(plan, read()?, desired, error))?;
+    let carry = |object| {
+        let converted = convert(plan, object, desired).or_else(|error| {
+            if error.is_of_content() {
+                failed::marked(plan, read()?, desired, error)
+            } else {
+                Err(error)
+            }
+        })?;
         Ok(converted.to_text().into_owned())
     };
-    let levels = nesting::levels(json).max(kept::levels(json));
+    let levels = nesting::levels(json);
+    let work = || {
+        let object = read()?;
+        // Fields that were kept may be nested more deeply than the object that keeps them.
+        match kept::levels(&object) {
+            more if plan.preserve && more > levels => {
+                nesting::with_room(more, || carry(object)).map_err(unreadable)?
+            }
+            _ => carry(object),
+        }
+    };
     nesting::with_room(levels, work).map_err(unreadable)?
 }
 
 /// Converts `object` to the version `desired`, an `apiVersion` such as `demo.example.org/v2`.
 ///
-/// An object of more than [`nesting::USUAL_LEVELS`] needs the stack that [`convert_json`] provides.
+/// An object of more than [`nesting::USUAL_LEVELS`], or that keeps such fields, needs the stack that [`convert_json`] provides.
 ///
 /// # Errors
 /// [`ConversionError`]; the budget of templates is one for the whole object.
@@ -128,15 +153,11 @@ pub fn convert(
         wanted: plan.kind.to_string(),
     };
     let text = |field: &str| object.get(field).and_then(Node::as_str).unwrap_or_default();
-    let version_of = |api_version: &str| -> Option<String> {
-        let (group, version) = api_version.split_once('/')?;
-        (group == &*plan.kind.group).then(|| version.to_owned())
-    };
-    let from = version_of(text("apiVersion"));
+    let from = version_of(plan, text("apiVersion"));
     let Some(from) = from.filter(|_| text("kind") == &*plan.kind.kind) else {
         return Err(wrong(format!("{} {}", text("apiVersion"), text("kind"))));
     };
-    let to = version_of(desired).ok_or_else(|| wrong(desired.to_owned()))?;
+    let to = version_of(plan, desired).ok_or_else(|| wrong(desired.to_owned()))?;
     let Some(route) = plan.route(&from, &to) else {
         return Err(ConversionError::NoPath { from, to });
     };
@@ -147,6 +168,12 @@ pub fn convert(
         object = follow(plan, step, &object, &mut budget)?;
     }
     Ok(object)
+}
+
+/// Returns the version of an `apiVersion` of the kind's group.
+fn version_of(plan: &ConversionPlan, api_version: &str) -> Option<String> {
+    let (group, version) = api_version.split_once('/')?;
+    (group == &*plan.kind.group).then(|| version.to_owned())
 }
 
 /// Converts along one declared path.

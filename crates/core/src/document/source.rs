@@ -12,6 +12,7 @@ use super::yaml::{self, Chunk, MAX_DEPTH};
 use crate::api::E2eSpec;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::tree::Tree;
+use crate::value::nesting;
 
 /// The maximum length of a text: several times the limit of a cluster's storage.
 const MAX_BYTES: usize = 4 << 20;
@@ -214,15 +215,11 @@ fn with_room(parse: impl FnOnce() -> Vec<Parsed> + Send) -> Vec<Parsed> {
             )],
         )]
     };
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        match builder.spawn_scoped(scope, parse) {
-            Ok(thread) => thread
-                .join()
-                .unwrap_or_else(|_| failed("the YAML parser failed on this text".to_owned())),
-            Err(error) => failed(format!("no room to parse: {error}")),
-        }
-    })
+    match nesting::on_stack(STACK_BYTES, parse) {
+        Ok(Ok(parsed)) => parsed,
+        Ok(Err(_)) => failed("the YAML parser failed on this text".to_owned()),
+        Err(error) => failed(format!("no room to parse: {error}")),
+    }
 }
 
 fn parse_chunk(chunk: Chunk<'_>) -> Parsed {

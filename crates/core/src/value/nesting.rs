@@ -4,9 +4,11 @@
 //! part that no reader asks for is skipped without recursion ([`Projection`](super::Projection)). Where a whole object has to be
 //! carried over, as in a conversion, it is processed on a thread whose stack is large enough.
 
+use std::{io, thread};
+
 use serde::Deserialize as _;
 
-use super::{Cause, Fault, Node, PathStep};
+use super::{Cause, Fault, Node, PathStep, scan};
 
 /// The levels that every thread has room for; `serde_json` has the same limit.
 pub const USUAL_LEVELS: usize = 128;
@@ -22,28 +24,21 @@ const STACK: usize = 2 << 20;
 
 /// Returns how deeply a JSON text is nested: 0 for a scalar. It is iterative, and does not check the syntax.
 pub fn levels(json: &str) -> usize {
-    let (mut depth, mut most) = (0_usize, 0);
-    let mut bytes = json.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'{' | b'[' => {
-                depth += 1;
-                most = most.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                while let Some(byte) = bytes.next() {
-                    match byte {
-                        b'\\' => drop(bytes.next()),
-                        b'"' => break,
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    most
+    scan::levels(json.as_bytes())
+}
+
+/// Runs `work` on a thread with a stack of that many bytes; a panic of it is a value, as from [`std::thread::JoinHandle::join`].
+///
+/// # Errors
+/// The thread cannot start: there is no memory for its stack.
+pub(crate) fn on_stack<T: Send>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send,
+) -> io::Result<thread::Result<T>> {
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().stack_size(bytes);
+        Ok(builder.spawn_scoped(scope, work)?.join())
+    })
 }
 
 /// Runs `work` with a stack that is large enough for recursion over a [`Node`] of that many levels: in place if every thread has
@@ -58,16 +53,11 @@ pub fn with_room<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> Res
     if levels > MOST_LEVELS {
         return Err(Cause::TooDeep);
     }
-    let stack = STACK + levels * STACK_PER_LEVEL;
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(stack);
-        let thread = thread
-            .spawn_scoped(scope, work)
-            .map_err(|_| Cause::TooDeep)?;
-        thread
-            .join()
-            .map_err(|panic| std::panic::resume_unwind(panic))
-    })
+    match on_stack(STACK + levels * STACK_PER_LEVEL, work) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(_) => Err(Cause::TooDeep),
+    }
 }
 
 /// Reads a JSON text of any depth: only within [`with_room`].

@@ -74,6 +74,28 @@ impl<'t> Scan<'t> {
     }
 }
 
+/// Returns how deeply a JSON text is nested: 0 for a scalar.
+pub(super) fn levels(text: &[u8]) -> usize {
+    let mut scan = Scan { text, at: 0 };
+    let (mut depth, mut most) = (0_usize, 0);
+    while let Some(byte) = text.get(scan.at) {
+        match byte {
+            b'"' => {
+                scan.quoted();
+                continue;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                most = most.max(depth);
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        scan.at += 1;
+    }
+    most
+}
+
 /// Returns the keys and values of a JSON map; empty for anything else. A key that is not valid text is empty.
 pub(crate) fn fields(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
     let mut scan = Scan::inside(text, b'{');

@@ -255,6 +255,14 @@ fn fields_of_every_legal_depth_are_kept_for_the_way_back() {
     );
     let back = convert_json(&plan.conversions[0], &there, "water.example/v2").unwrap();
     assert!(back.contains(&deep), "{back:.300}");
+    // Whatever else the text holds: a key that occurs twice hides no depth.
+    let twice = there.replacen(
+        r#""metadata":"#,
+        r#""metadata":{"name":"a"},"metadata":"#,
+        1,
+    );
+    let back = convert_json(&plan.conversions[0], &twice, "water.example/v2").unwrap();
+    assert!(back.contains(&deep), "{back:.300}");
 }
 
 #[test]

@@ -257,9 +257,9 @@ impl NamedTask {
 
     fn end_process(&self, error: &str) {
         let why = format!("task {} ended: {error}", self.task.name());
-        FATAL_ERROR.send_if_modified(|ending| {
-            let is_first = ending.is_none();
-            ending.get_or_insert(why);
+        FATAL_ERROR.send_if_modified(|fatal| {
+            let is_first = fatal.is_none();
+            fatal.get_or_insert(why);
             is_first
         });
     }

@@ -12,13 +12,13 @@ async fn a_kept_task_that_panics_or_ends_is_restarted_with_backoff_and_keeps_its
     let stop = CancellationToken::new();
     let before = counts(Task::Publisher);
     let started = Instant::now();
-    let (reported, mut runs) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut runs) = tokio::sync::mpsc::unbounded_channel();
     let task = named(Task::Publisher, "pond").keep(Ends::with(&stop), 0_u32, {
         let stop = stop.clone();
         move |runs: &mut u32| {
-            let (reported, stop) = (reported.clone(), stop.clone());
+            let (sender, stop) = (sender.clone(), stop.clone());
             *runs += 1;
-            let _ = reported.send((*runs, started.elapsed()));
+            let _ = sender.send((*runs, started.elapsed()));
             Box::pin(async move {
                 match *runs {
                     1 => panic!("once"),

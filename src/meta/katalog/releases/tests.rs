@@ -1,4 +1,4 @@
-//! A Katalog with the annotation is let go, whatever its releases do.
+//! A Katalog with the annotation is deleted, whatever its releases do.
 
 use std::{
     convert::Infallible,
