@@ -90,6 +90,13 @@ impl Confined {
             .await?;
         maps.until_equal(&map, "/data/colour", json!(colour), LIMIT)
             .await?;
+        // The replicas of a custom kind are put back once no autoscaler is found.
+        let lakes = self.objects(&self.far, "lakes");
+        let more = json!({ "spec": { "replicas": 3 } });
+        lakes.patch(&map, &more).await?;
+        lakes
+            .until_equal(&map, "/spec/replicas", json!(1), LIMIT)
+            .await?;
         Ok(())
     }
 }

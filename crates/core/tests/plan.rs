@@ -12,6 +12,8 @@
 mod any;
 #[path = "plan/changes.rs"]
 mod changes;
+#[path = "plan/scaled.rs"]
+mod scaled;
 
 use std::{collections::BTreeSet, fs, path::Path, path::PathBuf};
 

@@ -2,7 +2,7 @@
 
 use orkestra_core::{
     decode::Version,
-    plan::{ChildKey, REPLICAS},
+    plan::{ChildKey, ChildPlan, REPLICAS},
     reconcile::{
         child_metadata,
         differ::{Difference, HeldField, difference, without},
@@ -65,7 +65,7 @@ impl Writer<'_> {
         }
         let replicas = Path::of_fields(REPLICAS);
         if found.drift.contains(&replicas)
-            && let Some(scaler) = self.autoscaler(&rendered.key).await?
+            && let Some(scaler) = self.autoscaler(declared, &rendered.key).await?
         {
             found.drift.retain(|path| *path != replicas);
             leave_out.push(replicas);
@@ -203,7 +203,14 @@ impl Writer<'_> {
 
     /// Returns the name of the `HorizontalPodAutoscaler` that targets the object: while one exists, its replicas are not
     /// ours.
-    async fn autoscaler(&mut self, key: &ChildKey) -> Result<Option<String>, Failure> {
+    async fn autoscaler(
+        &mut self,
+        declared: &ChildPlan,
+        key: &ChildKey,
+    ) -> Result<Option<String>, Failure> {
+        if !declared.may_be_scaled() || key.object.namespace.is_none() {
+            return Ok(None);
+        }
         // Once per pass: a write that is refused for an outdated resourceVersion is decided again immediately.
         if self.unscaled.as_ref() == Some(key) {
             return Ok(None);

@@ -22,6 +22,14 @@ const ACTIONS: [(&str, &str); 3] = [
     ("autoscaling", "Scale"),
 ];
 
+/// Built-in kinds with the subresource `scale`: group, kind.
+const SCALABLE: [(&str, &str); 4] = [
+    ("", "ReplicationController"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+];
+
 /// Returns plural and scope (whether namespaced) of a built-in kind, in any version.
 pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
     let (_, kinds) = KINDS.iter().find(|(group, _)| *group == &*kind.group)?;
@@ -34,6 +42,11 @@ pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
 /// True if a group belongs to Kubernetes itself: the core group and those of the table.
 pub(crate) fn is_built_in_group(group: &str) -> bool {
     KINDS.iter().any(|(known, _)| *known == group) || QUESTIONS.contains(&group)
+}
+
+/// True if an autoscaler may target objects of this kind. A custom kind may have the subresource `scale`.
+pub(crate) fn may_be_scaled(kind: &GroupKind) -> bool {
+    !is_built_in_group(&kind.group) || SCALABLE.contains(&(&*kind.group, &*kind.kind))
 }
 
 /// Suggests a built-in kind for one that does not exist: a kind with this name in another group, or one in the same group

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ChildPlan, CopyPlan, GroupKind, Leaf, Mode, OperatorPlan, Reach, ResourceType, Token, inputs,
+    ChildPlan, CopyPlan, GroupKind, Leaf, OperatorPlan, Reach, ResourceType, Token, inputs,
     references,
 };
 
@@ -112,7 +112,7 @@ impl OperatorPlan {
 
     /// Returns the namespaces of the children that an autoscaler may scale.
     pub fn scaled_places(&self) -> ObjectNamespaces {
-        let scaled = self.children.iter().filter(|child| may_be_scaled(child));
+        let scaled = self.children.iter().filter(|child| child.may_be_scaled());
         let places = scaled.map(|child| self.places_of(child, true));
         places.collect::<ObjectNamespaces>().bounded()
     }
@@ -221,11 +221,4 @@ impl OperatorPlan {
         let names = targets.names.iter().cloned().collect();
         self.own_places().and(ObjectNamespaces::Only(names))
     }
-}
-
-/// True if the runtime looks for an autoscaler of the child, because another manager sets `replicas`.
-pub(super) fn may_be_scaled(child: &ChildPlan) -> bool {
-    &*child.kind.group == "apps"
-        && child.mode == Mode::Reconciled
-        && child.body.has(&["spec", "replicas"])
 }

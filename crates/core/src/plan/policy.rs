@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ChildPlan, OperatorPlan, Plan, Tree};
-use crate::value::Node;
+use super::{ChildPlan, OperatorPlan, Plan};
 
 /// The sensitive children that an installation permits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -184,45 +183,15 @@ fn sensitive(child: &ChildPlan) -> BTreeSet<&'static str> {
     for (_, _, spec) in pods {
         for (name, field) in FIELDS {
             let path: Vec<&str> = spec.iter().chain(field).copied().collect();
-            if may_have(&child.body, &path) {
+            if child.body.may_have(&path) {
                 found.insert(name);
             }
         }
     }
-    if is_kind("", "PersistentVolume") && may_have(&child.body, &["spec", "hostPath"]) {
+    if is_kind("", "PersistentVolume") && child.body.may_have(&["spec", "hostPath"]) {
         found.insert(HOST_PATH);
     }
     found
-}
-
-/// True if the tree has a value other than `false` at the path, or a template that may render one: what a template gives is up to
-/// the author of a custom resource.
-fn may_have(tree: &Tree, path: &[&str]) -> bool {
-    let Some((step, rest)) = path.split_first() else {
-        return !matches!(tree, Tree::Fixed(Node::Null | Node::Bool(false)));
-    };
-    match tree {
-        Tree::Fixed(node) => has(node, path),
-        // A text field of the object would be no map.
-        Tree::Leaf(_) => true,
-        Tree::Map(entries) | Tree::Part(entries) => entries
-            .iter()
-            .any(|(key, below)| (*step == "*" || **key == **step) && may_have(below, rest)),
-        Tree::List(items) => *step == "*" && items.iter().any(|item| may_have(item, rest)),
-        Tree::Patched(parts) => may_have(&parts.0, path) || may_have(&parts.1, path),
-        Tree::Chosen(chosen) => chosen.trees().any(|tree| may_have(tree, path)),
-        Tree::ContainerName(_) | Tree::Image(_) | Tree::Workload(_) | Tree::Owner(_) => false,
-    }
-}
-
-fn has(node: &Node, path: &[&str]) -> bool {
-    let Some((step, rest)) = path.split_first() else {
-        return !matches!(node, Node::Null | Node::Bool(false));
-    };
-    match node {
-        Node::List(items) => *step == "*" && items.iter().any(|item| has(item, rest)),
-        node => node.get(step).is_some_and(|below| has(below, rest)),
-    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use rights::CollectedPermissions;
 
 use super::{
     ChildPlan, Declaring, GroupKind, Mode, ObjectNamespaces, OperatorPlan, Plan, ResourceType,
-    Token, cross::CrossTarget, kinds, namespaces::may_be_scaled, references,
+    Token, cross::CrossTarget, kinds, references,
 };
 use crate::api::{DeletionPolicy, names};
 
@@ -183,7 +183,7 @@ fn add_child(rights: &mut CollectedPermissions, operator: &OperatorPlan, child: 
         read_by_name(rights, operator, &kind);
     }
     // If another manager sets `replicas`, the runtime looks for an autoscaler, and watches it to notice its deletion.
-    if may_be_scaled(child) {
+    if child.may_be_scaled() {
         let places = operator.scaled_places();
         let plural = "horizontalpodautoscalers";
         rights.add_in(&places, "autoscaling", plural, &["list", "watch"]);

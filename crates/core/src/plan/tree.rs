@@ -4,27 +4,23 @@ use super::{Chosen, Leaf, Tree};
 use crate::value::Node;
 
 impl Tree {
-    /// True if the tree has this path; paths below a leaf are unknown.
-    pub fn has(&self, path: &[&str]) -> bool {
+    /// True if the tree has a value other than `false` at the path, or a template that may render one: what a template gives
+    /// is up to the author of a custom resource. `*` is any item or key.
+    pub(crate) fn may_have(&self, path: &[&str]) -> bool {
         let Some((step, rest)) = path.split_first() else {
-            return true;
+            return !matches!(self, Self::Fixed(Node::Null | Node::Bool(false)));
         };
         match self {
-            Self::Fixed(node) => node
-                .get(step)
-                .is_some_and(|below| Self::Fixed(below.clone()).has(rest)),
+            Self::Fixed(node) => has(node, path),
+            // A text field of the object would be no map.
+            Self::Leaf(_) => true,
             Self::Map(entries) | Self::Part(entries) => entries
                 .iter()
-                .find(|(key, _)| &**key == *step)
-                .is_some_and(|(_, below)| below.has(rest)),
-            Self::Patched(parts) => parts.0.has(path) || parts.1.has(path),
-            Self::Chosen(chosen) => chosen.trees().any(|tree| tree.has(path)),
-            Self::List(_)
-            | Self::Leaf(_)
-            | Self::ContainerName(_)
-            | Self::Image(_)
-            | Self::Workload(_)
-            | Self::Owner(_) => false,
+                .any(|(key, below)| (*step == "*" || **key == **step) && below.may_have(rest)),
+            Self::List(items) => *step == "*" && items.iter().any(|item| item.may_have(rest)),
+            Self::Patched(parts) => parts.0.may_have(path) || parts.1.may_have(path),
+            Self::Chosen(chosen) => chosen.trees().any(|tree| tree.may_have(path)),
+            Self::ContainerName(_) | Self::Image(_) | Self::Workload(_) | Self::Owner(_) => false,
         }
     }
 
@@ -82,6 +78,16 @@ impl Tree {
         } else {
             None
         }
+    }
+}
+
+fn has(node: &Node, path: &[&str]) -> bool {
+    let Some((step, rest)) = path.split_first() else {
+        return !matches!(node, Node::Null | Node::Bool(false));
+    };
+    match node {
+        Node::List(items) => *step == "*" && items.iter().any(|item| has(item, rest)),
+        node => node.get(step).is_some_and(|below| has(below, rest)),
     }
 }
 
