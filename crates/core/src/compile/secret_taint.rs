@@ -10,11 +10,21 @@ use crate::{
         walk::{Expression, Purpose},
     },
     scope::At,
-    template::{Flow, Template},
+    template::{Flow, Flows, Template},
     value::{Key, PathStep},
 };
 
 const HINT: &str = "name the Secret instead, as in `{{ .children.secret.metadata.name }}`, or only test the value, with `if` or `when`";
+
+const COMPARED_HINT: &str = "compare with a literal, or only test whether the value exists, as in `if .children.secret.data.password`";
+
+/// How a result depends on a secret value.
+enum Disclosure {
+    /// The value may be in it.
+    Visible,
+    /// This note compares the value with data that is no literal: with enough such data, the value is learned.
+    Compared(Box<str>),
+}
 
 /// Refuses templates that put a Secret's value into the status, Events, names or the custom resource. `at` is any place in
 /// the Katalog.
@@ -28,14 +38,10 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
         let Expression::Leaf(leaf) = expression else {
             return;
         };
-        let message = match place.purpose {
-            Purpose::Status => "this writes the value of a Secret into the status or an Event",
-            Purpose::Prepared | Purpose::Label => {
-                "this writes the value of a Secret into the custom resource"
-            }
-            Purpose::Name => {
-                "this puts the value of a Secret into a name, which logs and Events show"
-            }
+        let shown = match place.purpose {
+            Purpose::Status => Shown::Status,
+            Purpose::Prepared | Purpose::Label => Shown::Resource,
+            Purpose::Name => Shown::Name,
             Purpose::Input
             | Purpose::Cross
             | Purpose::Key
@@ -44,13 +50,53 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
             | Purpose::Reconciled
             | Purpose::Call => return,
         };
-        if taint.shows(place.import, place.each, &leaf.template)
+        let found = taint.disclosure(place.import, place.each, &leaf.template);
+        if let Some(found) = found
             && reported.insert(leaf.path.clone())
         {
+            let (message, hint) = shown.message(&found);
             at.place(&leaf.path)
-                .error_hint(Code::SecretShown, message, HINT);
+                .error_hint(Code::SecretShown, message, hint);
         }
     });
+}
+
+/// A place with a wide audience.
+#[derive(Clone, Copy)]
+enum Shown {
+    Status,
+    Resource,
+    Name,
+}
+
+impl Shown {
+    /// Returns the message for a template there, and the way out.
+    fn message(self, found: &Disclosure) -> (String, &'static str) {
+        match found {
+            Disclosure::Visible => {
+                let message = match self {
+                    Self::Status => "this writes the value of a Secret into the status or an Event",
+                    Self::Resource => "this writes the value of a Secret into the custom resource",
+                    Self::Name => {
+                        "this puts the value of a Secret into a name, which logs and Events show"
+                    }
+                };
+                (message.to_owned(), HINT)
+            }
+            Disclosure::Compared(note) => {
+                let place = match self {
+                    Self::Status => "the status or an Event shows",
+                    Self::Resource => "the custom resource shows",
+                    Self::Name => "a name shows",
+                };
+                let message = format!(
+                    "`{note}` compares the value of a Secret with data that is not a literal, and {place} the result: the \
+                     author of that data can find out the value"
+                );
+                (message, COMPARED_HINT)
+            }
+        }
+    }
 }
 
 /// The secret values of an operator.
@@ -103,12 +149,26 @@ impl<'a> Taint<'a> {
         shows
     }
 
-    /// True if the result of a template of `import` may contain a secret value, for an element of `each`.
+    /// True if the result of a template of `import` may disclose a secret value, for an element of `each`.
     fn shows(&self, import: Option<usize>, each: Option<&ForEach>, template: &Template) -> bool {
-        let flows = template.flows();
-        flows
-            .iter()
-            .any(|flow| self.is_reported(import, each, flow))
+        self.disclosure(import, each, template).is_some()
+    }
+
+    /// Returns how the result of a template of `import` depends on a secret value, for an element of `each`.
+    fn disclosure(
+        &self,
+        import: Option<usize>,
+        each: Option<&ForEach>,
+        template: &Template,
+    ) -> Option<Disclosure> {
+        let discloses = |flow: &Flow| self.is_reported(import, each, flow);
+        let Flows { visible, compared } = template.flows();
+        if visible.iter().any(discloses) {
+            return Some(Disclosure::Visible);
+        }
+        let mut compared = compared.into_iter();
+        let found = compared.find(|(flow, _)| discloses(flow));
+        found.map(|(_, note)| Disclosure::Compared(note))
     }
 
     fn is_reported(&self, import: Option<usize>, each: Option<&ForEach>, flow: &Flow) -> bool {

@@ -3,6 +3,12 @@
 //! [`reads`](super::reads) lists everything that an evaluation reads; this lists what may be visible in its result. It
 //! leaves out values that are only tested (`if`, `and`, `empty` and similar) and follows the items of a `range` one by one.
 //! A value that cannot be followed counts as a whole, so the list is complete.
+//!
+//! ```text
+//!  {{ .a }}, {{ printf "%s" .a }} ───────► visible: the value, or something made from it
+//!  {{ if .a }}, {{ if eq .a "x" }} ──────► nothing: one bit, of a question that the template's author asks
+//!  {{ if eq .a .b }}, {{ eq .a .b }} ────► compared: the author of `.b` asks, as often as it takes to learn `.a`
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +25,37 @@ const OF_OUTLINES: [&str; 4] = ["len", "listLen", "mapKeys", "typeOf"];
 pub(crate) type Flow = Vec<Option<Key>>;
 
 impl Template {
-    /// Returns the paths whose values may be in the result, without duplicates. The empty path is all of the data.
-    /// Everything below a path may be in the result as well.
-    pub(crate) fn flows(&self) -> BTreeSet<Flow> {
+    /// Returns the paths whose values may be in the result, or may be learned from it, without duplicates. The empty path is
+    /// all of the data. The same applies to everything below a path.
+    pub(crate) fn flows(&self) -> Flows {
         let mut walk = FlowWalk::default();
         walk.block(self.body(), &Value::root());
         walk.out
+    }
+}
+
+/// The paths that the result of a template depends on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flows {
+    /// The paths whose values may be in the result.
+    pub(crate) visible: BTreeSet<Flow>,
+    /// The paths whose values the result depends on by a comparison with data that is no literal, or by a calculation with
+    /// it; each with the name of the note that compares.
+    pub(crate) compared: Compared,
+}
+
+/// Compared paths, each with the name of the note that compares.
+type Compared = BTreeMap<Flow, Box<str>>;
+
+impl Flows {
+    fn show(&mut self, value: Value) {
+        self.visible.extend(value.at);
+        self.visible.extend(value.of);
+        self.compared.extend(value.compared);
+    }
+
+    fn test(&mut self, value: &Value) {
+        self.compared.extend(value.compared.clone());
     }
 }
 
@@ -35,13 +66,15 @@ struct Value {
     at: BTreeSet<Flow>,
     /// The value is computed from these paths, and so are all of its fields.
     of: BTreeSet<Flow>,
+    /// A test of the value compares these paths with data that is no literal.
+    compared: Compared,
 }
 
 impl Value {
     fn root() -> Self {
         Self {
             at: BTreeSet::from([Flow::new()]),
-            of: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
@@ -52,7 +85,7 @@ impl Value {
         };
         Self {
             at: self.at.into_iter().map(longer).collect(),
-            of: self.of,
+            ..self
         }
     }
 
@@ -60,21 +93,36 @@ impl Value {
         keys.iter().fold(self, |value, key| value.below(Some(key)))
     }
 
-    /// Returns the paths that the whole value depends on.
-    fn whole(self) -> BTreeSet<Flow> {
-        let mut all = self.of;
-        all.extend(self.at);
-        all
+    /// Adds that the value is computed from the whole of another.
+    fn add(&mut self, other: Self) {
+        self.of.extend(other.at);
+        self.of.extend(other.of);
+        self.compared.extend(other.compared);
+    }
+
+    /// Adds that the note `name` compares everything that the value is computed from.
+    fn compare(mut self, name: &str) -> Self {
+        let all = self.of.iter().cloned();
+        self.compared.extend(all.map(|path| (path, name.into())));
+        self
+    }
+
+    /// Returns what is left of the value if only its existence, its truth or its size is visible.
+    fn tested(self) -> Self {
+        Self {
+            compared: self.compared,
+            ..Self::default()
+        }
     }
 }
 
 #[derive(Default)]
 struct FlowWalk {
-    out: BTreeSet<Flow>,
+    out: Flows,
     /// The variables, by slot.
     vars: Vec<Value>,
     /// The results of the user's notes.
-    functions: BTreeMap<Box<str>, BTreeSet<Flow>>,
+    functions: BTreeMap<Box<str>, Value>,
 }
 
 impl FlowWalk {
@@ -93,7 +141,7 @@ impl FlowWalk {
             // A loop may have used an older variable before this assignment, so the value counts as printed.
             Stmt::Print(expr) | Stmt::Assign(_, expr) => {
                 let value = self.value(expr, dot);
-                self.out.extend(value.whole());
+                self.out.show(value);
             }
             Stmt::Declare(expr) => {
                 let value = self.value(expr, dot);
@@ -109,10 +157,12 @@ impl FlowWalk {
         let scope = self.vars.len();
         for arm in &branches.arms {
             let test = self.value(&arm.test, dot);
+            // The output, or the lack of it, is the result of the test.
+            self.out.test(&test);
             match arm.store {
                 Store::Nowhere => {}
                 Store::Declare => self.vars.push(test.clone()),
-                Store::Assign(_) => self.out.extend(test.clone().whole()),
+                Store::Assign(_) => self.out.show(test.clone()),
             }
             self.block(&arm.body, if is_with { &test } else { dot });
         }
@@ -123,6 +173,7 @@ impl FlowWalk {
     fn range(&mut self, range: &Loop, dot: &Value) {
         let scope = self.vars.len();
         let item = self.value(&range.over, dot).below(None);
+        self.out.test(&item);
         match range.vars {
             LoopVars::Nowhere => {}
             LoopVars::Declare { with_key } => {
@@ -130,12 +181,12 @@ impl FlowWalk {
                     // Keys and positions. If the collection is computed from other values, they may be too.
                     self.vars.push(Value {
                         at: BTreeSet::new(),
-                        of: item.of.clone(),
+                        ..item.clone()
                     });
                 }
                 self.vars.push(item.clone());
             }
-            LoopVars::Assign { .. } => self.out.extend(item.clone().whole()),
+            LoopVars::Assign { .. } => self.out.show(item.clone()),
         }
         self.block(&range.body, &item);
         self.block(&range.otherwise, dot);
@@ -154,30 +205,33 @@ impl FlowWalk {
             Kind::Field(keys) => dot.clone().fields(keys),
             Kind::Within(within) => self.value(&within.0, dot).fields(&within.1),
             Kind::Call(call) => self.call(call, dot, None),
-            Kind::Function(function) => Value {
-                at: BTreeSet::new(),
-                of: self.function(function),
-            },
-            Kind::Pipe(stages) => {
-                let mut piped = None;
-                for stage in stages {
-                    let value = match (&stage.kind, piped.take()) {
-                        (Kind::Call(call), piped) => self.call(call, dot, piped),
-                        (_, before) => {
-                            let mut value = self.value(stage, dot);
-                            value.of.extend(before.unwrap_or_default().whole());
-                            value
-                        }
-                    };
-                    piped = Some(value);
-                }
-                piped.unwrap_or_default()
-            }
+            Kind::Function(function) => self.function(function),
+            Kind::Pipe(stages) => self.pipe(stages, dot),
         }
     }
 
-    /// Returns the paths in the result of a user's note. Each note is analyzed once, regardless of the number of calls.
-    fn function(&mut self, function: &Function) -> BTreeSet<Flow> {
+    fn pipe(&mut self, stages: &[Expr], dot: &Value) -> Value {
+        let mut piped: Option<Value> = None;
+        let mut constant = true;
+        for stage in stages {
+            let value = match (&stage.kind, piped.take()) {
+                (Kind::Call(call), piped) => {
+                    self.call(call, dot, piped.map(|value| (value, constant)))
+                }
+                (_, before) => {
+                    let mut value = self.value(stage, dot);
+                    value.add(before.unwrap_or_default());
+                    value
+                }
+            };
+            constant &= is_constant(stage);
+            piped = Some(value);
+        }
+        piped.unwrap_or_default()
+    }
+
+    /// Returns the result of a user's note. Each note is analyzed once, regardless of the number of calls.
+    fn function(&mut self, function: &Function) -> Value {
         if let Some(known) = self.functions.get(&function.name) {
             return known.clone();
         }
@@ -187,104 +241,95 @@ impl FlowWalk {
         };
         inner.block(function.template.body(), &Value::root());
         self.functions = inner.functions;
-        self.functions
-            .insert(function.name.clone(), inner.out.clone());
-        inner.out
+        let mut value = Value {
+            at: BTreeSet::new(),
+            of: inner.out.visible,
+            compared: inner.out.compared,
+        };
+        // Text with the values of two paths: a test of it depends on both.
+        if value.of.len() > 1 {
+            value = value.compare(&function.name);
+        }
+        self.functions.insert(function.name.clone(), value.clone());
+        value
     }
 
-    fn call(&mut self, call: &CallExpr, dot: &Value, piped: Option<Value>) -> Value {
-        let mut given: Vec<(Value, Option<Key>)> = Vec::with_capacity(call.args.len() + 1);
-        for arg in &call.args {
+    fn call(&mut self, call: &CallExpr, dot: &Value, piped: Option<(Value, bool)>) -> Value {
+        let name = call.note.name;
+        let mut given = Vec::with_capacity(call.args.len() + 1);
+        for (at, arg) in call.args.iter().enumerate() {
             let key = arg.literal().and_then(Node::as_str).map(Key::new);
-            given.push((self.value(arg, dot), key));
+            let is_open = !is_constant(arg) && call.note.tests_argument(at);
+            given.push((self.value(arg, dot), key, is_open));
         }
-        let open = call.args.iter().filter(|arg| arg.literal().is_none());
-        let open = open.count() + usize::from(piped.is_some());
-        given.extend(piped.map(|value| (value, None)));
-        // A test reveals little, unless it compares with a value that somebody else may choose.
-        let tests = call.note.result == notes::Type::Bool && open <= 1;
-        if tests || OF_OUTLINES.contains(&call.note.name) {
-            return Value::default();
-        }
-        let mut given = given.into_iter();
-        let (first, rest) = (given.next().unwrap_or_default().0, given);
+        let last = call.args.len();
+        given.extend(piped.map(|(value, constant)| {
+            let is_open = !constant && call.note.tests_argument(last);
+            (value, None, is_open)
+        }));
+        let compares = given.iter().filter(|(.., is_open)| *is_open).count() > 1;
+        let mut given = given.into_iter().map(|(value, key, _)| (value, key));
+        let (first, _) = given.next().unwrap_or_default();
         if call.note.leads_on() {
-            return rest.fold(first, |value, (_, key)| value.below(key.as_ref()));
+            return given.fold(first, |mut value, (other, key)| {
+                // The value that is found depends on the key, too.
+                let mut by = Value::default();
+                by.add(other);
+                let by = if compares { by.compare(name) } else { by };
+                value.compared.extend(by.compared);
+                value.below(key.as_ref())
+            });
         }
-        let mut of = BTreeSet::new();
-        if call.note.reads_parts() {
-            let rest: Vec<_> = rest.collect();
-            let key = rest.first().and_then(|(_, key)| key.clone());
-            for path in call.note.reads {
-                let steps = path.split('.').map(|step| match step {
-                    "*" => key.clone(),
-                    step => Some(Key::new(step)),
-                });
-                let part = steps.fold(first.clone(), |value, step| value.below(step.as_ref()));
-                of.extend(part.whole());
-            }
-            of.extend(rest.into_iter().flat_map(|(value, _)| value.whole()));
+        let computed = computed(call.note, first, given);
+        let computed = if compares {
+            computed.compare(name)
         } else {
-            of.extend(first.whole());
-            of.extend(rest.flat_map(|(value, _)| value.whole()));
+            computed
+        };
+        // A test reveals little, unless it compares with a value that somebody else may choose.
+        if call.note.result == notes::Type::Bool || OF_OUTLINES.contains(&name) {
+            return computed.tested();
         }
-        Value {
-            at: BTreeSet::new(),
-            of,
+        computed
+    }
+}
+
+/// Returns the value that a note computes from its arguments, each with its text if it is a literal.
+fn computed(
+    note: &notes::Note,
+    first: Value,
+    rest: impl Iterator<Item = (Value, Option<Key>)>,
+) -> Value {
+    let mut value = Value::default();
+    let mut rest = rest.peekable();
+    if note.reads_parts() {
+        let key = rest.peek().and_then(|(_, key)| key.clone());
+        for path in note.reads {
+            let steps = path.split('.').map(|step| match step {
+                "*" => key.clone(),
+                step => Some(Key::new(step)),
+            });
+            value.add(steps.fold(first.clone(), |value, step| value.below(step.as_ref())));
         }
+    } else {
+        value.add(first);
+    }
+    for (other, _) in rest {
+        value.add(other);
+    }
+    value
+}
+
+/// True if the value of an expression is in the template: a literal, or what notes make of literals.
+fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Literal(_) => true,
+        Kind::Call(call) => call.args.iter().all(is_constant),
+        Kind::Pipe(stages) => stages.iter().all(is_constant),
+        Kind::Within(within) => is_constant(&within.0),
+        Kind::Dot | Kind::Root | Kind::Var(_) | Kind::Field(_) | Kind::Function(_) => false,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flows(source: &str) -> Vec<String> {
-        let template = Template::parse(source).unwrap();
-        let word = |flow: Flow| {
-            let steps = flow.iter();
-            let steps = steps.map(|step| step.as_ref().map_or("*", |key| key));
-            steps.collect::<Vec<_>>().join(".")
-        };
-        template.flows().into_iter().map(word).collect()
-    }
-
-    #[test]
-    fn what_is_printed_or_made_into_something_is_in_the_result() {
-        for (source, expected) in [
-            ("{{ .a.b }}", &["a.b"][..]),
-            ("{{ .a.b | toUpper | trimSpace }}", &["a.b"]),
-            ("{{ printf \"%s-%s\" .a .b }}", &["a", "b"]),
-            ("{{ $x := .a }}{{ $x.b }}", &["a.b"]),
-            ("{{ with .a }}{{ .b }}{{ end }}", &["a.b"]),
-            ("{{ range .a }}{{ .b }}{{ end }}", &["a.*.b"]),
-            ("{{ range $k, $v := .a }}{{ $v }}{{ end }}", &["a.*"]),
-            ("{{ index .a \"b\" .c }}", &["a.b.*"]),
-            ("{{ .a | default .b }}", &["a", "b"]),
-            (
-                "{{ $x := \"\" }}{{ range .a }}{{ $x = .b }}{{ end }}",
-                &["a.*.b"],
-            ),
-            ("{{ if eq .a .b }}x{{ end }}{{ eq .a .b }}", &["a", "b"]),
-            ("{{ toJson . }}", &[""]),
-        ] {
-            assert_eq!(flows(source), expected, "{source}");
-        }
-    }
-
-    #[test]
-    fn what_is_only_tested_or_counted_is_not() {
-        for source in [
-            "{{ if .a }}yes{{ else }}no{{ end }}",
-            "{{ if eq .a .b }}yes{{ end }}",
-            "{{ empty .a }}",
-            "{{ eq .a \"x\" }}",
-            "{{ .a | empty }}",
-            "{{ len .a }}",
-            "{{ range $k, $v := .a }}{{ $k }}{{ end }}",
-            "{{ with .a }}there{{ end }}",
-        ] {
-            assert_eq!(flows(source), [""; 0], "{source}");
-        }
-    }
-}
+mod tests;

@@ -46,7 +46,7 @@ pub use infer::{Inference, TypedExpression};
 pub use notes::{NoteDoc, notes, notes_instead, notes_markdown, notes_sample, search_notes};
 pub use template::Template;
 
-pub(crate) use flows::Flow;
+pub(crate) use flows::{Flow, Flows};
 pub(crate) use infer::{explain_no_field, explain_word};
 pub(crate) use kro::expression as kro_expression;
 pub(crate) use notes::is_image_reference;

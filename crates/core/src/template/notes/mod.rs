@@ -222,6 +222,15 @@ impl Note {
         matches!(self.run, Run::Leading(_))
     }
 
+    /// True if the result depends on the argument at a position otherwise than by being that argument: `default` only chooses one
+    /// of its arguments, and `eqTernary` compares the first two.
+    pub(super) fn tests_argument(&self, position: usize) -> bool {
+        match self.result {
+            Type::OneOf(chosen) => !chosen.is_empty() && !chosen.contains(&position),
+            _ => true,
+        }
+    }
+
     /// True if it declares the parts of its first argument that it reads.
     pub(super) fn reads_parts(&self) -> bool {
         !self.reads.is_empty()
