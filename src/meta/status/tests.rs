@@ -4,10 +4,10 @@
 mod kstatus;
 mod problems;
 mod revisions;
+mod transitions;
 
 use orkestra_core::plan::{Plans, Revised};
 
-use self::kstatus::{Kstatus, faults};
 use super::{super::testing::operator, *};
 use crate::runtime::{OperatorStatus, Problem};
 
@@ -251,64 +251,6 @@ fn a_kind_that_is_released_is_work_and_a_failure_says_so() {
         conditions(&failed),
         "Ready=False/ReleaseFailed, Reconciling=True/ReleaseFailed"
     );
-}
-
-/// G3: over every transition between the situations of a Katalog.
-#[test]
-fn the_conditions_keep_to_kstatus_over_every_transition() {
-    let refused = Verdict::Refused {
-        reason: KatalogReason::NoApiTypes,
-        message: "no".to_owned(),
-    };
-    let verdicts = [
-        Verdict::Accepted,
-        Verdict::Pending(None),
-        Verdict::Pending(Some("no".into())),
-        refused.clone(),
-        Verdict::Deleted,
-    ];
-    let forbidden = (KatalogReason::Forbidden, "cannot list secrets");
-    let starting = OperatorStatus {
-        phase: Phase::Starting,
-        ..OperatorStatus::default()
-    };
-    let operators = [
-        vec![],
-        vec![running(1)],
-        vec![starting],
-        vec![waiting(KatalogReason::CrdMissing)],
-        vec![waiting(KatalogReason::Conflict)],
-        vec![lagging(&[])],
-        vec![running(1), lagging(&[forbidden])],
-    ];
-    let releasing: [&[(&str, Option<&str>)]; 3] =
-        [&[], &[("ponds", None)], &[("ponds", Some("no"))]];
-    let mut all = Vec::new();
-    for verdict in &verdicts {
-        for operators in &operators {
-            all.extend(releasing.map(|releasing| (verdict, operators, releasing)));
-        }
-    }
-    for before in &all {
-        let written = status(before.0, before.1, before.2);
-        for after in &all {
-            let status = status_over(&written, after.0, after.1, after.2);
-            let again = status_over(&status, after.0, after.1, after.2);
-            assert_eq!(urgency(&status, &again), Urgency::None, "a second look");
-            let object = json!({ "metadata": { "generation": 3 }, "status": status });
-            assert_eq!(faults(&object), [""; 0], "{object}");
-            let runs = *after.1 == vec![running(1)] || after.1.is_empty();
-            let expected = match after.0 {
-                Verdict::Refused { .. } => Kstatus::Failed,
-                Verdict::Accepted if runs && after.2.is_empty() => Kstatus::Current,
-                _ => Kstatus::InProgress,
-            };
-            assert_eq!(kstatus::kstatus(&object), expected, "{object}");
-            // The same status never describes the next generation.
-            let next = json!({ "metadata": { "generation": 4 }, "status": status });
-            assert_eq!(kstatus::kstatus(&next), Kstatus::InProgress);
-        }
-    }
 }
 
 #[test]

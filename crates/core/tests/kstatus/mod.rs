@@ -39,8 +39,8 @@ pub(super) fn kstatus(object: &Value) -> Kstatus {
 }
 
 /// What breaks the convention in a state that a controller has written; empty where it is kept: `Ready` is always there; exactly
-/// one of `Reconciling` and `Stalled` is there while it is not true, and none while it is; nothing is there that is false;
-/// no type is there twice; and every condition of ours is about the observed generation.
+/// one of `Reconciling` and `Stalled` is there while it is not true, and none while it is, except that `Suspended` alone is enough:
+/// nothing is under way then; nothing is there that is false; no type is there twice; and every condition of ours is about the observed generation.
 pub(super) fn faults(object: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut types: Vec<&str> = conditions(object)
@@ -65,7 +65,8 @@ pub(super) fn faults(object: &Value) -> Vec<String> {
             None => {}
         }
     }
-    if abnormal != usize::from(ready != Some("True")) {
+    let is_halted = abnormal == 0 && condition(object, "Suspended") == Some("True");
+    if abnormal != usize::from(ready != Some("True")) && !is_halted {
         faults.push(format!(
             "Ready is {ready:?} beside {abnormal} of Reconciling and Stalled"
         ));
