@@ -76,6 +76,7 @@ struct Engine {
     runtime: Runtime,
     feed: Feed,
     stage: Stage,
+    vitals: Vitals,
     /// The maximum time for a shutdown.
     timeout: Duration,
 }
@@ -137,7 +138,10 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     }
     let stage = Stage::default();
     let access = ports.access(http, &connection.client)?;
-    let pages = pages(&runtime, &context, &connection.client, access, &stage);
+    let vitals = Vitals::start();
+    let alive = vitals.clone();
+    let pages = pages(&runtime, &context, &connection.client, access, &stage)
+        .with_liveness(Liveness::new(move || alive.check()));
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());
     let server = tasks::named(Task::HttpServer, listen).start_needed(&server_stop, answering);
@@ -154,6 +158,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         runtime,
         feed,
         stage,
+        vitals,
         timeout: process.shutdown_timeout,
     };
     let ended = run(
@@ -190,7 +195,6 @@ fn pages(
     access: Access,
     stage: &Stage,
 ) -> Pages {
-    let vitals = Vitals::start();
     Pages::new(
         runtime.directory(),
         context.metrics.clone(),
@@ -201,7 +205,6 @@ fn pages(
     .with_leadership(context.leadership.clone())
     .with_access(access)
     .reaching(context.wire.reach().clone())
-    .with_liveness(Liveness::new(move || vitals.check()))
 }
 
 /// The ports of a process.
@@ -305,7 +308,7 @@ async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidat
 }
 
 /// Starts the election for a candidate.
-fn elect(candidate: Candidate, context: &Context) -> Result<Elector, Failure> {
+fn elect(candidate: Candidate, context: &Context, vitals: Vitals) -> Result<Elector, Failure> {
     let Candidate { candidacy, cluster } = candidate;
     let connect = move || {
         let cluster = cluster.clone();
@@ -316,7 +319,8 @@ fn elect(candidate: Candidate, context: &Context) -> Result<Elector, Failure> {
     };
     let sources = (context.clock.clone(), context.entropy.clone());
     let reach = context.wire.reach().clone();
-    let elector = Elector::start(connect, candidacy, sources, reach, context.metrics.leader());
+    let gauge = context.metrics.leader();
+    let elector = Elector::start(connect, candidacy, sources, (reach, vitals), gauge);
     Ok(elector.context("cannot start a thread for leader election")?)
 }
 
@@ -331,6 +335,7 @@ async fn run(
         runtime,
         feed,
         stage,
+        vitals,
         timeout,
     } = engine;
     tokio::select! {
@@ -345,7 +350,8 @@ async fn run(
         }
         std::future::pending::<()>().await;
     };
-    let elector = candidate.map(|one| elect(one, context)).transpose()?;
+    let elector = candidate.map(|one| elect(one, context, vitals));
+    let elector = elector.transpose()?;
     let (mut synced, directory) = (runtime.synced(), runtime.directory());
     let announce = async {
         if synced.wait_for(|synced| *synced).await.is_ok() {

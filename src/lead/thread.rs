@@ -6,7 +6,7 @@ use kube::Client;
 use orkestra_cluster::reach::Reach;
 use orkestra_ground::{
     Clock, Entropy, chain,
-    tasks::{self, Ends, Task},
+    tasks::{self, Ends, Task, Vitals},
 };
 use prometheus::IntGauge;
 use tokio::{sync::oneshot, time::sleep};
@@ -25,7 +25,8 @@ pub struct Elector {
 
 impl Elector {
     /// Starts the elector. `connect` builds the client for the Lease on the elector's runtime, so that its connections are
-    /// separate; the client has no gate. `reach` receives the report that the Lease was found in an older state.
+    /// separate; the client has no gate. `reach` receives the report that the Lease was found in an older state, `vitals` the
+    /// heartbeat of the elector's runtime.
     ///
     /// # Errors
     /// The operating system cannot create a thread.
@@ -33,7 +34,7 @@ impl Elector {
         connect: impl Fn() -> C + Send + 'static,
         candidacy: CandidateConfig,
         (clock, entropy): (Clock, Entropy),
-        reach: Reach,
+        (reach, vitals): (Reach, Vitals),
         gauge: IntGauge,
     ) -> io::Result<Self>
     where
@@ -47,6 +48,7 @@ impl Elector {
             .build()?;
         tasks::named(Task::ElectorThread, "").start_thread(move || {
             runtime.block_on(async move {
+                vitals.follow("leader election");
                 let client = tokio::select! {
                     client = connected(connect) => client,
                     _ = &mut ending => return,

@@ -99,7 +99,10 @@ fn elector(
     let gauge = IntGauge::new("leader", "leader").unwrap();
     let sources = (Clock::system(), Entropy::seeded(3));
     runtime
-        .block_on(async { Elector::start(connect, candidacy, sources, reach, gauge) })
+        .block_on(async {
+            let reports = (reach, Vitals::start());
+            Elector::start(connect, candidacy, sources, reports, gauge)
+        })
         .unwrap()
 }
 

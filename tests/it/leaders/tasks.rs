@@ -15,8 +15,8 @@ use crate::waters;
 /// How long a neighbour's change may take, on a machine that compiles and runs other tests meanwhile.
 const NEIGHBOUR: Duration = Duration::from_secs(5);
 
-/// The fault that ends the heartbeat.
-const HEARTBEAT: &str = "heartbeat";
+/// The fault that ends the heartbeat of the workers.
+const HEARTBEAT: &str = "heartbeat workers";
 /// How often the heartbeat is ended in a row: with the delays between restarts it is silent for 51 s, and `/livez` fails after 20.
 const HEARTBEATS: usize = 8;
 
@@ -180,6 +180,7 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
         liveness_fails_and_recovers(&first),
         tasks_are_restarted_in_place(&replicas, &first, &mut round),
     )?;
+    end(&first, Task::Heartbeat, "leader election").await?;
 
     // An operator whose driver fails again and again, and whose restart fails too.
     first

@@ -106,8 +106,8 @@ tasks! {
     WebhookConfigurations, "webhook-configurations", Restart, true, "Writes webhook configurations, policies and conversions, and restores them.";
     Plans, "plans", Restart, true, "Compiles Katalogs for `ork gateway`.";
     Signals, "signals", Restart, true, "Waits for SIGTERM and SIGINT.";
-    Heartbeat, "heartbeat", Restart, true, "Reports that the async workers make progress.";
-    Watchdog, "watchdog", Finish, false, "Logs, from a separate thread, that the async workers make no progress.";
+    Heartbeat, "heartbeat", Restart, true, "Reports that a runtime, of the async workers or of leader election, makes progress.";
+    Watchdog, "watchdog", Finish, false, "Logs, from a separate thread, that the async workers or leader election make no progress.";
 }
 
 /// Renders `docs/tasks.md` from the table.
@@ -134,8 +134,9 @@ All concurrent work of `ork controller` and `ork run` runs in one of these tasks
 at level `error` with its name and counted in `orkestra_task_failures_total`; a restart is counted in
 `orkestra_task_restarts_total`. The delay before a restart is 200 ms at first, and up to 30 s while the task keeps failing.
 
-`GET /livez` fails when a vital task has been failing for more than a minute, or when the async workers have made no progress
-for 20 seconds. It does not fail because the API server is unreachable or because another replica leads.
+`GET /livez` fails when a vital task has been failing for more than a minute, or when the async workers or the thread of leader
+election have made no progress for 20 seconds. It does not fail because the API server is unreachable or because another
+replica leads.
 
 | task | does | when it ends unexpectedly | vital |
 | --- | --- | --- | --- |

@@ -1,22 +1,24 @@
 //! The answer of `/livez`.
 //!
 //! ```text
-//!  heartbeat, a task of the workers ──► beat ◄── checked with a clock of the operating system ── watchdog, a thread: logs
-//!                                            ◄──────────────────────────────────────────────── check(): /livez
+//!  heartbeat, a task of each runtime ──► beat ◄── checked with a clock of the operating system ── watchdog, a thread: logs
+//!                                             ◄──────────────────────────────────────────────── check(): /livez
 //! ```
 
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use super::{Ends, FATAL_ERROR, Task, named, tally};
 
-/// The interval of the heartbeat.
+/// The interval of a heartbeat.
 const BEAT: Duration = Duration::from_secs(1);
 /// The longest time without a heartbeat. A single pass may take seconds, and a machine may be busy.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -29,9 +31,17 @@ pub struct Vitals(Arc<Inner>);
 
 struct Inner {
     since: Instant,
-    /// The time of the last heartbeat, in milliseconds after `since`.
-    beat: AtomicU64,
+    /// The heartbeats of all runtimes; that of a runtime that has ended is gone.
+    beats: Mutex<Vec<Weak<Beat>>>,
     silence: Duration,
+}
+
+/// The heartbeat of one runtime.
+struct Beat {
+    /// What makes no progress without it.
+    what: &'static str,
+    /// The time of the last one, in milliseconds after `since`.
+    last: AtomicU64,
 }
 
 impl fmt::Debug for Vitals {
@@ -41,10 +51,10 @@ impl fmt::Debug for Vitals {
 }
 
 impl Vitals {
-    /// Starts the heartbeat on the current tokio runtime, and the thread that watches it.
+    /// Starts the heartbeat of the async workers on the current tokio runtime, and the thread that watches it.
     pub fn start() -> Self {
         let vitals = Self::with(SILENCE);
-        vitals.beat();
+        vitals.follow("the async workers");
         vitals.watch();
         vitals
     }
@@ -52,42 +62,59 @@ impl Vitals {
     fn with(silence: Duration) -> Self {
         Self(Arc::new(Inner {
             since: Instant::now(),
-            beat: AtomicU64::new(0),
+            beats: Mutex::default(),
             silence,
         }))
     }
 
-    fn beat(&self) {
-        named(Task::Heartbeat, "").keep(Ends::never(), self.clone(), |vitals| {
+    /// Starts a heartbeat on the current tokio runtime, which counts until the runtime ends. `what` runs there, as in
+    /// `{what} made no progress`.
+    pub fn follow(&self, what: &'static str) {
+        let state = (self.clone(), self.add(what));
+        named(Task::Heartbeat, what).keep(Ends::never(), state, |(vitals, beat)| {
             Box::pin(async move {
                 loop {
-                    let now = u64::try_from(vitals.0.since.elapsed().as_millis());
-                    vitals
-                        .0
-                        .beat
-                        .store(now.unwrap_or(u64::MAX), Ordering::Relaxed);
+                    beat.last.store(vitals.now(), Ordering::Relaxed);
                     tokio::time::sleep(BEAT).await;
                 }
             })
         });
     }
 
-    /// Logs when the heartbeat stops and when it resumes, from a thread that no task can block.
+    /// Adds a heartbeat that counts until it is dropped.
+    fn add(&self, what: &'static str) -> Arc<Beat> {
+        let last = AtomicU64::new(self.now());
+        let beat = Arc::new(Beat { what, last });
+        let beats = self.0.beats.lock();
+        let mut beats = beats.unwrap_or_else(PoisonError::into_inner);
+        beats.push(Arc::downgrade(&beat));
+        beat
+    }
+
+    /// Returns the time since the start, in milliseconds.
+    fn now(&self) -> u64 {
+        let now = u64::try_from(self.0.since.elapsed().as_millis());
+        now.unwrap_or(u64::MAX)
+    }
+
+    /// Logs when a heartbeat stops and when all have resumed, from a thread that no task can block.
     fn watch(&self) {
         let inner = Arc::downgrade(&self.0);
         let watch = move || {
-            let mut was_silent = false;
+            let mut were_silent = Vec::new();
             while let Some(inner) = inner.upgrade() {
                 let silent = Self(inner).silent();
-                match (was_silent, silent) {
-                    (false, Some(silent)) => {
+                let names: Vec<_> = silent.iter().map(|(what, _)| *what).collect();
+                for (what, silent) in silent {
+                    if !were_silent.contains(&what) {
                         let seconds = silent.as_secs();
-                        tracing::error!(seconds, "the async workers make no progress");
+                        tracing::error!(what, seconds, "a runtime makes no progress");
                     }
-                    (true, None) => tracing::warn!("the async workers make progress again"),
-                    _ => {}
                 }
-                was_silent = silent.is_some();
+                for what in were_silent.iter().filter(|what| !names.contains(what)) {
+                    tracing::warn!(what, "a runtime makes progress again");
+                }
+                were_silent = names;
                 std::thread::sleep(BEAT);
             }
         };
@@ -96,25 +123,31 @@ impl Vitals {
         }
     }
 
-    /// Returns the time since the last heartbeat, if it is too long.
-    fn silent(&self) -> Option<Duration> {
-        let last = Duration::from_millis(self.0.beat.load(Ordering::Relaxed));
-        let silent = self.0.since.elapsed().saturating_sub(last);
-        (silent > self.0.silence).then_some(silent)
+    /// Returns what has had no heartbeat for too long, with the time since the last one.
+    fn silent(&self) -> Vec<(&'static str, Duration)> {
+        let now = self.now();
+        let beats = self.0.beats.lock();
+        let mut beats = beats.unwrap_or_else(PoisonError::into_inner);
+        beats.retain(|beat| beat.strong_count() > 0);
+        let known = beats.iter().filter_map(Weak::upgrade);
+        let ages = known.map(|beat| {
+            let last = beat.last.load(Ordering::Relaxed);
+            (beat.what, Duration::from_millis(now.saturating_sub(last)))
+        });
+        ages.filter(|(_, silent)| *silent > self.0.silence)
+            .collect()
     }
 
-    /// Checks that the process is alive: no vital task keeps failing, and the workers make progress. An unreachable API server
+    /// Checks that the process is alive: no vital task keeps failing, and every runtime makes progress. An unreachable API server
     /// and a leader in another process do not count: a restart would not help.
     ///
     /// # Errors
     /// The problems, one per line.
     pub fn check(&self) -> Result<(), String> {
         let mut wrong = Vec::new();
-        if let Some(silent) = self.silent() {
+        for (what, silent) in self.silent() {
             let seconds = silent.as_secs();
-            wrong.push(format!(
-                "the async workers have made no progress for {seconds} s"
-            ));
+            wrong.push(format!("{what} made no progress for {seconds} s"));
         }
         wrong.extend(FATAL_ERROR.borrow().clone());
         for (task, error) in tally::failing(PATIENCE) {
@@ -134,6 +167,40 @@ mod tests {
 
     use super::*;
 
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_runtime_is_reported_beside_one_that_makes_progress_and_forgotten_when_it_ends()
+     {
+        let vitals = Vitals::with(SILENCE);
+        vitals.follow("the async workers");
+        let silent = vitals.add("leader election");
+        tokio::time::sleep(SILENCE - BEAT).await;
+        assert_eq!(vitals.check(), Ok(()));
+        tokio::time::sleep(BEAT * 3).await;
+        let why = vitals.check().unwrap_err();
+        assert_eq!(why, "leader election made no progress for 22 s");
+        silent.last.store(vitals.now(), Ordering::Relaxed);
+        assert_eq!(vitals.check(), Ok(()));
+        tokio::time::sleep(SILENCE * 2).await;
+        assert!(vitals.check().is_err());
+        drop(silent);
+        assert_eq!(vitals.check(), Ok(()));
+    }
+
+    #[test]
+    fn the_heartbeat_of_a_runtime_ends_with_it() {
+        let vitals = Vitals::with(Duration::ZERO);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async { vitals.follow("leader election") });
+        // Nothing drives it any more.
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(vitals.check().is_err());
+        drop(runtime);
+        assert_eq!(vitals.check(), Ok(()));
+    }
+
     #[test]
     fn workers_that_are_all_blocked_are_noticed_from_outside_and_recover() {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -145,7 +212,7 @@ mod tests {
         let (one, all) = (mpsc::channel::<()>(), vitals.clone());
         let (release, blocked) = one;
         let blocked = Arc::new(std::sync::Mutex::new(blocked));
-        runtime.block_on(async { all.beat() });
+        runtime.block_on(async { all.follow("the async workers") });
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(vitals.check(), Ok(()));
         for _ in 0..2 {
@@ -165,7 +232,7 @@ mod tests {
         until(false);
         let why = vitals.check().unwrap_err();
         assert!(
-            why.starts_with("the async workers have made no progress for "),
+            why.starts_with("the async workers made no progress for "),
             "{why}"
         );
         drop(release);
