@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use axum::{Router, routing::get};
 use flate2::{Compression, write::GzEncoder};
+use orkestra_ground::tasks::Task;
 use serde_json::{Value, json};
 use testbed::{
     ControlPlane, Guarded, Identity, Mark, SYSTEM_MASTERS, Signal, eventually, free_port,
@@ -16,7 +17,7 @@ use testbed::{
 
 use tokio::net::TcpListener;
 
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{FAULTS, LIMIT, Scenario, input, strike};
 use crate::waters;
 
 const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
@@ -68,15 +69,19 @@ impl Desk {
     fn run(&self) -> Result<Guarded> {
         let listen = format!("127.0.0.1:{}", free_port()?);
         let folder = self.katalog.parent().unwrap_or(Path::new("."));
-        spawn_guarded(
-            &self.ork(&[
-                "run",
-                "--listen",
-                &listen,
-                "--source-allow=http://127.0.0.0/8",
-            ]),
-            &folder.join("run.log"),
-        )
+        let mut command = self.ork(&[
+            "run",
+            "--listen",
+            &listen,
+            "--source-allow=http://127.0.0.0/8",
+        ]);
+        command.env(FAULTS, self.faults());
+        spawn_guarded(&command, &folder.join("run.log"))
+    }
+
+    /// The file with the faults of `ork run`.
+    fn faults(&self) -> PathBuf {
+        self.scenario.path("faults")
     }
 
     /// Replaces a word of the Katalog's file, as an editor does: the whole file at once.
@@ -306,8 +311,10 @@ async fn ork_run_makes_children_as_the_definitions_in_the_cluster_have_them() ->
     lakes
         .until_equal("north", "/spec/shores", json!([]), LIMIT)
         .await?;
-    run.signal(Signal::Term)?;
-    ensure!(run.wait(LIMIT)?.success(), "{}", run.log());
+    // It ends when it cannot follow its files any more, and says why.
+    strike(&desk.faults(), &[Task::Files.name()]).await?;
+    ensure!(!run.wait(LIMIT)?.success(), "{}", run.log());
+    desk.until_logged(&run, "task files ended").await?;
     let output = desk.ork(&["release"]).output()?;
     ensure!(output.status.success(), "{output:?}");
     Ok(())

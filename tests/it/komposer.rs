@@ -5,6 +5,7 @@ mod registry;
 mod remote;
 
 use anyhow::{Context as _, Result, ensure};
+use orkestra_ground::tasks::Task;
 use serde_json::{Value, json};
 
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
@@ -77,6 +78,7 @@ async fn running(prefix: &str) -> Result<Scenario> {
     scenario.grant(&lakes).await?;
     scenario.grant_confined(&komposer).await?;
     scenario.install(&waters::crds()?).await?;
+    scenario.accept_faults();
     scenario.start().await?;
     let maps = scenario.objects("configmaps");
     maps.create(&holder(&scenario, &ponds)).await?;
@@ -101,6 +103,7 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     child(&scenario, "south-lake", "depth", "7").await?;
     scenario.objects("ponds").until_ready("north").await?;
     scenario.objects("lakes").until_ready("south").await?;
+    scenario.restart_task(Task::Sources).await?;
     scenario
         .until_settled(std::time::Duration::from_secs(2), LIMIT)
         .await?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use orkestra_ground::tasks::Task;
 use serde_json::json;
 use testbed::{AuditEvent, eventually};
 
@@ -102,6 +103,7 @@ pub(crate) async fn a_killed_api_server_pauses_everything_and_its_return_is_no_s
     let katalog = input("failure/katalog.yaml")?;
     scenario.grant(&katalog).await?;
     scenario.install(&waters::crds()?).await?;
+    scenario.accept_faults();
     scenario.start().await?;
     scenario.apply(&katalog)?;
     let ponds = scenario.objects("ponds");
@@ -114,6 +116,8 @@ pub(crate) async fn a_killed_api_server_pauses_everything_and_its_return_is_no_s
     }
     cluster.stop_api_server()?;
     ensure_truth(&scenario).await?;
+    // The return is noticed by the next run of the task that probes.
+    scenario.restart_task(Task::Probe).await?;
     let passes = scenario.passes("pond").await?;
     tokio::time::sleep(AWAY).await;
     ensure_truth(&scenario).await?;

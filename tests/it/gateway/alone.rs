@@ -1,5 +1,6 @@
 //! `ork gateway` without any controller, and what still works when no replica runs.
 
+use std::path::PathBuf;
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -7,6 +8,7 @@ use std::sync::{
 
 use anyhow::{Result, ensure};
 use futures::{AsyncBufRead, AsyncBufReadExt as _, StreamExt as _};
+use orkestra_ground::tasks::Task;
 use serde_json::{Value, json};
 use testbed::{Guarded, eventually, free_port, spawn_guarded};
 use tokio::{
@@ -16,7 +18,7 @@ use tokio::{
 
 use super::{Gate, conversion};
 use crate::{
-    scenario::{LIMIT, Objects, ask},
+    scenario::{FAULTS, LIMIT, Objects, ask, strike},
     waters,
 };
 
@@ -76,6 +78,11 @@ async fn replica(gate: &Gate, name: &str, port: u16) -> Result<Guarded> {
     start(gate, (name, port), &["gateway"]).await
 }
 
+/// The file with the faults of a process.
+fn faults(gate: &Gate, name: &str) -> PathBuf {
+    gate.scenario.path(&format!("{name}.faults"))
+}
+
 /// Starts a process behind the Service, and waits until it is ready.
 pub(super) async fn start(
     gate: &Gate,
@@ -99,7 +106,10 @@ pub(super) async fn start(
         })
         .collect();
     let mut command = scenario.command_as(&scenario.identity);
-    command.args(arguments).env("POD_NAME", name);
+    command
+        .args(arguments)
+        .env("POD_NAME", name)
+        .env(FAULTS, faults(gate, name));
     let mut process = spawn_guarded(&command, &scenario.path(&format!("{name}.log")))?;
     eventually("the process is ready", LIMIT, async || {
         if let Some(status) = process.status()? {
@@ -213,6 +223,7 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
     the_webhook_judges_and_mutates(&gate).await?;
     let cron = both_versions_are_served(&gate).await?;
     one_replica_is_enough(&gate, &mut first, &cron).await?;
+    plans_follow_a_katalog_after_their_task_is_restarted(&gate, &second).await?;
     second.kill()?;
     policies_hold_without_a_replica(&gate).await
 }
@@ -309,6 +320,28 @@ async fn one_replica_is_enough(gate: &Gate, first: &mut Guarded, cron: &Value) -
     owned.until_gone("owned", LIMIT).await?;
     namespaces.until_gone(&doomed, LIMIT).await?;
     Ok(())
+}
+
+/// Ends the task that compiles Katalogs in the replica that is left, and checks that it compiles the next edition.
+async fn plans_follow_a_katalog_after_their_task_is_restarted(
+    gate: &Gate,
+    replica: &Guarded,
+) -> Result<()> {
+    let task = Task::Plans.name();
+    strike(&faults(gate, "second"), &[task]).await?;
+    eventually("the task is restarted", LIMIT, async || {
+        let log = replica.log();
+        let is_restart = |line: &str| line.contains("task restarted") && line.contains(task);
+        Ok(log.lines().any(is_restart).then_some(()))
+    })
+    .await?;
+    gate.accepted(&SITES.replace("no lead", "no leader"))?;
+    let spec = json!({ "image": "myorg/a:1", "tier": "lead" });
+    eventually("the new rule holds", LIMIT, async || {
+        let error = refused(gate, "lead", &spec)?;
+        Ok(error.contains("no leader").then_some(()))
+    })
+    .await
 }
 
 /// Checks that rules of policies hold without a replica, the webhook's refuse as declared, and nothing else is touched.

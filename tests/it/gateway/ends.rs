@@ -1,7 +1,7 @@
 //! How a gateway ends: tasks that fail, and what is removed when it stops.
 
-use anyhow::{Context as _, Result, ensure};
-use orkestra_ground::tasks::{OnTaskEnd, Task};
+use anyhow::{Result, ensure};
+use orkestra_ground::tasks::Task;
 use serde_json::json;
 use testbed::eventually;
 
@@ -27,25 +27,6 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-async fn count(gate: &Gate, metric: &str, task: Task) -> Result<u64> {
-    let answer = gate.scenario.http("/metrics").await?;
-    let series = format!("{metric}{{task=\"{}\"}} ", task.name());
-    let value = answer.lines().find_map(|line| line.strip_prefix(&series));
-    Ok(value.unwrap_or("0").parse()?)
-}
-
-/// Ends the task of that name the next time it runs.
-async fn strike(gate: &Gate, line: &str) -> Result<()> {
-    let faults = gate.scenario.path("faults");
-    let new = faults.with_extension("new");
-    std::fs::write(&new, line)?;
-    std::fs::rename(new, &faults)?;
-    eventually("the faults are read", LIMIT, async || {
-        Ok((!faults.exists()).then_some(()))
-    })
-    .await
-}
-
 /// The error of a Site that the webhook refuses.
 fn judged(gate: &Gate, tier: &str) -> Result<String> {
     let spec = json!({ "image": "myorg/a:1", "tier": tier });
@@ -66,8 +47,7 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
 -> Result<()> {
     let katalog = KATALOG.replace("CLEANUP", "false");
     let mut gate = Gate::prepared("gatetask", &["rules/crds.yaml"], &[&katalog]).await?;
-    let faults = gate.scenario.path("faults").to_string_lossy().into_owned();
-    gate.scenario.environment.push(("ORK_TASK_FAULTS", faults));
+    gate.scenario.accept_faults();
     gate.scenario.arguments = gate.arguments(&[]);
     gate.scenario.start().await?;
     gate.until_configured().await?;
@@ -75,15 +55,7 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
     until_judged(&gate).await?;
 
     for task in [Task::WebhookCertificate, Task::WebhookConfigurations] {
-        ensure!(task.at_end() == OnTaskEnd::Restart);
-        strike(&gate, &format!("{} ", task.name())).await?;
-        eventually("it is restarted", LIMIT, async || {
-            let failures = count(&gate, "orkestra_task_failures_total", task).await?;
-            let restarts = count(&gate, "orkestra_task_restarts_total", task).await?;
-            Ok((failures == 1 && restarts == 1).then_some(()))
-        })
-        .await
-        .with_context(|| format!("{task:?}"))?;
+        gate.scenario.restart_task(task).await?;
         let error = judged(&gate, "lead")?;
         ensure!(error.contains("no lead"), "{task:?}: {error}");
     }
@@ -94,7 +66,7 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
     until_judged(&gate).await?;
 
     // One review fails: an error, not an acceptance; the next one is judged.
-    strike(&gate, "review ").await?;
+    gate.scenario.strike(Task::Review).await?;
     let error = eventually("a review fails", LIMIT, async || {
         let error = judged(&gate, "x")?;
         Ok((!error.is_empty()).then_some(error))
@@ -105,7 +77,16 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
         "{error}"
     );
     ensure!(judged(&gate, "x")?.is_empty());
-    ensure!(count(&gate, "orkestra_task_failures_total", Task::Review).await? == 1);
+    ensure!(gate.scenario.task_counts(Task::Review).await?.0 == 1);
+
+    // Without the server of the webhooks the process ends, and says why.
+    gate.scenario.strike(Task::Webhooks).await?;
+    eventually("the process ends", LIMIT, async || {
+        Ok(gate.scenario.check_running().is_err().then_some(()))
+    })
+    .await?;
+    let log = gate.scenario.log();
+    ensure!(log.contains("task webhooks ended"), "{log}");
     Ok(())
 }
 

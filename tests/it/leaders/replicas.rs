@@ -11,7 +11,7 @@ use testbed::{
     AuditEvent, ControlPlane, Guarded, Identity, Mark, eventually, free_port, spawn_guarded,
 };
 
-use crate::scenario::{CLAIMS, LIMIT, Objects, Scenario, ask, input};
+use crate::scenario::{CLAIMS, FAULTS, LIMIT, Objects, Scenario, ask, input, strike};
 use crate::waters;
 
 const KATALOG: &str = "depends/katalog.yaml";
@@ -67,6 +67,21 @@ impl Replicas {
 
     /// Starts one with the rights that the Katalog needs, but for those on the Lease, and waits until it answers at all.
     pub(super) async fn launch(&self, name: &str, arguments: &[&str]) -> Result<Replica> {
+        let replica = self.spawn(name, arguments, &[]).await?;
+        eventually("the process answers", LIMIT, async || {
+            Ok(replica.ask("/livez").await.ok())
+        })
+        .await?;
+        Ok(replica)
+    }
+
+    /// The same without a wait; those faults hit the first tasks of their names.
+    pub(super) async fn spawn(
+        &self,
+        name: &str,
+        arguments: &[&str],
+        at_start: &[&str],
+    ) -> Result<Replica> {
         let cluster = ControlPlane::shared();
         let space = &self.scenario.namespace;
         let identity = cluster.identity(&format!("ork-{space}-{name}"), &[])?;
@@ -84,19 +99,17 @@ impl Replicas {
             .args(["--leader-elect-resource-namespace", space])
             .args(arguments)
             .env("POD_NAME", name)
-            .env("ORK_TASK_FAULTS", &faults);
-        let replica = Replica {
+            .env(FAULTS, &faults);
+        if !at_start.is_empty() {
+            std::fs::write(&faults, at_start.join("\n"))?;
+        }
+        Ok(Replica {
             process: spawn_guarded(&command, &log)?,
             identity,
             listen,
             log,
             faults,
-        };
-        eventually("the process answers", LIMIT, async || {
-            Ok(replica.ask("/livez").await.ok())
         })
-        .await?;
-        Ok(replica)
     }
 
     /// Grants a process the Role that `ork generate rbac` prints.
@@ -149,13 +162,7 @@ impl Replicas {
 impl Replica {
     /// Has it end tasks, a line each; see `crates/ground/src/tasks/faults.rs`. Returns once it has read them.
     pub(super) async fn strike(&self, lines: &[&str]) -> Result<()> {
-        let new = self.faults.with_extension("new");
-        std::fs::write(&new, lines.join("\n"))?;
-        std::fs::rename(new, &self.faults)?;
-        eventually("the faults are read", LIMIT, async || {
-            Ok((!self.faults.exists()).then_some(()))
-        })
-        .await
+        strike(&self.faults, lines).await
     }
 
     pub(super) async fn ask(&self, path: &str) -> Result<String> {

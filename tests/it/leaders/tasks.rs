@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use testbed::eventually;
 
 use super::replicas::{Replica, Replicas};
-use crate::scenario::LIMIT;
+use crate::scenario::{LIMIT, task_count};
 use crate::waters;
 
 /// How long a neighbour's change may take, on a machine that compiles and runs other tests meanwhile.
@@ -41,7 +41,7 @@ const KEPT: [(Task, &str); 16] = [
 ];
 
 /// Tasks that are ended in a way of their own below.
-const OTHERS: [Task; 8] = [
+const OTHERS: [Task; 10] = [
     Task::Driver,
     Task::OperatorRestart,
     Task::OperatorStop,
@@ -50,43 +50,74 @@ const OTHERS: [Task; 8] = [
     Task::HttpConnection,
     Task::HttpServer,
     Task::Heartbeat,
-];
-
-/// Tasks of the webhooks, which end in `tests/it/gateway/ends.rs`.
-const OF_WEBHOOKS: [Task; 3] = [
-    Task::Review,
-    Task::WebhookCertificate,
-    Task::WebhookConfigurations,
-];
-
-/// Tasks that do not run in this scenario, or are no tasks of tokio; how they start is that of the others, and the unit tests of
-/// `crates/ground/src/tasks` show what follows.
-const ELSEWHERE: [Task; 18] = [
-    Task::OperatorUnderTest,
-    Task::Sources,
-    Task::SourceFetch,
-    Task::SourceConnection,
-    Task::Webhooks,
-    Task::Plans,
-    Task::ForwardedRequest,
-    Task::ExternalCall,
-    Task::ExternalConnection,
-    Task::ExternalRoots,
-    Task::Files,
-    Task::Notices,
-    Task::Probe,
-    Task::ConnectionReturn,
-    Task::FlowPause,
-    Task::HttpCertificate,
     Task::ElectorThread,
     Task::Watchdog,
 ];
 
+/// Tasks that are ended in the scenario of what they do.
+const IN_THEIR_SCENARIO: [(Task, &str); 8] = [
+    (Task::Review, "tests/it/gateway/ends.rs"),
+    (Task::WebhookCertificate, "tests/it/gateway/ends.rs"),
+    (Task::WebhookConfigurations, "tests/it/gateway/ends.rs"),
+    (Task::Webhooks, "tests/it/gateway/ends.rs"),
+    (Task::Plans, "tests/it/gateway/alone.rs"),
+    (Task::Sources, "tests/it/komposer.rs"),
+    (Task::Files, "tests/it/files.rs"),
+    (Task::Probe, "tests/it/outage.rs"),
+];
+
+/// Tasks that no live test ends, and why. They start as the others do, and the unit tests of `crates/ground/src/tasks` show what
+/// follows.
+const NOT_ENDED: [(Task, &str); 11] = [
+    (
+        Task::OperatorUnderTest,
+        "belongs to `ork e2e`, which fails with it",
+    ),
+    (
+        Task::ForwardedRequest,
+        "belongs to one request of `ork e2e`, which fails with it",
+    ),
+    (
+        Task::SourceFetch,
+        "its error is returned to the task of the sources, as that of any failed fetch",
+    ),
+    (
+        Task::SourceConnection,
+        "belongs to one request of a fetch, which fails with it",
+    ),
+    (
+        Task::ExternalCall,
+        "its error is the answer of the call, as that of any failed call",
+    ),
+    (
+        Task::ExternalConnection,
+        "belongs to one call, which fails with it",
+    ),
+    (
+        Task::ExternalRoots,
+        "reads the machine's certificates for a moment; the call that waits for them fails",
+    ),
+    (
+        Task::Notices,
+        "prints what `ork run` has done; nothing else depends on it",
+    ),
+    (
+        Task::ConnectionReturn,
+        "lives for a moment after a response; without it the next request opens a connection",
+    ),
+    (
+        Task::FlowPause,
+        "runs only during a pause that an API server has requested",
+    ),
+    (
+        Task::HttpCertificate,
+        "reads the files for a moment; without it the previous certificate stays until the next read",
+    ),
+];
+
 async fn count(replica: &Replica, metric: &str, task: Task) -> Result<u64> {
     let answer = replica.ask("/metrics").await?;
-    let series = format!("{metric}{{task=\"{}\"}} ", task.name());
-    let value = answer.lines().find_map(|line| line.strip_prefix(&series));
-    Ok(value.unwrap_or("0").parse()?)
+    task_count(&answer, metric, task)
 }
 
 /// Ends a task and waits until that is counted and logged, and the restart too where there is one.
@@ -152,13 +183,19 @@ async fn until_reported(replicas: &Replicas) -> Result<()> {
 
 #[test]
 fn every_task_is_ended_by_a_test_or_says_why_not() {
-    let kept = KEPT.iter().map(|(task, _)| *task);
-    let named: BTreeSet<_> = kept
+    let named: BTreeSet<_> = (KEPT.iter().chain(&IN_THEIR_SCENARIO).chain(&NOT_ENDED))
+        .map(|(task, _)| *task)
         .chain(OTHERS)
-        .chain(OF_WEBHOOKS)
-        .chain(ELSEWHERE)
         .collect();
     assert_eq!(named, Task::ALL.iter().copied().collect());
+    // What a file ends, it names.
+    for (task, file) in IN_THEIR_SCENARIO {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(
+            text.contains(&format!("Task::{task:?}")),
+            "{task:?}, {file}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -204,6 +241,7 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
 
     an_entry_goes_although_its_tasks_end(&replicas, &first, &mut round).await?;
 
+    a_process_without_its_elector_ends(&replicas, &mut round).await?;
     ensure!(first.ask("/livez").await?.starts_with("HTTP/1.1 200"));
     ensure!(first.process.status()?.is_none() && first.process.pid() == pid);
     the_process_ends_in_order_without_its_http_server(&mut first).await
@@ -292,6 +330,24 @@ async fn an_entry_goes_although_its_tasks_end(
     katalogs.patch("waters", &again).await?;
     ensure_pond(replicas, *round).await?;
     Ok(())
+}
+
+/// Starts a second process whose threads fail at once, and checks that it ends and says why; the leader goes on.
+async fn a_process_without_its_elector_ends(replicas: &Replicas, round: &mut u32) -> Result<()> {
+    let threads = [Task::Watchdog.name(), Task::ElectorThread.name()];
+    let mut second = replicas.spawn("second", &[], &threads).await?;
+    let status = second.process.wait(LIMIT)?;
+    let log = second.log();
+    ensure!(!status.success(), "{status}");
+    ensure!(log.contains("task elector-thread ended"), "{log}");
+    for thread in threads {
+        let is_it = |line: &str| line.contains("task failed") && line.contains(thread);
+        ensure!(
+            log.lines().any(is_it),
+            "nothing is logged of {thread}: {log}"
+        );
+    }
+    ensure_neighbour(replicas, round).await
 }
 
 /// Ends the HTTP server, without which the process cannot be observed, and checks that it ends in order and releases the lease.

@@ -9,6 +9,7 @@
 //! In texts, `GROUP` stands for the scenario's API group and `NAMESPACE` for its namespace.
 
 mod controller;
+mod faults;
 mod objects;
 mod observe;
 mod rights;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use testbed::{ControlPlane, Guarded, Identity, eventually, namespace};
 use tokio::sync::OnceCell;
 
+pub(crate) use self::faults::{FAULTS, strike, task_count};
 pub(crate) use self::objects::{Objects, code, condition, is_observed, is_ready, owner_uid};
 pub(crate) use self::observe::{ask, ask_as};
 pub(crate) use self::rights::CLAIMS;

@@ -24,6 +24,8 @@ const LOOK: Duration = Duration::from_millis(25);
 static POINTS: LazyLock<Option<Arc<Points>>> = LazyLock::new(|| {
     let path = PathBuf::from(std::env::var_os(VARIABLE)?);
     let points = Arc::new(Points::default());
+    // The first task reads it: a file that was there before hits what runs only once, at the start.
+    points.look(&path);
     let followed = Arc::clone(&points);
     let follow = move || loop {
         followed.look(&path);
