@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use testbed::eventually;
 
 use crate::deletion::{CRDS, FINALIZER, finalizers};
+use crate::neighbours::{Neighbours, ORCHARDS};
 use crate::scenario::{LIMIT, Scenario, input};
 
 const INVENTORY: &str = "orkestra.orkspace.io/inventory";
@@ -37,11 +38,13 @@ async fn with_katalog(prefix: &str) -> Result<Scenario> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_forged_inventory_is_reported_ignored_and_corrected() -> Result<()> {
     let scenario = with_katalog("forged").await?;
+    let mut neighbours = Neighbours::settle(&scenario, ORCHARDS).await?;
     let orchards = scenario.objects("orchards");
     let mark = Scenario::mark()?;
     let mut north: Value = serde_saphyr::from_str(&scenario.text(&input("garden/orchard.yaml")?))?;
     north["metadata"]["annotations"] = json!({ INVENTORY: forged() });
     orchards.create(&north).await?;
+    neighbours.ensure_followed().await?;
     let is_corrected = |orchard: &Value| inventory(orchard) == "ConfigMap";
     orchards
         .until("north", "has its own inventory", LIMIT, is_corrected)
@@ -63,6 +66,7 @@ async fn a_forged_inventory_is_reported_ignored_and_corrected() -> Result<()> {
     ensure!(notes.len() == 1, "it is reported more than once: {notes:?}");
     // Later, while it is looked after.
     orchards.patch("north", &forge()).await?;
+    neighbours.ensure_followed().await?;
     orchards
         .until("north", "has its own inventory again", LIMIT, is_corrected)
         .await?;

@@ -3,21 +3,21 @@
 mod full;
 mod own;
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
 
+use crate::neighbours::{Neighbours, PONDS};
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters;
 
-/// How soon a neighbour is handled while hostile objects exist.
-const SOON: Duration = Duration::from_secs(1);
-/// How often it is tried to see that, after each hostile object.
-const PROBES: usize = 5;
-/// How long a single probe may take: the machine compiles and runs other tests meanwhile.
-const BOUND: Duration = Duration::from_secs(15);
+/// Lengths of names: the shortest, those around the longest label, and the longest. Source: Kubernetes, "Object Names and IDs".
+const NAMES: [usize; 7] = [1, 2, 62, 63, 64, 252, 253];
+/// Lengths of keys of labels and annotations: without a prefix up to 63, then with one of up to 253 characters. Source:
+/// Kubernetes, "Labels and Selectors".
+const KEYS: [usize; 8] = [1, 2, 62, 63, 65, 127, 316, 317];
+/// The longest name of a Pond whose child, `NAME-pond`, has a valid one.
+const LONGEST_PARENT: usize = 248;
 const KATALOG: &str = "panic/katalog.yaml";
 
 /// A JSON map so deep.
@@ -66,50 +66,30 @@ pub(crate) async fn send(
     }
 }
 
-/// A Pond beside the hostile ones, and how long it took to follow its spec each time.
-#[derive(Default)]
-struct Neighbour {
-    took: Vec<Duration>,
+/// A DNS name of that length.
+fn name_of(length: usize) -> String {
+    let name: Vec<u8> = (1..=length)
+        .map(|at| match at % 64 {
+            // Not at the end.
+            0 if at < length => b'.',
+            _ => b'n',
+        })
+        .collect();
+    String::from_utf8_lossy(&name).into_owned()
 }
 
-impl Neighbour {
-    /// The neighbour follows a new spec within a second.
-    ///
-    /// A single probe may take longer for reasons that no object causes: the machine has two cores and compiles other things
-    /// meanwhile. A hostile object that held its neighbours up would hold up every probe, since it stays. So one of a few has to
-    /// be in time, each has a generous bound, and in the end so has the median of all.
-    async fn follows(&mut self, scenario: &Scenario) -> Result<()> {
-        let maps = scenario.objects("configmaps");
-        for _ in 0..PROBES {
-            let colour = json!(format!("c{}", self.took.len()));
-            let change = json!({ "spec": { "colour": colour } });
-            let started = Instant::now();
-            scenario
-                .objects("ponds")
-                .patch("neighbour", &change)
-                .await?;
-            maps.until_equal("neighbour-pond", "/data/colour", colour, LIMIT)
-                .await?;
-            let took = started.elapsed();
-            ensure!(took <= BOUND, "the neighbour waited {took:?}");
-            self.took.push(took);
-            if took <= SOON {
-                return Ok(());
-            }
-        }
-        anyhow::bail!(
-            "the neighbour is not handled within {SOON:?}: {:?}",
-            self.took
-        )
+/// A key of a label or an annotation of that length.
+fn key_of(length: usize) -> String {
+    match length {
+        0..64 => name_of(length),
+        _ => format!("{}/{}", name_of(length - 64), name_of(63)),
     }
+}
 
-    fn ensure_median(mut self) -> Result<()> {
-        self.took.sort_unstable();
-        let median = self.took[self.took.len() / 2];
-        ensure!(median <= SOON, "half of all took more than {median:?}");
-        println!("{} probes, the median is {median:?}", self.took.len());
-        Ok(())
-    }
+/// A field of the metadata with a value for a key of each length, as text.
+fn with_keys(field: &str, value: &str) -> String {
+    let entries = KEYS.map(|length| format!(r#""{}":"{value}""#, key_of(length)));
+    format!(r#","{field}":{{{}}}"#, entries.join(","))
 }
 
 /// What the API server lets in: name, metadata, spec, and whether the operator can read it.
@@ -129,7 +109,6 @@ fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
             )
         })
         .collect();
-    let key = format!("{}/{}", vec!["k".repeat(63); 3].join("."), "n".repeat(63));
     let none = String::new;
     vec![
         ("deep-200", none(), unread(200), true),
@@ -149,7 +128,13 @@ fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
         ),
         (
             "annotations",
-            format!(r#","annotations":{{"{key}":"{}"}}"#, "x".repeat(200_000)),
+            with_keys("annotations", &"x".repeat(25_000)),
+            green.to_owned(),
+            true,
+        ),
+        (
+            "labels",
+            with_keys("labels", &"x".repeat(63)),
             green.to_owned(),
             true,
         ),
@@ -184,27 +169,22 @@ fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     let mut scenario = Scenario::running("hostile", &["kinds/crds.yaml"], KATALOG).await?;
-    waters::pond(&scenario, "neighbour", &json!({ "colour": "white" })).await?;
-    scenario.objects("ponds").until_ready("neighbour").await?;
-    let mut neighbour = Neighbour::default();
-    let accepted = hostile_objects_are_sent(&scenario, &mut neighbour).await?;
-    let long = [
-        "n".repeat(63),
-        "a".repeat(63),
-        "m".repeat(63),
-        "e".repeat(61),
-    ]
-    .join(".");
-    let body = pond(&scenario, &long, "", r#""colour":"green""#);
-    ensure!(
-        send(&scenario, "POST", ponds(&scenario, ""), body).await?,
-        "a name of 253 characters"
-    );
-    neighbour.follows(&scenario).await?;
+    let mut neighbours = Neighbours::settle(&scenario, PONDS).await?;
+    let accepted = hostile_objects_are_sent(&scenario, &mut neighbours).await?;
+    for length in NAMES {
+        let body = pond(&scenario, &name_of(length), "", r#""colour":"green""#);
+        ensure!(
+            send(&scenario, "POST", ponds(&scenario, ""), body).await?,
+            "a name of {length} characters"
+        );
+    }
+    neighbours.ensure_followed().await?;
     for name in [
         "deep-200",
         "deep-9000",
         "deep-read",
+        "annotations",
+        "labels",
         "large",
         "owners",
         "managers",
@@ -215,7 +195,7 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
         );
     }
 
-    each_is_handled_or_says_why_not(&scenario, &accepted, &long).await?;
+    each_is_handled_or_says_why_not(&scenario, &accepted).await?;
     let katalog = scenario.katalog_is("waters", "True", "Running").await?;
     ensure!(
         !katalog["status"].to_string().contains("HTTP 0"),
@@ -226,13 +206,12 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     scenario.kill9()?;
     scenario.start().await?;
     scenario.katalog_is("waters", "True", "Running").await?;
-    neighbour.follows(&scenario).await?;
+    neighbours.ensure_followed().await?;
     ensure_the_way_back(&scenario).await?;
     for (name, _) in &accepted {
         ensure_deletion(&scenario, name).await?;
     }
-    neighbour.follows(&scenario).await?;
-    neighbour.ensure_median()?;
+    neighbours.ensure_followed().await?;
     eventually("nothing is unreadable any more", LIMIT, async || {
         let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
         Ok((counted < 0.5).then_some(()))
@@ -241,10 +220,10 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     scenario.check_running()
 }
 
-/// Sends each hostile object, with a look at the neighbour after it; the accepted ones, and whether the operator can read them.
+/// Sends each hostile object, with a look at the neighbours after it; the accepted ones, and whether the operator can read them.
 async fn hostile_objects_are_sent(
     scenario: &Scenario,
-    neighbour: &mut Neighbour,
+    neighbours: &mut Neighbours,
 ) -> Result<Vec<(&'static str, bool)>> {
     let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "owner" } });
     let owner = scenario.objects("configmaps").create(&owner).await?;
@@ -252,7 +231,7 @@ async fn hostile_objects_are_sent(
     for (name, metadata, spec, is_readable) in objects(&owner) {
         let body = pond(scenario, name, &metadata, &spec);
         let is_accepted = send(scenario, "POST", ponds(scenario, ""), body).await?;
-        neighbour.follows(scenario).await.context(name)?;
+        neighbours.ensure_followed().await.context(name)?;
         if is_accepted {
             accepted.push((name, is_readable));
         }
@@ -264,7 +243,6 @@ async fn hostile_objects_are_sent(
 async fn each_is_handled_or_says_why_not(
     scenario: &Scenario,
     accepted: &[(&str, bool)],
-    long: &str,
 ) -> Result<()> {
     let maps = scenario.objects("configmaps");
     for (name, is_readable) in accepted {
@@ -280,15 +258,24 @@ async fn each_is_handled_or_says_why_not(
             ensure_unreadable(scenario, name).await?;
         }
     }
-    // A child cannot have so long a name, which its owner says.
-    eventually("the long one says why it has no child", LIMIT, async || {
-        let warnings = waters::warnings(scenario, long).await?;
-        Ok(warnings
-            .iter()
-            .any(|event| event["reason"] == "InvalidName")
-            .then_some(()))
-    })
-    .await?;
+    for length in NAMES {
+        let name = name_of(length);
+        if length <= LONGEST_PARENT {
+            let child = format!("{name}-pond");
+            maps.until_equal(&child, "/data/colour", json!("green"), LIMIT)
+                .await?;
+            continue;
+        }
+        // A child cannot have so long a name, which its owner says.
+        eventually("the long one says why it has no child", LIMIT, async || {
+            let warnings = waters::warnings(scenario, &name).await?;
+            let is_named = warnings
+                .iter()
+                .any(|event| event["reason"] == "InvalidName");
+            Ok(is_named.then_some(()))
+        })
+        .await?;
+    }
     let unreadable = accepted
         .iter()
         .filter(|(_, is_readable)| !is_readable)

@@ -57,6 +57,7 @@ mod markers;
 mod matrix;
 mod motifs;
 mod names;
+mod neighbours;
 mod newcomers;
 mod observe;
 mod on_delete;

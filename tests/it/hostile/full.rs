@@ -1,10 +1,10 @@
 //! Custom resources that leave no room for a finalizer.
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::json;
 use testbed::eventually;
 
-use super::{KATALOG, Neighbour, pond, ponds};
+use super::{KATALOG, pond, ponds};
+use crate::neighbours::{Neighbours, PONDS};
 use crate::scenario::{LIMIT, Scenario};
 use crate::waters;
 
@@ -31,8 +31,7 @@ async fn has_room(scenario: &Scenario, name: &str, length: usize) -> Result<bool
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn resources_without_room_for_a_finalizer_are_their_own_trouble() -> Result<()> {
     let scenario = Scenario::running("full", &["kinds/crds.yaml"], KATALOG).await?;
-    waters::pond(&scenario, "neighbour", &json!({ "colour": "white" })).await?;
-    scenario.objects("ponds").until_ready("neighbour").await?;
+    let mut neighbours = Neighbours::settle(&scenario, PONDS).await?;
     let mut length = ETCD;
     while !has_room(&scenario, "full-0", length).await? {
         length = length.checked_sub(STEP).context("nothing fits")?;
@@ -52,8 +51,7 @@ async fn resources_without_room_for_a_finalizer_are_their_own_trouble() -> Resul
         })
         .await?;
     }
-    let mut neighbour = Neighbour::default();
-    neighbour.follows(&scenario).await?;
+    neighbours.ensure_followed().await?;
     let katalog = scenario.katalog_is("waters", "True", "Running").await?;
     ensure!(
         waters::row(&katalog, "pond").is_some_and(|row| row["state"] == "Running"),

@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{KATALOG, Neighbour, deep, ensure_condition, ensure_reported, send};
+use super::{KATALOG, deep, ensure_condition, ensure_reported, send};
+use crate::neighbours::{Neighbours, PONDS};
 use crate::scenario::{LIMIT, Scenario, input};
-use crate::waters;
 
 /// The path of our own kinds, or of what lies below.
 fn own(scenario: &Scenario, below: &str) -> String {
@@ -16,9 +16,7 @@ fn own(scenario: &Scenario, below: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unreadable_katalog_or_motif_is_its_own_trouble_and_says_so() -> Result<()> {
     let mut scenario = Scenario::running("hostilekat", &["kinds/crds.yaml"], KATALOG).await?;
-    waters::pond(&scenario, "neighbour", &json!({ "colour": "white" })).await?;
-    scenario.objects("ponds").until_ready("neighbour").await?;
-    let mut neighbour = Neighbour::default();
+    let mut neighbours = Neighbours::settle(&scenario, PONDS).await?;
     let text = scenario.text(&input(KATALOG)?);
     let mut katalog: Value = serde_saphyr::from_str(&text)?;
     katalog["metadata"] = json!({ "name": "deepkatalog" });
@@ -29,7 +27,7 @@ async fn an_unreadable_katalog_or_motif_is_its_own_trouble_and_says_so() -> Resu
         let body = object.to_string().replace(r#""DEEP""#, &deep(levels));
         let is_accepted = send(&scenario, "POST", own(&scenario, plural), body).await?;
         ensure!(is_accepted, "{plural}: refused");
-        neighbour.follows(&scenario).await.context(plural)?;
+        neighbours.ensure_followed().await.context(plural)?;
     }
     ensure_reported(&scenario, "deepkatalog").await?;
     ensure_reported(&scenario, "deepmotif").await?;
