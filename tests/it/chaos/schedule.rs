@@ -256,11 +256,13 @@ enum Blow {
     EndTask,
 }
 
-/// Tasks that are ended, those of operators more often than there are kinds of them.
-const TASKS: [Task; 18] = [
+/// Tasks that are ended, those of operators more often than there are kinds of them. `Release` is not among them: the Katalog keeps
+/// its kinds.
+const TASKS: [Task; 22] = [
     Task::Driver,
     Task::Driver,
     Task::OperatorRestart,
+    Task::OperatorStop,
     Task::Publisher,
     Task::Waiter,
     Task::Autoscaler,
@@ -270,12 +272,15 @@ const TASKS: [Task; 18] = [
     Task::Watch,
     Task::Katalog,
     Task::Feed,
+    Task::Motifs,
     Task::Duty,
+    Task::Claims,
     Task::Elector,
     Task::LeaseWatcher,
     Task::Probe,
     Task::EventSender,
     Task::Connection,
+    Task::Signals,
 ];
 /// How many at a time.
 const TASKS_AT_ONCE: usize = 3;
