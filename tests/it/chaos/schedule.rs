@@ -193,7 +193,7 @@ pub(super) async fn break_cluster(
                 sleep(time * 2).await;
                 proxy.set(WEATHER);
             }
-            Outage::TakeRights => take_rights(&private, time, &mut deck.dice, &diary).await?,
+            Outage::TakeRights => take_rights(&private, time / 4, &diary).await?,
         }
         private.cluster.check()?;
         sleep(deck.between(500, 3000)).await;
@@ -216,23 +216,21 @@ async fn restart_api_server(private: &Arc<Private>, time: Duration, diary: &Diar
     Ok(())
 }
 
-/// Takes one rule from one of the roles of `ork`, and restores it after that time.
-async fn take_rights(
-    private: &Private,
-    time: Duration,
-    dice: &mut StdRng,
-    diary: &Diary,
-) -> Result<()> {
-    let granted = rights::granted(private).await?;
-    let (role, rules) = &granted[dice.random_range(0..granted.len())];
-    let taken = dice.random_range(0..rules.len());
-    let detail = format!(" by {role} for {time:?}: {}", rules[taken]);
-    diary.note("permissions taken", &detail);
-    let mut fewer = rules.clone();
-    fewer.remove(taken);
-    rights::grant(private, role, &fewer).await?;
-    sleep(time).await;
-    rights::grant(private, role, rules).await
+/// Takes each rule from each of the roles of `ork` in turn, for that time, and restores them.
+async fn take_rights(private: &Private, time: Duration, diary: &Diary) -> Result<()> {
+    for (role, rules) in rights::granted(private).await? {
+        for taken in 0..rules.len() {
+            let mut fewer = rules.clone();
+            let rule = fewer.remove(taken);
+            let detail = format!(" by {role} for {time:?}: {rule}");
+            diary.note("permissions taken", &detail);
+            // This restores the rule that was taken before.
+            rights::grant(private, &role, &fewer).await?;
+            sleep(time).await;
+        }
+        rights::grant(private, &role, &rules).await?;
+    }
+    Ok(())
 }
 
 /// Runs what blocks on a thread where it may.
