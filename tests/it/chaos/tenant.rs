@@ -1,5 +1,5 @@
-//! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting where the CRD keeps unknown
-//! fields, and annotations that only the controller has a use for. Nobody else may notice.
+//! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting, in fields that templates read
+//! and in others, and annotations that only the controller has a use for. Nobody else may notice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -53,27 +53,8 @@ impl Tenant {
     pub(super) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Self {
         while !*ended.borrow() {
             let name = format!("h{}", self.dice.random_range(0..PONDS));
-            let (what, done) = match self.dice.random_range(0..10) {
-                0..2 => ("deleted", self.ponds.delete(&name).await.is_ok()),
-                2..5 => {
-                    let (key, value) = FORGED[self.dice.random_range(0..FORGED.len())];
-                    let pond = pond(&name, &json!({ key: value }), &json!({ "colour": "grey" }));
-                    ("forged", self.ponds.create(&pond).await.is_ok())
-                }
-                5..7 => {
-                    let depth = DEPTHS[self.dice.random_range(0..DEPTHS.len())];
-                    let spec = json!({ "spec": { "unread": null } });
-                    // Without the last one, the two together would be too large.
-                    let _ = self.ponds.patch(&name, &spec).await;
-                    ("deepened", self.deepen(&name, depth).await.is_ok())
-                }
-                _ => {
-                    let colour = format!("h{}", self.dice.random_range(0..1000));
-                    let patch = json!({ "spec": { "colour": colour } });
-                    ("changed", self.ponds.patch(&name, &patch).await.is_ok())
-                }
-            };
-            if done {
+            let (what, done) = self.step(&name).await;
+            if done.is_ok() {
                 *self.done.entry(what).or_default() += 1;
             }
             tokio::time::sleep(PAUSE).await;
@@ -81,13 +62,41 @@ impl Tenant {
         self
     }
 
-    /// Nests maps in a field that no template reads. As text: a value that deep could not be written by our own JSON library.
-    async fn deepen(&self, name: &str, depth: usize) -> Result<()> {
-        let text = format!(
-            "{{\"spec\":{{\"unread\":{}1{}}}}}",
-            "{\"a\":".repeat(depth),
-            "}".repeat(depth)
-        );
+    /// Does something to a pond; returns what, and whether it was done.
+    async fn step(&mut self, name: &str) -> (&'static str, Result<()>) {
+        match self.dice.random_range(0..20) {
+            0..3 => ("deleted", self.ponds.delete(name).await),
+            3..8 => ("forged", self.forge(name).await),
+            8..11 => {
+                let depth = DEPTHS[self.dice.random_range(0..DEPTHS.len())];
+                ("deepened", self.deepen(name, "unread", depth).await)
+            }
+            11..13 => {
+                let depth = DEPTHS[self.dice.random_range(0..DEPTHS.len())];
+                ("made unreadable", self.deepen(name, "colour", depth).await)
+            }
+            _ => {
+                let colour = format!("h{}", self.dice.random_range(0..1000));
+                let patch = json!({ "spec": { "colour": colour } }).to_string();
+                ("changed", self.ponds.patch_text(name, patch).await)
+            }
+        }
+    }
+
+    /// Creates a pond with one of the forged annotations.
+    async fn forge(&mut self, name: &str) -> Result<()> {
+        let (key, value) = FORGED[self.dice.random_range(0..FORGED.len())];
+        let pond = pond(name, &json!({ key: value }), &json!({ "colour": "grey" }));
+        self.ponds.create(&pond).await.map(drop)
+    }
+
+    /// Nests maps in a field of the spec. As text: a value that deep could not be written by our own JSON library.
+    async fn deepen(&self, name: &str, field: &str, depth: usize) -> Result<()> {
+        // Without the last one, the two together would be too large.
+        let without = format!(r#"{{"spec":{{"{field}":null}}}}"#);
+        self.ponds.patch_text(name, without).await?;
+        let (open, close) = (r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        let text = format!(r#"{{"spec":{{"{field}":{open}1{close}}}}}"#);
         self.ponds.patch_text(name, text).await
     }
 
