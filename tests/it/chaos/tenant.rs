@@ -1,5 +1,5 @@
 //! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting, in fields that templates read
-//! and in others, and annotations that only the controller has a use for. Nobody else may notice.
+//! and in others, texts as large as etcd takes, and annotations that only the controller has a use for. Nobody else may notice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +19,8 @@ const PONDS: u64 = 6;
 const PAUSE: Duration = Duration::from_millis(250);
 /// How deep maps are nested: more than JSON readers of Rust take by default.
 const DEPTHS: [usize; 3] = [200, 1_000, 9_000];
+/// The length of a text with which a pond is almost as large as etcd takes, 1.5 MiB.
+const LARGE: usize = 1_450_000;
 /// Values of the controller's own annotations that it never wrote.
 const FORGED: [(&str, &str); 6] = [
     ("orkestra.orkspace.io/inventory", "Secret"),
@@ -75,6 +77,7 @@ impl Tenant {
                 let depth = DEPTHS[self.dice.random_range(0..DEPTHS.len())];
                 ("made unreadable", self.deepen(name, "colour", depth).await)
             }
+            13 => ("enlarged", self.enlarge(name).await),
             _ => {
                 let colour = format!("h{}", self.dice.random_range(0..1000));
                 let patch = json!({ "spec": { "colour": colour } }).to_string();
@@ -98,6 +101,16 @@ impl Tenant {
         let (open, close) = (r#"{"a":"#.repeat(depth), "}".repeat(depth));
         let text = format!(r#"{{"spec":{{"{field}":{open}1{close}}}}}"#);
         self.ponds.patch_text(name, text).await
+    }
+
+    /// Gives a pond a text that leaves little room, and takes it back after a moment: each write of it is stored again, and the
+    /// history of etcd has a limit.
+    async fn enlarge(&self, name: &str) -> Result<()> {
+        let text = |text: Option<String>| json!({ "spec": { "unread": text } }).to_string();
+        let large = text(Some("x".repeat(LARGE)));
+        self.ponds.patch_text(name, large).await?;
+        tokio::time::sleep(PAUSE).await;
+        self.ponds.patch_text(name, text(None)).await
     }
 
     /// Deletes whatever they have, and waits until it is gone: nothing that they wrote keeps it.
