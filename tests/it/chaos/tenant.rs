@@ -1,10 +1,12 @@
 //! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting, in fields that templates read
-//! and in others, texts as large as etcd takes, and annotations that only the controller has a use for. Nobody else may notice.
+//! and in others, texts as large as etcd takes, and annotations,
+//! labels, owner references and finalizers that they have no use for. Nobody else may notice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use orkestra_core::api::names::{FINALIZER, LABEL_KATALOG, LABEL_MANAGED, LABEL_OWNER_UID};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -28,11 +30,11 @@ const FORGED: [(&str, &str); 6] = [
     ("orkestra.orkspace.io/inventory", "{[}"),
     ("orkestra.orkspace.io/child", "ConfigMap/p00-kept"),
     ("orkestra.orkspace.io/applied", "0000000000000000"),
-    (
-        "orkestra.orkspace.io/owner-uid",
-        "00000000-0000-0000-0000-000000000000",
-    ),
+    ("orkestra.orkspace.io/owner-uid", NOBODY),
 ];
+
+/// A uid that no object has.
+const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The tenant, with a seed.
 pub(super) struct Tenant {
@@ -86,10 +88,27 @@ impl Tenant {
         }
     }
 
-    /// Creates a pond with one of the forged annotations.
+    /// Creates a pond with one of the forged annotations, or with marks that only the controller and the garbage collector write.
     async fn forge(&mut self, name: &str) -> Result<()> {
-        let (key, value) = FORGED[self.dice.random_range(0..FORGED.len())];
-        let pond = pond(name, &json!({ key: value }), &json!({ "colour": "grey" }));
+        let mut metadata = match self.dice.random_range(0..4) {
+            0 => json!({ "labels": forged_labels() }),
+            // There is no such owner in the namespace: the garbage collector deletes the pond.
+            1 => json!({ "ownerReferences": [{
+                "apiVersion": "v1", "kind": "ConfigMap", "name": "p00-kept", "uid": NOBODY,
+                "controller": true, "blockOwnerDeletion": true,
+            }] }),
+            // Another one would keep the pond forever: nobody would remove it.
+            2 => json!({ "finalizers": [FINALIZER] }),
+            _ => {
+                let (key, value) = FORGED[self.dice.random_range(0..FORGED.len())];
+                json!({ "annotations": { key: value } })
+            }
+        };
+        metadata["name"] = json!(name);
+        let pond = json!({
+            "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Pond",
+            "metadata": metadata, "spec": { "colour": "grey" },
+        });
         self.ponds.create(&pond).await.map(drop)
     }
 
@@ -132,9 +151,9 @@ impl Tenant {
     }
 }
 
-fn pond(name: &str, annotations: &Value, spec: &Value) -> Value {
+/// The labels of a child of nobody.
+fn forged_labels() -> Value {
     json!({
-        "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Pond",
-        "metadata": { "name": name, "annotations": annotations }, "spec": spec,
+        LABEL_MANAGED: "true", LABEL_OWNER_UID: NOBODY, LABEL_KATALOG: "waters",
     })
 }
