@@ -64,8 +64,8 @@ struct Chaos {
     place: Place,
     controllers: Vec<Controller>,
     history: History,
-    /// Ponds in a namespace of a tenant who means ill.
-    hostile: Objects,
+    /// Ponds and `ConfigMaps` in a namespace of a tenant who means ill.
+    hostile: (Objects, Objects),
     diary: Arc<Diary>,
     /// The administrator's client, which gives up early.
     client: kube::Client,
@@ -89,7 +89,8 @@ impl Chaos {
         let client = kube::Client::try_from(config)?;
         let place = place(&private, &client, &far, katalog);
         let theirs = testbed::namespace(&private.client, "tenant").await?;
-        let hostile = private.objects(&client, &theirs, "ponds");
+        let hostile =
+            ["ponds", "configmaps"].map(|plural| private.objects(&client, &theirs, plural));
         let mut controllers = Vec::new();
         for index in 0..CONTROLLERS {
             let proxy = private.cluster.proxy(&private.identity, seed + index);
@@ -107,7 +108,7 @@ impl Chaos {
             place,
             controllers,
             history,
-            hostile,
+            hostile: hostile.into(),
             diary: Arc::new(Diary::new()),
             client,
         };

@@ -1,12 +1,14 @@
 //! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting, in fields that templates read
-//! and in others, texts as large as etcd takes, and annotations,
-//! labels, owner references and finalizers that they have no use for. Nobody else may notice.
+//! and in others, texts as large as etcd takes, and annotations, labels, owner references, finalizers and children as only the
+//! controller writes them. Nobody else may notice.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use orkestra_core::api::names::{FINALIZER, LABEL_KATALOG, LABEL_MANAGED, LABEL_OWNER_UID};
+use orkestra_core::api::names::{
+    ANNOTATION_CHILD, ANNOTATION_OWNER, FINALIZER, LABEL_KATALOG, LABEL_MANAGED, LABEL_OWNER_UID,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -39,15 +41,18 @@ const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 /// The tenant, with a seed.
 pub(super) struct Tenant {
     ponds: Objects,
+    maps: Objects,
     dice: StdRng,
     /// What was done, by name.
     pub(super) done: BTreeMap<&'static str, u64>,
 }
 
 impl Tenant {
-    pub(super) fn new(ponds: Objects, seed: u64) -> Self {
+    /// Nothing is written yet in these ponds and `ConfigMaps` of their namespace.
+    pub(super) fn new((ponds, maps): (Objects, Objects), seed: u64) -> Self {
         Self {
             ponds,
+            maps,
             dice: StdRng::seed_from_u64(seed),
             done: BTreeMap::new(),
         }
@@ -77,9 +82,13 @@ impl Tenant {
             }
             11..13 => {
                 let depth = DEPTHS[self.dice.random_range(0..DEPTHS.len())];
-                ("made unreadable", self.deepen(name, "colour", depth).await)
+                (
+                    "deepened where it is read",
+                    self.deepen(name, "colour", depth).await,
+                )
             }
             13 => ("enlarged", self.enlarge(name).await),
+            14..17 => ("children forged", self.forge_child(name).await),
             _ => {
                 let colour = format!("h{}", self.dice.random_range(0..1000));
                 let patch = json!({ "spec": { "colour": colour } }).to_string();
@@ -112,6 +121,22 @@ impl Tenant {
         self.ponds.create(&pond).await.map(drop)
     }
 
+    /// Creates a ConfigMap with the name of a child, as if it were one, or deletes it: the name is taken until then.
+    async fn forge_child(&mut self, pond: &str) -> Result<()> {
+        let name = format!("{pond}-kept");
+        if self.dice.random() {
+            return self.maps.delete(&name).await;
+        }
+        let child = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": { "colour": "forged" },
+            "metadata": {
+                "name": name, "labels": forged_labels(),
+                "annotations": { ANNOTATION_CHILD: "ConfigMap/p00-kept", ANNOTATION_OWNER: NOBODY },
+            },
+        });
+        self.maps.create(&child).await.map(drop)
+    }
+
     /// Nests maps in a field of the spec. As text: a value that deep could not be written by our own JSON library.
     async fn deepen(&self, name: &str, field: &str, depth: usize) -> Result<()> {
         // Without the last one, the two together would be too large.
@@ -132,16 +157,20 @@ impl Tenant {
         self.ponds.patch_text(name, text(None)).await
     }
 
-    /// Deletes whatever they have, and waits until it is gone: nothing that they wrote keeps it.
+    /// Deletes whatever they have, and waits until it is gone: nothing that they wrote keeps it. What they forged stays until they
+    /// delete it: the controller never made it.
     pub(super) async fn leave(&self) -> Result<()> {
         eventually("the tenant is gone", CONVERGED, async || {
             let mut left = Vec::new();
             for number in 0..PONDS {
                 let name = format!("h{number}");
-                // It may be too deep to be read here.
-                match self.ponds.delete(&name).await {
-                    Err(error) if crate::scenario::code(&error) == Some(404) => {}
-                    _ => left.push(name),
+                let child = format!("{name}-kept");
+                for (objects, name) in [(&self.ponds, name), (&self.maps, child)] {
+                    // It may be too deep to be read here.
+                    match objects.delete(&name).await {
+                        Err(error) if crate::scenario::code(&error) == Some(404) => {}
+                        _ => left.push(name),
+                    }
                 }
             }
             ensure!(left.is_empty(), "{left:?}");
