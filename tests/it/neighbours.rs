@@ -22,12 +22,12 @@ const ROUNDS: usize = 3;
 /// The name of each neighbour.
 const NAME: &str = "neighbour";
 
-/// A kind of custom resource with a ConfigMap that has the value of one field.
+/// A kind of custom resource with a `ConfigMap` that has the value of one field.
 pub(crate) struct Followed {
     kind: &'static str,
     plural: &'static str,
     field: &'static str,
-    /// The end of the ConfigMap's name, after that of the custom resource and a hyphen.
+    /// The end of the `ConfigMap`'s name, after that of the custom resource and a hyphen.
     child: &'static str,
 }
 
@@ -49,7 +49,7 @@ pub(crate) const ORCHARDS: Followed = Followed {
 /// Several custom resources of a kind.
 pub(crate) struct Neighbours {
     of: Followed,
-    /// The custom resources and the ConfigMaps of each namespace.
+    /// The custom resources and the `ConfigMap`s of each namespace.
     homes: Vec<(Objects, Objects)>,
     round: usize,
     /// How long the slowest change took before there was any hostile object.
@@ -115,7 +115,7 @@ impl Neighbours {
         Ok((took[took.len() / 2], took[took.len() - 1]))
     }
 
-    /// Changes one neighbour, and returns the time until its ConfigMap has the value.
+    /// Changes one neighbour, and returns the time until its `ConfigMap` has the value.
     async fn change(
         &self,
         (resources, maps): &(Objects, Objects),

@@ -121,7 +121,7 @@ impl Tenant {
         self.ponds.create(&pond).await.map(drop)
     }
 
-    /// Creates a ConfigMap with the name of a child, as if it were one, or deletes it: the name is taken until then.
+    /// Creates a `ConfigMap` with the name of a child, as if it were one, or deletes it: the name is taken until then.
     async fn forge_child(&mut self, pond: &str) -> Result<()> {
         let name = format!("{pond}-kept");
         if self.dice.random() {

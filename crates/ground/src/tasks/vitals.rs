@@ -173,7 +173,7 @@ mod tests {
         let vitals = Vitals::with(SILENCE);
         vitals.follow("the async workers");
         let silent = vitals.add("leader election");
-        tokio::time::sleep(SILENCE - BEAT).await;
+        tokio::time::sleep(SILENCE.saturating_sub(BEAT)).await;
         assert_eq!(vitals.check(), Ok(()));
         tokio::time::sleep(BEAT * 3).await;
         let why = vitals.check().unwrap_err();
