@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::imports::{SourceFile, in_crate, module_path, paths};
+use super::paths::{SourceFile, in_crate, module_path, paths};
 
 /// What introduces the map.
 const INTRODUCTION: &str = "Each directory uses only those above it";

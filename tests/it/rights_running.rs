@@ -189,10 +189,7 @@ async fn few_requests_are_refused(scenario: &Scenario) -> Result<()> {
     let mut requests = scenario.requests_since(refused)?;
     requests.retain(|request| request.code == 403);
     let lines = waters::lines(&requests);
-    ensure!(
-        requests.len() <= 4,
-        "refused requests within 8 s:\n{lines}"
-    );
+    ensure!(requests.len() <= 4, "refused requests within 8 s:\n{lines}");
     Ok(())
 }
 

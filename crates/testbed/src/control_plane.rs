@@ -2,6 +2,8 @@
 //!
 //! One file: the processes of a control plane start and end together.
 
+mod nodes;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +18,6 @@ use crate::assets::Assets;
 use crate::audit::{AuditEvent, AuditLog, Mark, POLICY};
 use crate::guard::{Guarded, remove_at_end};
 use crate::identity::{Identity, SYSTEM_MASTERS};
-use crate::nodes;
 use crate::pki::Authority;
 use crate::servers::{Ports, Site};
 use crate::wait::{block_on, eventually};

@@ -31,7 +31,6 @@ mod control_plane;
 mod guard;
 mod identity;
 mod kubectl;
-mod nodes;
 mod outages;
 mod pki;
 mod ports;

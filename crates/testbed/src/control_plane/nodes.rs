@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use serde_json::json;
 
-use crate::control_plane::ControlPlane;
+use super::ControlPlane;
 use crate::guard::Guarded;
 use crate::identity::{Identity, SYSTEM_MASTERS};
 use crate::servers::Site;
