@@ -10,9 +10,7 @@
 //! ```
 
 mod call;
-mod cleanup;
 mod control_plane;
-mod expect;
 mod forward;
 mod helm;
 mod load;

@@ -12,10 +12,8 @@ use orkestra_core::{
 use orkestra_ground::Backoff;
 use tokio::time::{Duration, Instant};
 
-use super::{
-    Case, Outcome, objects,
-    run::{Run, reported_objects},
-};
+use super::{Run, reported_objects};
+use crate::e2e::{Case, Outcome, objects};
 
 /// The polling interval.
 const PAUSE: Backoff = Backoff {

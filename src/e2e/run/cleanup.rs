@@ -2,10 +2,10 @@
 
 use tokio::time::{Duration, Instant};
 
-use super::{
+use super::{Run, with_causes};
+use crate::e2e::{
     helm::{self, Release},
     objects::{self, Owner},
-    run::{Run, with_causes},
 };
 use crate::meta::AppliedObject;
 

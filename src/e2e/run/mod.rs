@@ -1,5 +1,8 @@
 //! Runs one E2E: preparation, expectations, cleanup.
 
+mod cleanup;
+mod expect;
+
 use std::path::{Path, PathBuf};
 
 use orkestra_cluster::wire::Wire;
@@ -14,11 +17,11 @@ use orkestra_core::{
 };
 use tokio::time::{Duration, Instant};
 
+use self::cleanup::Created;
+use self::expect::PolledExpectation;
 use super::{
     Case, Options, Outcome, Progress, Report,
     call::Caller,
-    cleanup::Created,
-    expect::PolledExpectation,
     helm,
     load::Suite,
     objects::{self, ObjectError},
