@@ -15,13 +15,12 @@ use tokio::time::Instant;
 
 use super::{
     forward::{self, ForwardError},
-    process::{ProcessError, ProgramEnvironment},
+    process::{KUBECTL, ProcessError, ProgramEnvironment},
 };
 use crate::files::beside;
 
 /// The shell for commands.
 const SHELL: &str = "sh";
-pub(super) const KUBECTL: &str = "kubectl";
 const JQ: &str = "jq";
 
 /// The reason why a call has no result.

@@ -16,10 +16,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{
-    call::KUBECTL,
-    process::{ProcessError, ProgramEnvironment, spawn},
-};
+use super::process::{KUBECTL, ProcessError, ProgramEnvironment, spawn};
 
 /// The output of `kubectl` when the port is ready.
 const READY: &str = "Forwarding from 127.0.0.1:";

@@ -14,6 +14,8 @@ use tokio::{
     time::Instant,
 };
 
+/// The client that calls and port forwards run.
+pub(super) const KUBECTL: &str = "kubectl";
 /// The maximum size of an output, in bytes.
 const MOST_OUTPUT: u64 = 8 << 20;
 /// The base of the exit code of a program that a signal ended, as in shells. Source: POSIX, "Exit Status for Commands".

@@ -1,7 +1,6 @@
 //! Compiles documents to plans, with the files that they reference.
 
 use std::{
-    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,6 +21,7 @@ use orkestra_core::{
     value::Node,
 };
 
+use super::find::read_text;
 use super::library::{ResolvedReferences, take, take_with};
 use crate::compose::{self, Fetch};
 
@@ -312,14 +312,6 @@ fn definition(file: &str, text: &str) -> Result<CrdShape, String> {
 /// As [`CrdShape::from_crd`].
 pub(super) fn crd(source: &Source) -> Result<CrdShape, NotACrd> {
     CrdShape::from_crd(&Node::from(&source.tree.to_json()))
-}
-
-/// Reads one text file.
-///
-/// # Errors
-/// The file does not exist, is not readable, or is not UTF-8 text.
-pub async fn read_text(path: &Path) -> io::Result<String> {
-    tokio::fs::read_to_string(path).await
 }
 
 /// Returns the path of a file that a Katalog references: relative to the Katalog.

@@ -7,9 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use orkestra_core::diagnostics::{Code, Diagnostic, FieldPath};
-
-use super::without_katalog;
+use orkestra_core::{
+    api::names,
+    diagnostics::{Code, Diagnostic, FieldPath},
+};
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
@@ -102,7 +103,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
     let name = path.display().to_string();
-    let text = fs::File::open(path).and_then(read_text);
+    let text = fs::File::open(path).and_then(read_limited);
     Ok(TextFile {
         text: text.map_err(|why| Box::new(unreadable(&name, &why)))?,
         name,
@@ -111,7 +112,7 @@ fn read_file(path: &Path) -> Result<TextFile, Box<Diagnostic>> {
 }
 
 fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
-    let text = read_text(io::stdin());
+    let text = read_limited(io::stdin());
     Ok(TextFile {
         text: text.map_err(|why| Box::new(unreadable(STDIN_NAME, &why)))?,
         name: STDIN_NAME.to_owned(),
@@ -120,7 +121,7 @@ fn read_stdin() -> Result<TextFile, Box<Diagnostic>> {
 }
 
 /// Reads a text that may be endless.
-fn read_text(source: impl Read) -> io::Result<String> {
+fn read_limited(source: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(MOST_BYTES).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).is_ok_and(|len| len == MOST_BYTES) {
@@ -132,6 +133,29 @@ fn read_text(source: impl Read) -> io::Result<String> {
 fn unreadable(file: &str, why: &io::Error) -> Diagnostic {
     let message = format!("cannot be read: {why}");
     let mut problem = Diagnostic::error(Code::Unreadable, FieldPath::root(), message);
+    problem.file = Some(file.to_owned());
+    problem
+}
+
+/// Reads one text file.
+///
+/// # Errors
+/// The file does not exist, is not readable, or is not UTF-8 text.
+pub async fn read_text(path: &Path) -> io::Result<String> {
+    tokio::fs::read_to_string(path).await
+}
+
+/// The problem of a file or folder without a Katalog.
+pub(crate) fn without_katalog(file: &str) -> Diagnostic {
+    let mut problem = Diagnostic::error(
+        Code::NoDocument,
+        FieldPath::root(),
+        "the file has no Katalog",
+    );
+    problem.hint = Some(format!(
+        "a Katalog begins with `apiVersion: {}` and `kind: Katalog`",
+        names::API_VERSION
+    ));
     problem.file = Some(file.to_owned());
     problem
 }

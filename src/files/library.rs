@@ -12,7 +12,7 @@ use orkestra_core::{
     value,
 };
 
-use super::read_text;
+use super::find::read_text;
 use crate::compose::Fetch;
 
 /// The resolved references of a Katalog.

@@ -14,10 +14,10 @@ pub(crate) mod suites;
 mod tests;
 mod validate;
 
-pub(crate) use self::{check::in_order, library::take_with, validate::without_katalog};
+pub(crate) use self::{check::in_order, find::without_katalog, library::take_with};
 pub use self::{
-    check::{CheckContext, Checked, Compiled, beside, check, read_text},
-    find::{STDIN, TextFile, find},
+    check::{CheckContext, Checked, Compiled, beside, check},
+    find::{STDIN, TextFile, find, read_text},
     library::{ResolvedReferences, motifs, take},
     validate::{Validated, validate, validate_with},
 };

@@ -16,7 +16,7 @@ use orkestra_core::{
 
 use super::{
     check::{CheckContext, Compiled, check, crd, in_order},
-    find::{TextFile, find},
+    find::{TextFile, find, without_katalog},
     library::motifs,
 };
 use crate::compose::{DiskFiles, Fetch};
@@ -200,19 +200,4 @@ fn is_ours(source: &Source, is_named: bool) -> bool {
     of_group
         || DocumentKind::of(source).is_some()
         || (is_named && source.tree.get("kind").is_none())
-}
-
-/// The problem of a file or folder without a Katalog.
-pub(crate) fn without_katalog(file: &str) -> Diagnostic {
-    let mut problem = Diagnostic::error(
-        Code::NoDocument,
-        FieldPath::root(),
-        "the file has no Katalog",
-    );
-    problem.hint = Some(format!(
-        "a Katalog begins with `apiVersion: {}` and `kind: Katalog`",
-        names::API_VERSION
-    ));
-    problem.file = Some(file.to_owned());
-    problem
 }

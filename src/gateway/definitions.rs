@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::{
     Gateway, Options,
     catalogue::Catalogue,
-    desired::{self, Desired, LABEL},
-    recorded,
+    desired::{Desired, LABEL},
+    record, webhooks,
 };
 use crate::events::{Event, ObjectReference, Severity};
 
@@ -32,7 +32,7 @@ pub(super) fn declared(
     let own = catalogue.conversions().filter(|one| one.plan.update_crd);
     let desired = own.map(|conversion| {
         let security = &conversion.security;
-        let config = desired::client_config(
+        let config = webhooks::client_config(
             options,
             security.service_name.as_deref(),
             security.gateway_endpoint.as_deref(),
@@ -40,7 +40,7 @@ pub(super) fn declared(
             authorities,
         );
         let name = conversion.plan.definition();
-        converted(options, name, &config, recorded::text(conversion))
+        converted(options, name, &config, record::text(conversion))
     });
     desired.collect()
 }
@@ -92,7 +92,7 @@ impl Kept {
 
     fn of(name: &str, definition: &Node) -> Option<Self> {
         let why = other_versions(definition)?;
-        let record = recorded::text_of(definition).map(str::to_owned);
+        let record = record::text_of(definition).map(str::to_owned);
         let definition = definition.to_json();
         let text = |at: &str| definition.pointer(at)?.as_str().map(str::to_owned);
         let mut config = definition
@@ -114,7 +114,7 @@ impl Kept {
     pub(super) fn desired(&self, gateway: &Gateway, authorities: &str) -> Desired {
         let (group, kind) = &self.kind;
         // Somebody may have removed or changed the record.
-        let known = || recorded::text(&gateway.conversion(group, kind)?);
+        let known = || record::text(&gateway.conversion(group, kind)?);
         self.body(&gateway.options, authorities, known)
     }
 
@@ -125,7 +125,7 @@ impl Kept {
         known: impl FnOnce() -> Option<String>,
     ) -> Desired {
         let mut config = self.config.clone();
-        config["caBundle"] = desired::bundle(authorities).into();
+        config["caBundle"] = webhooks::bundle(authorities).into();
         let record = known().or_else(|| self.record.clone());
         converted(options, self.name.clone(), &config, record)
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
 use orkestra_core::{
     admission::{self, Enforcement, PolicyOptions},
+    plan::ObjectKey,
     value::Node,
 };
 use serde_json::{Value, json};
@@ -89,40 +89,6 @@ fn registration(version: &str, kind: &str, plural: &str) -> Served {
         plural: plural.into(),
         namespaced: false,
     }
-}
-
-/// Returns the `caBundle` of authorities in PEM.
-pub(super) fn bundle(authorities: &str) -> String {
-    STANDARD.encode(authorities)
-}
-
-/// How a webhook is called.
-pub(super) fn client_config(
-    options: &Options,
-    service: Option<&str>,
-    endpoint: Option<&str>,
-    path: &str,
-    authorities: &str,
-) -> Value {
-    let bundle = bundle(authorities);
-    let url = match (&options.reach, endpoint) {
-        (Reach::Url(url), _) => Some(url.as_str()),
-        (Reach::Service { .. }, endpoint) => endpoint,
-    };
-    if let Some(url) = url {
-        let url = url.trim_end_matches('/');
-        return json!({ "url": format!("{url}{path}"), "caBundle": bundle });
-    }
-    let default = match &options.reach {
-        Reach::Service { name } => name.as_str(),
-        Reach::Url(_) => "",
-    };
-    json!({
-        "service": {
-            "namespace": options.namespace, "name": service.unwrap_or(default), "path": path, "port": 443,
-        },
-        "caBundle": bundle,
-    })
 }
 
 /// Returns the hosts that the certificate must name.
@@ -310,5 +276,12 @@ fn object(served: &Served, options: &Options, fields: &Value) -> Desired {
         name: options.name.clone(),
         body: Node::from(&body),
         calls: true,
+    }
+}
+
+pub(super) fn key(name: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: None,
+        name: name.into(),
     }
 }

@@ -18,7 +18,7 @@ use orkestra_cluster::{
     watch::{Handle, Presence, Watched},
     wire::{Scope, Served, Wire},
 };
-use orkestra_core::{decode::Version, plan::ObjectKey, value::hash};
+use orkestra_core::{decode::Version, value::hash};
 use orkestra_ground::Backoff;
 use tokio::{sync::Notify, time::Instant};
 
@@ -26,7 +26,7 @@ use super::{
     Gateway, MANAGER,
     catalogue::Catalogue,
     definitions::{self, Kept},
-    desired::{self, Desired, LABEL},
+    desired::{self, Desired, LABEL, key},
     probe::Probes,
     remove,
 };
@@ -387,12 +387,5 @@ impl Keeper<'_> {
         if self.corrections.len() > QUICK {
             tokio::time::sleep(CALM).await;
         }
-    }
-}
-
-pub(super) fn key(name: &str) -> ObjectKey {
-    ObjectKey {
-        namespace: None,
-        name: name.into(),
     }
 }

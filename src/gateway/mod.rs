@@ -27,6 +27,7 @@ mod options;
 mod probe;
 mod protection;
 mod queues;
+mod record;
 mod recorded;
 mod remove;
 mod review;

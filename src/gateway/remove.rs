@@ -6,7 +6,7 @@ use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireErr
 use orkestra_core::{plan::ObjectKey, value::Node};
 use serde_json::json;
 
-use super::{MANAGER, definitions::other_versions, desired, keeper, secret};
+use super::{MANAGER, definitions::other_versions, desired, secret};
 
 /// The names of an installation's gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<
         let body = json!({
             "apiVersion": served.api_version(), "kind": &*served.kind, "metadata": { "name": name },
         });
-        let (key, body) = (keeper::key(name), Node::from(&body));
+        let (key, body) = (desired::key(name), Node::from(&body));
         wire.apply(served, &key, MANAGER, true, &body)
             .await
             .map(drop)
@@ -141,7 +141,7 @@ pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<
             uid: None,
             resource_version: None,
         };
-        wire.delete(served, &keeper::key(name), &how)
+        wire.delete(served, &desired::key(name), &how)
             .await
             .map(drop)
     };

@@ -2,7 +2,7 @@
 
 mod overload;
 
-use super::{desired::client_config, *};
+use super::{webhooks::client_config, *};
 use crate::meta::Namespaces;
 
 fn options(reach: Reach) -> Options {

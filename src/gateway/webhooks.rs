@@ -2,13 +2,14 @@
 //!
 //! Timeouts, selectors and failure policies follow Kubernetes, "Admission Webhook Good Practices".
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_core::{
     api::{FailurePolicy, Operation, names},
     plan::{OperatorPlan, Plan},
 };
 use serde_json::{Value, json};
 
-use super::{Options, desired::client_config};
+use super::{Options, Reach};
 use crate::meta::Namespaces;
 
 /// How long the API server waits for a review, in seconds.
@@ -187,4 +188,38 @@ pub(super) fn overridden(options: &Options, plan: &Plan, authorities: &str) -> V
             "/deletion-protection", authorities,
         ),
     })]
+}
+
+/// Returns the `caBundle` of authorities in PEM.
+pub(super) fn bundle(authorities: &str) -> String {
+    STANDARD.encode(authorities)
+}
+
+/// How a webhook is called.
+pub(super) fn client_config(
+    options: &Options,
+    service: Option<&str>,
+    endpoint: Option<&str>,
+    path: &str,
+    authorities: &str,
+) -> Value {
+    let bundle = bundle(authorities);
+    let url = match (&options.reach, endpoint) {
+        (Reach::Url(url), _) => Some(url.as_str()),
+        (Reach::Service { .. }, endpoint) => endpoint,
+    };
+    if let Some(url) = url {
+        let url = url.trim_end_matches('/');
+        return json!({ "url": format!("{url}{path}"), "caBundle": bundle });
+    }
+    let default = match &options.reach {
+        Reach::Service { name } => name.as_str(),
+        Reach::Url(_) => "",
+    };
+    json!({
+        "service": {
+            "namespace": options.namespace, "name": service.unwrap_or(default), "path": path, "port": 443,
+        },
+        "caBundle": bundle,
+    })
 }

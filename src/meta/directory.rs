@@ -17,7 +17,6 @@ use orkestra_core::{
 };
 use tokio::sync::watch;
 
-use super::katalog::any_changed;
 use crate::runtime::OperatorStatus;
 
 /// The Katalogs of this process, sorted by namespace and name. Clones are cheap and share the same state.
@@ -297,6 +296,23 @@ impl OperatorView {
     pub(crate) fn is_settled(&mut self) -> bool {
         let status = self.status.borrow_and_update();
         status.runs(&self.wanted) || self.conflict.is_some() || status.is_blocked
+    }
+}
+
+/// Returns when an operator has a status that was not seen yet.
+pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) {
+    let changes = views.map(|view| {
+        Box::pin(async {
+            if view.status.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    });
+    let changes: Vec<_> = changes.collect();
+    if changes.is_empty() {
+        std::future::pending::<()>().await;
+    } else {
+        futures::future::select_all(changes).await;
     }
 }
 

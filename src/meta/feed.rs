@@ -20,37 +20,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     katalog::{Katalog, KatalogObject, Latest, Shared},
-    watched::{ChangedObject, Watches, declaring, reference},
+    watched::{ChangedObject, Namespaces, Watches, declaring, reference},
 };
-
-/// The namespaces whose Katalogs are followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Namespaces {
-    /// All namespaces.
-    All,
-    /// Only these namespaces.
-    Some(Vec<String>),
-}
-
-impl Namespaces {
-    /// The Katalogs of these namespaces; of all, if there are none.
-    pub fn of(mut namespaces: Vec<String>) -> Self {
-        if namespaces.is_empty() {
-            return Self::All;
-        }
-        namespaces.sort_unstable();
-        namespaces.dedup();
-        Self::Some(namespaces)
-    }
-
-    /// Returns one scope for each namespace, or one for all.
-    pub(crate) fn scopes(&self) -> Vec<Scope> {
-        match self {
-            Self::All => vec![None],
-            Self::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
-        }
-    }
-}
 
 /// Follows the Katalogs of `namespaces` until `shutdown`; then waits until their tasks have ended.
 pub(crate) async fn follow(
@@ -128,9 +99,6 @@ async fn watch_all(followed: &mut FollowedKatalogs) {
     followed.tasks.close();
     followed.tasks.wait().await;
 }
-
-/// A namespace; none means all.
-pub(crate) type Scope = Option<String>;
 
 /// True if the CRD of one of our kinds is there and serves our version.
 pub(crate) fn is_served(crds: &Crds, kind: Declaring) -> bool {

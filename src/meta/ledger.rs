@@ -239,7 +239,7 @@ impl Ledger {
         };
         let kinds = wanted.claims.iter().filter(|kind| {
             self.standings.is_held_for(kind, &wanted.uid)
-                && claims::holder(&self.wanted, kind) == Some(katalog)
+                && holder(&self.wanted, kind) == Some(katalog)
         });
         kinds.cloned().collect()
     }
@@ -253,7 +253,7 @@ impl Ledger {
         let mut kinds = BTreeMap::new();
         for (katalog, wanted) in &self.wanted {
             for kind in &wanted.claims {
-                if claims::holder(&self.wanted, kind) == Some(katalog) {
+                if holder(&self.wanted, kind) == Some(katalog) {
                     kinds.insert(kind.clone(), claimant(katalog, wanted));
                 }
             }
@@ -305,7 +305,7 @@ impl Ledger {
 
     /// Requests that no operator runs for a kind, so that the Katalog of that uid can release it.
     pub(crate) fn hold(&mut self, kind: &GroupKind, uid: &str) -> ReleaseHold {
-        if let Some(holder) = claims::holder(&self.wanted, kind) {
+        if let Some(holder) = holder(&self.wanted, kind) {
             return ReleaseHold::Claimed(holder.to_string());
         }
         if self.slots.values().any(|slot| slot.kind() == *kind) {
@@ -360,7 +360,7 @@ impl Ledger {
         if wanted.suspended && !wanted.claims.contains(&kind) {
             return Decision::Suspended;
         }
-        match claims::holder(&self.wanted, &kind) {
+        match holder(&self.wanted, &kind) {
             Some(holder) if *holder != operator.katalog => {
                 return Decision::Conflict(holder.clone());
             }
@@ -484,6 +484,23 @@ fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
         security: new.security.clone(),
         conversions: new.conversions.clone(),
     })
+}
+
+/// Returns the Katalog that has `kind`: the senior one among those that claim it. Of Katalogs of the same second, one that
+/// operates the kind keeps it; otherwise the order is that of their uids.
+pub(crate) fn holder<'a>(
+    wanted: &'a BTreeMap<KatalogRef, WantedKatalog>,
+    kind: &GroupKind,
+) -> Option<&'a KatalogRef> {
+    let claimants = wanted
+        .iter()
+        .filter(|(_, wanted)| wanted.claims.contains(kind));
+    claimants
+        .min_by_key(|(katalog, wanted)| {
+            let operates = wanted.operated.contains(kind);
+            (&wanted.seniority, !operates, &wanted.uid, *katalog)
+        })
+        .map(|(katalog, _)| katalog)
 }
 
 #[cfg(test)]

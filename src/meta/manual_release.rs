@@ -13,8 +13,8 @@ use serde_json::json;
 use super::{
     calls::{CallError, Resource},
     claims::{Claim, EXPIRY, Record, State, lease_of},
-    katalog::{KatalogObject, group_kind, kinds_stored},
-    release::{Progress, ReleaseError, Released, release_kind},
+    katalog::{KatalogObject, kinds_stored},
+    release::{Progress, ReleaseError, Released, group_kind, release_kind},
     revisions::Revisions,
 };
 

@@ -42,11 +42,11 @@ pub use self::{
     directory::{
         Directory, KatalogInfo, KatalogView, OperatorView, Publisher, Readiness, SourceView,
     },
-    feed::Namespaces,
     files::{AppliedObject, FileError, Files, Notice, compile_files},
     manual_release::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
     release::{Progress, ReleaseError, Released, operated, release_kind},
     sources::{ClusterFetch, Fetch, FetchError, NoFetch, Secret, Secrets},
+    watched::Namespaces,
 };
 pub(crate) use self::{
     calls::Resource,
@@ -129,7 +129,7 @@ impl Runtime {
             shared: Arc::new(Shared {
                 context,
                 supervisor,
-                motifs: motifs::Motifs::new(),
+                motifs: Arc::new(motifs::Motifs::new()),
                 katalogs: sources::katalogs::Katalogs::new(),
                 fetch: Arc::new(NoFetch),
                 fetches: Semaphore::new(FETCHES),
@@ -256,7 +256,8 @@ async fn follow(
         }
         Feed::Cluster(namespaces) => namespaces,
     };
-    let motifs = motifs::follow(Arc::clone(shared), &namespaces, shutdown.clone());
+    let (motifs, context) = (Arc::clone(&shared.motifs), Arc::clone(&shared.context));
+    let motifs = motifs::follow(motifs, context, &namespaces, shutdown.clone());
     let katalogs = async {
         // A Katalog must not be refused for a missing Motif while the Motifs are not known yet.
         let listed = shared.motifs.listed();

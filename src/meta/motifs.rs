@@ -14,11 +14,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    feed::Namespaces,
-    katalog::Shared,
-    watched::{Content, ReadObject, Watches, own_kind, reference},
-};
+use super::watched::{Content, Namespaces, ReadObject, Watches, own_kind, reference};
+use crate::runtime::context::Context;
 
 /// The known Motifs.
 #[derive(Debug)]
@@ -83,30 +80,35 @@ impl Motifs {
     }
 }
 
-/// Follows the Motifs of `namespaces` until `shutdown`.
+/// Follows the Motifs of `namespaces` with `motifs` until `shutdown`.
 pub(crate) async fn follow(
-    shared: Arc<Shared>,
+    motifs: Arc<Motifs>,
+    context: Arc<Context>,
     namespaces: &Namespaces,
     shutdown: CancellationToken,
 ) {
     let ends = Ends::with(&shutdown);
-    let state = (shared, namespaces.clone(), shutdown);
-    let motifs = tasks::named(Task::Motifs, "Motifs");
-    motifs
-        .kept(ends, state, |(shared, namespaces, shutdown)| {
-            Box::pin(watch_all(shared, namespaces, shutdown))
+    let state = (motifs, context, namespaces.clone(), shutdown);
+    let named = tasks::named(Task::Motifs, "Motifs");
+    named
+        .kept(ends, state, |(motifs, context, namespaces, shutdown)| {
+            Box::pin(watch_all(motifs, context, namespaces, shutdown))
         })
         .await;
 }
 
 /// Watches Motifs until the shutdown; after a restart it lists again.
-async fn watch_all(shared: &Shared, namespaces: &Namespaces, shutdown: &CancellationToken) {
+async fn watch_all(
+    motifs: &Motifs,
+    context: &Context,
+    namespaces: &Namespaces,
+    shutdown: &CancellationToken,
+) {
     let mut watches: Watches<Motif> = Watches::start(
-        &shared.context.informers,
+        &context.informers,
         &own_kind("Motif", "motifs"),
         namespaces.scopes(),
     );
-    let motifs = &shared.motifs;
     let mut states = watches.states();
     loop {
         tokio::select! {

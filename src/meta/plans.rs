@@ -24,15 +24,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     directory::{KatalogView, OperatorView, Publisher, Readiness, SourceView},
-    feed::{Namespaces, is_served},
+    feed::is_served,
     katalog::{
         KatalogObject, RunnableRevision, artifacts, judge, kinds_named, known,
-        used_motifs::{self, Composed},
+        used_motifs::Composed,
+        used_motifs::{self},
         whole_schemas,
     },
     motifs::Motif,
     revisions::Revisions,
-    watched::{Watches, declaring, own_kind},
+    watched::{Namespaces, Watches, declaring, own_kind},
 };
 use crate::runtime::{OperatorStatus, context::Context};
 

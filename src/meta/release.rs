@@ -30,10 +30,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    calls::{CallError, Resource},
-    katalog::group_kind,
-};
+use super::calls::{CallError, Resource};
 
 /// How many writes run concurrently.
 const WRITES: usize = 8;
@@ -348,6 +345,14 @@ fn label<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
 
 fn annotation<'a>(meta: &'a ObjectMeta, name: &str) -> Option<&'a str> {
     meta.annotations.as_ref()?.get(name).map(String::as_str)
+}
+
+/// Returns the kind without plural and version.
+pub(crate) fn group_kind(kind: &OperatedKind) -> GroupKind {
+    GroupKind {
+        group: kind.group.as_str().into(),
+        kind: kind.kind.as_str().into(),
+    }
 }
 
 #[cfg(test)]

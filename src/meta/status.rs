@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use self::operating::{count, state};
 pub(crate) use self::{operating::Operating, releasing::Releasing};
-use super::{directory::Readiness, katalog::Refusal};
+use super::directory::Readiness;
 use crate::runtime::Phase;
 
 /// How many operators a message names; the rows name them all.
@@ -466,6 +466,15 @@ pub(crate) fn patch(wanted: &KatalogStatus, resource_version: Option<&str>) -> V
         all.extend(fields);
     }
     json!({ "metadata": { "resourceVersion": resource_version }, "status": status })
+}
+
+/// Why a revision cannot run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `ChildNotPermitted`, `NotLocked`, `RevisionTooLarge` or `Fetching`.
+    pub(crate) reason: KatalogReason,
+    /// The problems with path, message and hint.
+    pub(crate) message: String,
 }
 
 #[cfg(test)]

@@ -18,11 +18,41 @@ use orkestra_core::{
 };
 use tokio::sync::mpsc;
 
-use super::feed::Scope;
-
 /// The problem if the API server does not serve our own kinds.
 const NOT_INSTALLED: &str =
     "Orkestra's CRDs are not installed: run `ork crds | kubectl apply -f -`";
+
+/// The namespaces whose Katalogs are followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Namespaces {
+    /// All namespaces.
+    All,
+    /// Only these namespaces.
+    Some(Vec<String>),
+}
+
+impl Namespaces {
+    /// The Katalogs of these namespaces; of all, if there are none.
+    pub fn of(mut namespaces: Vec<String>) -> Self {
+        if namespaces.is_empty() {
+            return Self::All;
+        }
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        Self::Some(namespaces)
+    }
+
+    /// Returns one scope for each namespace, or one for all.
+    pub(crate) fn scopes(&self) -> Vec<Scope> {
+        match self {
+            Self::All => vec![None],
+            Self::Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+        }
+    }
+}
+
+/// A namespace; none means all.
+pub(crate) type Scope = Option<String>;
 
 /// The stored form of an object's content.
 pub(crate) trait Content: Send + Sync + Sized + 'static {

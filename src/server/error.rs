@@ -126,3 +126,17 @@ impl From<kube::Error> for ApiError {
         }
     }
 }
+
+/// Shortens a text for a message.
+pub(super) fn short(text: &str) -> String {
+    cut(text, 120)
+}
+
+/// Cuts a text to `most` characters, with an ellipsis if it is longer.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    let mut start: String = text.chars().take(most).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
+}

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::{ApiError, project::WantedParts};
+use super::{ApiError, error::short, project::WantedParts};
 
 /// The most concurrent requests that read from the API server.
 const AT_ONCE: usize = 4;
@@ -339,7 +339,7 @@ pub(super) fn parse_field(text: &str) -> Result<Vec<&str>, ApiError> {
     let is_long = text.len() > LONGEST_FIELD || path.len() > MOST_PARTS;
     if is_long || path.iter().any(|part| part.is_empty()) {
         return Err(ApiError::bad_request(
-            format!("`{}` is not a valid path", super::instances::short(text)),
+            format!("`{}` is not a valid path", short(text)),
             "expected a path such as spec.image",
         ));
     }

@@ -16,7 +16,6 @@
 pub mod access;
 mod address;
 mod answers;
-mod children;
 mod error;
 mod health;
 mod instances;

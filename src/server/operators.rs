@@ -17,7 +17,7 @@ use super::{
         ApiServer, Autoscaler, Capacity, Endpoints, Gvk, Gvr, Katalog, Operator, OperatorRow,
         Problem, Queue, Rates, SourceRow, StateWord, Summary, Webhooks, Workers,
     },
-    instances::cut,
+    error::cut,
 };
 use crate::{
     lead::Leadership,

@@ -8,7 +8,6 @@
 
 #[cfg(test)]
 mod examples;
-mod expect;
 mod init;
 mod load;
 mod print;

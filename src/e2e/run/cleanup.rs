@@ -14,7 +14,7 @@ const CLEANUP: Duration = Duration::from_mins(1);
 
 /// The created objects, in the order of creation.
 #[derive(Debug, Default)]
-pub(super) struct Created {
+pub(in crate::e2e) struct Created {
     pub(super) objects: Vec<AppliedObject>,
     pub(super) releases: Vec<Release>,
     /// The custom resources of `cr`.

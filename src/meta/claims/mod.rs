@@ -7,17 +7,16 @@ mod book;
 mod keeper;
 mod record;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use kube::core::Version;
-use orkestra_core::plan::{GroupKind, KatalogRef, OperatorPlan};
+use orkestra_core::plan::OperatorPlan;
 
 pub(crate) use self::{
     book::{ClaimRequest, ClaimState, Holder, Standings},
     keeper::Keeper,
     record::{Claim, Claimant, EXPIRY, Record, State, lease_of},
 };
-use super::ledger::WantedKatalog;
 use crate::runtime::Role;
 
 /// The rank of a Katalog among those that claim the same kind; the smallest has it.
@@ -27,23 +26,6 @@ pub enum Seniority {
     Given(usize),
     /// From the cluster: `metadata.creationTimestamp`, the older one first. It is in whole seconds.
     Created(jiff::Timestamp),
-}
-
-/// Returns the Katalog that has `kind`: the senior one among those that claim it. Of Katalogs of the same second, one that
-/// operates the kind keeps it; otherwise the order is that of their uids.
-pub(crate) fn holder<'a>(
-    wanted: &'a BTreeMap<KatalogRef, WantedKatalog>,
-    kind: &GroupKind,
-) -> Option<&'a KatalogRef> {
-    let claimants = wanted
-        .iter()
-        .filter(|(_, wanted)| wanted.claims.contains(kind));
-    claimants
-        .min_by_key(|(katalog, wanted)| {
-            let operates = wanted.operated.contains(kind);
-            (&wanted.seniority, !operates, &wanted.uid, *katalog)
-        })
-        .map(|(katalog, _)| katalog)
 }
 
 /// Returns the role of `operator` beside the entries of its Katalog that serve other versions of its kind.

@@ -24,8 +24,7 @@ use tokio::sync::mpsc;
 
 use super::{
     FileError, Notice,
-    apply::{MANAGER, apply_in, manifests, wait_for},
-    load::read_text,
+    manifest::{MANAGER, apply_in, manifests, read_text, wait_for},
 };
 use crate::{
     compose::{ChartReference, Fetch},

@@ -29,6 +29,7 @@ use super::{
     },
     FileError,
     charts::NamedChart,
+    manifest::{Manifest, read_text},
 };
 use crate::{
     compose::{self, Fetch},
@@ -81,25 +82,6 @@ impl Entry {
     }
 }
 
-/// A file to apply.
-#[derive(Debug, Clone)]
-pub(super) struct Manifest {
-    /// Its path; of a file of an artifact, its name in messages.
-    pub(super) path: PathBuf,
-    /// The content, if it is a file of an artifact.
-    text: Option<Arc<str>>,
-}
-
-impl Manifest {
-    /// Reads the content.
-    pub(super) async fn read(&self) -> Result<String, FileError> {
-        match &self.text {
-            Some(text) => Ok(text.to_string()),
-            None => read_text(&self.path).await,
-        }
-    }
-}
-
 /// Reads the Katalog files.
 pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<Content>, FileError> {
     let mut contents = Vec::with_capacity(paths.len());
@@ -110,16 +92,6 @@ pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<Content>, FileError> {
         });
     }
     Ok(contents)
-}
-
-/// Reads one text file.
-pub(super) async fn read_text(path: &Path) -> Result<String, FileError> {
-    files::read_text(path)
-        .await
-        .map_err(|source| FileError::Read {
-            path: path.display().to_string(),
-            source,
-        })
 }
 
 /// Returns a hash of the Katalog files, the sources of compositions and the files that they name; an unreadable file counts

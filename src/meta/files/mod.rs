@@ -13,6 +13,7 @@ mod apply;
 mod charts;
 mod error;
 mod load;
+mod manifest;
 mod release;
 
 use std::{
@@ -34,19 +35,20 @@ use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::apply::{apply_manifest, manifests, wait_for};
+pub(crate) use self::manifest::{apply_manifest, manifests, wait_for};
 use self::{
     apply::Applied,
     charts::RenderEnvironment,
     load::Loaded,
     release::{dropped, operated, release},
 };
-pub use self::{apply::AppliedObject, error::FileError};
+pub use self::{error::FileError, manifest::AppliedObject};
 use super::{
     claims::{ClaimState, Seniority},
-    directory::{KatalogView, OperatorView, SourceView},
-    katalog::{Shared, any_changed, group_kind, kinds_of, known, whole_schemas},
+    directory::{KatalogView, OperatorView, SourceView, any_changed},
+    katalog::{Shared, kinds_of, known, whole_schemas},
     ledger::WantedKatalog,
+    release::group_kind,
     status::{self, Operating, StatusInputs, Verdict},
 };
 use crate::compose::{Fetch, Paced};

@@ -9,9 +9,8 @@ use orkestra_core::{
 
 use super::{load::Loaded, uid_of};
 use crate::meta::{
-    katalog::{Shared, group_kind, kinds_of},
-    release::{Progress, release_kind},
-    supervisor::HoldOutcome,
+    katalog::Shared, katalog::kinds_of, release::Progress, release::group_kind,
+    release::release_kind, supervisor::HoldOutcome,
 };
 
 /// Returns the kinds of a Katalog in `running`.

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 use super::{
     super::{calls::CallError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
-    Existence, InForce, Katalog, Lead, Running, group_kind,
+    Existence, InForce, Katalog, Lead, Running,
     judge::{RunnableRevision, kinds_of},
     known::storage,
 };
-use crate::runtime::Phase;
+use crate::{meta::release::group_kind, runtime::Phase};
 
 /// The delay before leadership is checked after a refused write.
 const LOST: Duration = Duration::from_millis(500);

@@ -12,18 +12,14 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        calls::CallError,
-        sources::{
-            SourceReport, Sources,
-            approval::{Unapproved, added},
-            report,
-        },
-        status::Verdict,
+        calls::CallError, sources::SourceReport, sources::Sources, sources::approval::Unapproved,
+        sources::approval::added, sources::report, status::Verdict,
     },
     Katalog,
-    judge::{Refusal, RunnableRevision},
+    judge::RunnableRevision,
     used_motifs::Locks,
 };
+use crate::meta::status::Refusal;
 
 impl Katalog {
     /// True if it is composed from sources.

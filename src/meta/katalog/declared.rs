@@ -11,8 +11,9 @@ use orkestra_core::{
 
 use super::{
     super::{calls::CallError, release::operated},
-    Katalog, group_kind,
+    Katalog,
 };
+use crate::meta::release::group_kind;
 
 impl Katalog {
     /// Returns the record of an operated kind, including the declarations of earlier revisions.

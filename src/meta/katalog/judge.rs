@@ -26,6 +26,7 @@ use super::{
     super::revisions::Content,
     used_motifs::{Composed, RequestedMotifs, UsedMotifs, stored},
 };
+use crate::meta::status::Refusal;
 
 /// A revision that can run.
 #[derive(Debug)]
@@ -52,15 +53,6 @@ impl RunnableRevision {
         };
         Self { plan, ..self }
     }
-}
-
-/// Why a revision cannot run.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// `InvalidRevision`, `NoApiTypes`, `MotifNotFound`, `ChildNotPermitted`, `NotLocked`, `RevisionTooLarge` or `Fetching`.
-    pub(crate) reason: KatalogReason,
-    /// The problems with path, message and hint.
-    pub(crate) message: String,
 }
 
 /// Reads and compiles a Katalog's document with the Motifs that it uses. A panic of the compiler refuses this revision and

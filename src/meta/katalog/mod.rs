@@ -49,10 +49,10 @@ use self::{object::Document, used_motifs::RequestedMotifs};
 use super::{
     calls::{CallError, Resource},
     claims::Seniority,
-    directory::{OperatorView, Publisher},
+    directory::{OperatorView, Publisher, any_changed},
     ledger::WantedKatalog,
     motifs::Motifs,
-    release::{Progress, ReleaseError, Released},
+    release::{Progress, ReleaseError, Released, group_kind},
     revisions::Revisions,
     sources::{Fetch, Sources, approval::Unapproved, katalogs::Katalogs},
     status::Verdict,
@@ -63,7 +63,7 @@ use crate::runtime::context::Context;
 pub(crate) use self::{
     composed::read as artifacts,
     examine::{Examined, examine_katalog, examine_komposer, examine_motif},
-    judge::{Refusal, RunnableRevision, disabled, judge, kinds_of},
+    judge::{RunnableRevision, disabled, judge, kinds_of},
     known::{kinds_named, known, whole_schemas},
     object::KatalogObject,
     stored::kinds_stored,
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
     /// Runs the operators.
     pub(crate) supervisor: Arc<Supervisor>,
     /// The Motifs that Katalogs import by name.
-    pub(crate) motifs: Motifs,
+    pub(crate) motifs: Arc<Motifs>,
     /// The Katalogs that Komposers take as sources.
     pub(crate) katalogs: Katalogs,
     /// Fetches the other sources of Komposers.
@@ -453,31 +453,6 @@ impl Katalog {
     fn after(&self, failures: u32) -> Instant {
         let entropy = &self.shared.context.entropy;
         Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
-    }
-}
-
-/// Returns the kind without plural and version.
-pub(crate) fn group_kind(kind: &OperatedKind) -> GroupKind {
-    GroupKind {
-        group: kind.group.as_str().into(),
-        kind: kind.kind.as_str().into(),
-    }
-}
-
-/// Returns when an operator has a status that was not seen yet.
-pub(crate) async fn any_changed(views: impl Iterator<Item = &mut OperatorView>) {
-    let changes = views.map(|view| {
-        Box::pin(async {
-            if view.status.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        })
-    });
-    let changes: Vec<_> = changes.collect();
-    if changes.is_empty() {
-        std::future::pending::<()>().await;
-    } else {
-        futures::future::select_all(changes).await;
     }
 }
 

@@ -9,15 +9,14 @@ use tokio::{
 
 use super::{
     super::{
-        calls::CallError,
-        release::{Progress, ReleaseError, Released, release_kind},
-        supervisor::HoldOutcome,
+        calls::CallError, release::Progress, release::ReleaseError, release::Released,
+        release::release_kind, supervisor::HoldOutcome,
     },
-    Katalog, Release, group_kind,
+    Katalog, Release,
     stored::kinds_stored,
 };
 
-use crate::events::Severity;
+use crate::{events::Severity, meta::release::group_kind};
 
 /// How often the progress of a release is checked.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);

@@ -31,8 +31,10 @@ use orkestra_core::{
 use self::on_delete::{end, wait};
 use crate::runtime::{
     pass::{
-        Next, Pass, Passed, events::log_write, execute::failure, metadata::failure_of_cr, observe,
-        refused, soonest, unread,
+        Next, Pass, Passed,
+        events::log_write,
+        failure::{failure, failure_of_cr},
+        observe, refused, soonest, unread,
     },
     shared::bound_plan::{BoundPlan, Kind},
 };

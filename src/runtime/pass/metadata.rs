@@ -15,7 +15,7 @@ use orkestra_core::{
     value::{Key, Map, Node},
 };
 
-use super::{Pass, execute::failure};
+use super::{Pass, failure::failure_of_cr};
 use crate::runtime::shared::bound_plan::BoundPlan;
 
 type Cr = Arc<CrRecord>;
@@ -73,20 +73,6 @@ pub(in crate::runtime) async fn write_metadata(
         Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
         Err(error) => Err(failure_of_cr(pass.bound, cr, &error)),
     }
-}
-
-pub(in crate::runtime) fn failure_of_cr(
-    bound: &BoundPlan,
-    cr: &CrRecord,
-    error: &WireError,
-) -> Failure {
-    failure(
-        &ChildKey {
-            kind: bound.plan.resource.group_kind(),
-            object: cr.id.key.clone(),
-        },
-        error,
-    )
 }
 
 /// The part of the custom resource's metadata that we own. It includes the uid, so that a resource that was just deleted is

@@ -15,15 +15,13 @@
 
 pub(super) mod answers;
 mod cleanup;
-mod decide;
 pub(super) mod events;
 pub(super) mod execute;
-mod generate;
+pub(super) mod failure;
 pub(super) mod metadata;
 mod normalize;
 mod outcome;
 mod reconcile;
-mod replace;
 mod report;
 mod requests;
 pub(super) mod unread;

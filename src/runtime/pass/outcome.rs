@@ -8,7 +8,7 @@ use orkestra_core::{
     reconcile::{record::CrRecord, verdict::Executed},
 };
 
-use super::{Pass, metadata::failure_of_cr};
+use super::{Pass, failure::failure_of_cr};
 use crate::runtime::shared::passes::Failed;
 
 /// The delay before a pass is retried that waits for a permission, a name or a kind.

@@ -1,10 +1,9 @@
 //! The pass over a custom resource that can be read and is not being deleted.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use orkestra_core::{
-    plan::ChildKey,
     reconcile::{
         cleanup::Cleanup,
         emit::emitted,
@@ -12,7 +11,7 @@ use orkestra_core::{
         record::{CrRecord, Observed},
         sources::{Answer, ROUNDS, Read, Sources},
         status::gated,
-        step::{Cycle, Failure, Intent, StepResult, step},
+        step::{Cycle, StepResult, step},
         verdict::{Executed, verdict},
     },
     template,
@@ -22,7 +21,7 @@ use orkestra_ground::Clock;
 use super::{
     Next, Pass, Passed, answers, cleanup,
     events::{emit, ignore, report_events, warn},
-    execute::{Outcome, execute},
+    execute::{Outcome, Writes, execute},
     metadata::{WantedMetadata, remember_made, write_metadata},
     next, normalize, observe,
     report::{report, write_status},
@@ -32,17 +31,6 @@ use crate::runtime::{shared::passes::Failed, sources::related};
 
 /// The delay before a pass whose time has already come.
 pub(super) const LEAST_WAIT: Duration = Duration::from_secs(1);
-
-/// The children that a pass writes.
-pub(super) struct Writes {
-    pub(super) intents: Vec<Intent>,
-    /// Children that cannot be rendered.
-    pub(super) failures: Vec<Failure>,
-    /// Children that are missing and are not created.
-    pub(super) missing: Vec<ChildKey>,
-    /// Children that the inventory names before they are created.
-    ahead: BTreeSet<ChildKey>,
-}
 
 /// A pass whose children are written.
 struct Written {

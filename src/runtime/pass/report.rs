@@ -15,8 +15,7 @@ use orkestra_core::{
 
 use super::{
     Next, Pass,
-    execute::WITHHELD,
-    metadata::failure_of_cr,
+    failure::{WITHHELD, failure_of_cr},
     outcome::{WAIT, after_failure},
 };
 

@@ -16,7 +16,7 @@ use orkestra_core::{
 };
 
 use super::{
-    Pass, Passed, metadata::failure_of_cr, observe, report::report as report_status, soonest,
+    Pass, Passed, failure::failure_of_cr, observe, report::report as report_status, soonest,
 };
 use crate::runtime::shared::passes::Failed;
 

@@ -288,7 +288,7 @@ impl Refusal {
                 "it may have expired; `kubectl create token` creates a new one",
             ),
             Self::Forbidden { user } => {
-                let path = super::instances::short(path);
+                let path = super::error::short(path);
                 let hint = format!(
                     "grant a ClusterRole with the rule nonResourceURLs: [\"{path}\"], verbs: [\"get\"]"
                 );

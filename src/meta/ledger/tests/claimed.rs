@@ -12,18 +12,27 @@ fn of_katalogs_of_the_same_second_one_that_operates_the_kind_keeps_it() {
         operated: operated.then(|| kind.clone()).into_iter().collect(),
         ..wanted(0, &plan)
     };
-    let holder = |first: WantedKatalog, second: WantedKatalog| {
+    let first_holder = |first: WantedKatalog, second: WantedKatalog| {
         let all = BTreeMap::from([(katalog("first"), first), (katalog("second"), second)]);
-        claims::holder(&all, &kind).unwrap().name.clone()
+        holder(&all, &kind).unwrap().name.clone()
     };
-    assert_eq!(holder(created("9", true), created("1", false)), "first");
-    assert_eq!(holder(created("1", false), created("9", true)), "second");
-    assert_eq!(holder(created("9", false), created("1", false)), "second");
+    assert_eq!(
+        first_holder(created("9", true), created("1", false)),
+        "first"
+    );
+    assert_eq!(
+        first_holder(created("1", false), created("9", true)),
+        "second"
+    );
+    assert_eq!(
+        first_holder(created("9", false), created("1", false)),
+        "second"
+    );
     let older = WantedKatalog {
         seniority: Seniority::Created(jiff::Timestamp::MIN),
         ..created("9", false)
     };
-    assert_eq!(holder(older, created("1", true)), "first");
+    assert_eq!(first_holder(older, created("1", true)), "first");
 }
 
 /// Returns a claim of this installation, for `shop/<name>` with the uid `0`.

@@ -14,10 +14,8 @@ use orkestra_core::{
     value::{Node, Path},
 };
 
-use super::{
-    decide::at_version,
-    execute::{Writer, failure},
-};
+use super::{Writer, decide::at_version};
+use crate::runtime::pass::failure::failure;
 use crate::runtime::shared::bound_plan::Kind;
 
 /// The generated fields of a Secret: an adopted Secret keeps its own.

@@ -1,5 +1,7 @@
 //! Custom resources, read live.
 
+mod children;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_core::{
@@ -8,10 +10,11 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
+use self::children::add_children;
 use super::{
     ApiError, Pages,
     answers::{Instance, Instances, Item},
-    children::add_children,
+    error::{cut, short},
     live::{ListParams, ObjectsPath, Select, Selection, age, at, parse_field},
     project::WantedParts,
 };
@@ -250,18 +253,4 @@ fn ready_condition(status: &Value) -> Option<bool> {
         "False" => Some(false),
         _ => None,
     }
-}
-
-/// Shortens a text for a message.
-pub(super) fn short(text: &str) -> String {
-    cut(text, 120)
-}
-
-/// Cuts a text to `most` characters, with an ellipsis if it is longer.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    let mut start: String = text.chars().take(most).collect();
-    if start.len() < text.len() {
-        start.push('…');
-    }
-    start
 }

@@ -10,10 +10,11 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-use super::{
+use super::{TEXT, VALUE, conditions, is_secret, owned, text};
+use crate::server::{
     ApiError, Pages,
     answers::{Child, Instance},
-    instances::{TEXT, VALUE, conditions, cut, is_secret, owned, text},
+    error::cut,
     live::{ListParams, ObjectsPath, Select},
     project::WantedParts,
 };

@@ -20,7 +20,8 @@ use orkestra_core::{
 };
 use tokio::time::Instant;
 
-use super::execute::{Writer, failure};
+use super::Writer;
+use crate::runtime::pass::failure::failure;
 use crate::runtime::shared::bound_plan::Kind;
 
 impl Writer<'_> {

@@ -15,7 +15,11 @@
 //!
 //! One file: the writes of a pass share the state of the wave.
 
-use std::{sync::Arc, time::Duration};
+mod decide;
+mod generate;
+mod replace;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream};
 use orkestra_cluster::wire::{Propagation, WireError};
@@ -34,22 +38,29 @@ use orkestra_core::{
 };
 use tokio::time::Instant;
 
+use self::decide::{Write, at_version};
 use super::{
     Pass,
-    decide::{Write, at_version},
     events::log_write,
-    reconcile::Writes,
+    failure::{WITHHELD, failure},
 };
 use crate::runtime::shared::bound_plan::{BoundPlan, Kind};
+
+/// The children that a pass writes.
+pub(super) struct Writes {
+    pub(super) intents: Vec<Intent>,
+    /// Children that cannot be rendered.
+    pub(super) failures: Vec<Failure>,
+    /// Children that are missing and are not created.
+    pub(super) missing: Vec<ChildKey>,
+    /// Children that the inventory names before they are created.
+    pub(super) ahead: BTreeSet<ChildKey>,
+}
 
 /// How many times one object is written in a pass before the pass gives up on it.
 const ATTEMPTS: usize = 4;
 /// How many children of one custom resource are written concurrently.
 const SIDE_BY_SIDE: usize = 8;
-
-/// Replaces messages of the API server that may contain a Secret's values.
-pub(super) const WITHHELD: &str =
-    "the API server's message is not shown, because the object contains values of a Secret";
 
 /// The result of a pass's writes.
 #[derive(Debug, Default)]
@@ -385,14 +396,5 @@ pub(in crate::runtime) async fn delete_child(
         // Gone, or another object of the same name: either way the intended object no longer exists.
         Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
         Err(error) => Err(failure(key, &error)),
-    }
-}
-
-/// Describes a refused request.
-pub(in crate::runtime) fn failure(key: &ChildKey, error: &WireError) -> Failure {
-    Failure {
-        reason: error.reason(),
-        at: key.to_string(),
-        message: error.to_string(),
     }
 }

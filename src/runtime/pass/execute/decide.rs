@@ -15,11 +15,8 @@ use orkestra_core::{
 };
 use tokio::time::Instant;
 
-use super::{
-    Pass,
-    execute::{Writer, failure},
-    unread,
-};
+use super::Writer;
+use crate::runtime::pass::{Pass, failure::failure, unread};
 use crate::runtime::shared::{bound_plan::Kind, orphaned::live_uid};
 
 /// The request to send for one child.
@@ -35,7 +32,7 @@ pub(super) enum Write {
 
 impl Writer<'_> {
     /// Decides what to send. `refused` lists the fields that the server named when it refused the previous decision.
-    pub(in crate::runtime) async fn decide(
+    pub(super) async fn decide(
         &mut self,
         kind: &Kind,
         rendered: &Rendered,

@@ -10,7 +10,7 @@ use orkestra_core::{
     reconcile::simulate::{self, Check, check},
 };
 
-use super::run::Job;
+use super::Job;
 use crate::files::{self, beside};
 
 /// A rule with its list and its index in the list.

@@ -1,5 +1,7 @@
 //! Runs one Simulate: reads its files, runs the passes, and checks the expectations.
 
+mod expect;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -15,11 +17,8 @@ use orkestra_core::{
     value::{Key, Map, Node},
 };
 
-use super::{
-    Options, Simulated, SimulatedSubject, Suite,
-    expect::{checks, listed},
-    load::Loaded,
-};
+use self::expect::{checks, listed};
+use super::{Options, Simulated, SimulatedSubject, Suite, load::Loaded};
 use crate::{
     files::{self, Compiled, beside},
     render::{
