@@ -8,7 +8,14 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
 
-use crate::chart::File;
+/// A file of a chart: its path relative to the chart's folder, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// The path, with `/` as separator.
+    pub path: String,
+    /// The content.
+    pub data: Vec<u8>,
+}
 
 /// The limits on an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]

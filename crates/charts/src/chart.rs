@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orkestra_core::value::Node;
 
-use crate::archive::{self, Limits};
+use crate::archive::{self, File, Limits};
 use crate::error::Error;
 use crate::ignore::Rules;
 use crate::metadata::Metadata;
@@ -12,15 +12,6 @@ use crate::values;
 
 /// The maximum nesting of charts.
 const MOST_LEVELS: usize = 8;
-
-/// A file of a chart: its path relative to the chart's folder, and its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// The path, with `/` as separator.
-    pub path: String,
-    /// The content.
-    pub data: Vec<u8>,
-}
 
 /// A chart with its dependencies, loaded and checked.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,12 +7,13 @@ use orkestra_core::template::go::{Failure, parse_version, satisfies};
 use orkestra_core::template::{Entropy, EvalErrorKind};
 use orkestra_core::value::Node;
 
-use crate::chart::{Chart, File};
+use crate::archive::File;
+use crate::chart::Chart;
 use crate::dependencies::Member;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::manifests::{self, Document};
-use crate::objects::Object;
+use crate::value::Object;
 use crate::value::{Elem, Entries, Table, Value};
 use crate::values::as_table;
 use crate::{Budget, Capabilities, Release, schema};

@@ -1,8 +1,7 @@
-//! Reads YAML like `sigs.k8s.io/yaml`, and writes it like that.
+//! Reads YAML like `sigs.k8s.io/yaml`, and writes scalars like that.
 
 mod resolve;
 mod scalar;
-mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +9,7 @@ use std::fmt;
 use orkestra_core::value::{Key, Map, Node};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-pub(crate) use write::{write, write_pretty};
+pub(crate) use scalar::{float, inline, scalar};
 
 use scalar::shortest;
 

@@ -4,10 +4,7 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use orkestra_core::value::Network;
 
-use super::target::{Host, Target, parse_host, parse_port, split_port};
-
-/// The name of the machine itself, which is not resolved. Source: RFC 6761, section 6.3.
-pub(crate) const LOCALHOST: &str = "localhost";
+use super::target::{Host, LOCALHOST, Target, parse_host, parse_port, split_port};
 
 /// The text is not a valid entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -22,8 +22,7 @@ use tokio_rustls::TlsConnector;
 
 use super::{
     Error, Guard,
-    allow::LOCALHOST,
-    target::{Host, Target},
+    target::{Host, LOCALHOST, Target},
 };
 
 /// The most addresses of one name that are tried.

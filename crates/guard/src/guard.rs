@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use super::{
     Refusal,
     address::{closed, effective},
-    allow::{Allow, Destination, LOCALHOST},
+    allow::{Allow, Destination},
     refusal::Purpose,
-    target::{Host, Target},
+    target::{Host, LOCALHOST, Target},
 };
 
 /// Checks hosts before they are resolved, and addresses before a connection.

@@ -7,7 +7,8 @@ use std::{
 
 use http::Uri;
 
-use super::allow::LOCALHOST;
+/// The name of the machine itself, which is not resolved. Source: RFC 6761, section 6.3.
+pub(crate) const LOCALHOST: &str = "localhost";
 
 /// The longest URL, in bytes.
 const LONGEST_URL: usize = 8 * 1024;

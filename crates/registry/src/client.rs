@@ -20,7 +20,8 @@ use super::{
     dial::Dialler,
     location,
     manifest::short,
-    transport::{self, Limits, RegistryOrigin, RegistryRequest, ReservedRange, Shared, Transport},
+    resolve::ReservedRange,
+    transport::{self, Limits, RegistryOrigin, RegistryRequest, Shared, Transport},
 };
 
 /// The maximum size of an error response and of a token server's response, in bytes.

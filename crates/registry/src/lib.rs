@@ -40,4 +40,5 @@ pub use manifest::{
 pub use reference::{
     BadReference, DEFAULT_KATALOGS, DEFAULT_MOTIFS, LATEST, Reference, Repository,
 };
-pub use transport::{Limits, ReservedRange};
+pub use resolve::ReservedRange;
+pub use transport::Limits;

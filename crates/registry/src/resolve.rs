@@ -13,7 +13,8 @@ use http::uri::Authority;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
-use super::transport::ReservedRange;
+/// Returns the kind of an address that is not on the public internet, in the form that completes "which is …".
+pub type ReservedRange = fn(IpAddr) -> Option<&'static str>;
 
 /// Kinds of addresses that are not on the public internet, as named by [`ReservedRange`].
 pub(crate) type Kinds = BTreeSet<&'static str>;

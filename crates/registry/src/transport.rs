@@ -8,7 +8,6 @@
 
 use std::{
     collections::HashMap,
-    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -27,14 +26,11 @@ use super::{
     Error,
     dial::{Connections, Connector, Dialler, connections, own, refusal},
     location::{location, origin},
-    resolve::{self, Resolve},
+    resolve::{self, ReservedRange, Resolve},
 };
 
 /// The maximum number of redirects of a request.
 const MOST_REDIRECTS: usize = 5;
-
-/// Returns the kind of an address that is not on the public internet, in the form that completes "which is …".
-pub type ReservedRange = fn(IpAddr) -> Option<&'static str>;
 
 /// Limits on the duration of a response.
 #[derive(Clone, Copy, Debug)]

@@ -36,7 +36,7 @@ const ANNOTATIONS: [&str; 22] = [
 /// # Errors
 /// It is malformed or too large.
 pub(super) fn pattern(text: &str) -> Result<regex::Regex, String> {
-    let pattern = regex::RegexBuilder::new(&crate::functions::as_rust_regex(text));
+    let pattern = regex::RegexBuilder::new(&crate::engine::functions::as_rust_regex(text));
     let mut pattern = pattern;
     let pattern = pattern.size_limit(PATTERN_BYTES).build();
     pattern.map_err(|_| format!("the pattern {text:?} is not supported"))

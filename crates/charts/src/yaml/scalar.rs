@@ -6,7 +6,7 @@ use super::resolve::is_other;
 const WIDTH: usize = 80;
 
 /// Writes a float like yaml.v2 after a JSON round trip: digits if it fits in 64 bits, else Go's `%g`.
-pub(super) fn float(n: f64) -> String {
+pub(crate) fn float(n: f64) -> String {
     const MOST: f64 = 18_446_744_073_709_551_615.0;
     if n.fract() == 0.0 && (0.0..MOST).contains(&n) {
         return format!("{n}");
@@ -28,7 +28,7 @@ pub(super) fn shortest(n: f64) -> String {
 }
 
 /// Writes a text that may have several lines, indented by `indent`; the first begins at `column`.
-pub(super) fn scalar(text: &str, indent: usize, column: usize) -> String {
+pub(crate) fn scalar(text: &str, indent: usize, column: usize) -> String {
     let look = Look::at(text);
     if text.contains('\n') && look.block_allowed {
         return literal(text, indent);
@@ -47,7 +47,7 @@ pub(super) fn scalar(text: &str, indent: usize, column: usize) -> String {
 }
 
 /// Writes a text on one line, as for keys.
-pub(super) fn inline(text: &str) -> String {
+pub(crate) fn inline(text: &str) -> String {
     let look = Look::at(text);
     if text.contains('\n') || is_other(text) {
         return double(text, None);

@@ -20,7 +20,6 @@
 //! previous record stays.
 
 mod crds;
-mod handle;
 mod informer;
 mod owned;
 mod record;
@@ -40,7 +39,7 @@ use orkestra_core::plan::ObjectKey;
 
 pub use self::{
     crds::Crds,
-    handle::{Handle, MemoryUse, Store},
+    informer::handle::{Handle, MemoryUse, Store},
     record::{Presence, Record, Spec, Unrecorded},
     registry::{Informers, Stats},
     scoped::{Scoped, Stores},

@@ -21,8 +21,8 @@ use super::{Descriptor, Manifest, manifest::media};
 
 pub use lifecycle::{Lifecycle, Stage};
 pub use open::RemoteArtifact;
-pub use pack::{File, MOST_FILE, MOST_TOTAL, PackError, pack};
-pub use unpack::{UnpackError, check_name, write};
+pub use pack::{File, MOST_FILE, MOST_TOTAL, PackError, check_name, pack};
+pub use unpack::{UnpackError, write};
 
 /// The annotation of a layer with the name of its file.
 pub const TITLE: &str = "org.opencontainers.image.title";

@@ -6,12 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::File;
-
-/// The maximum length of a file's name, in bytes.
-const MOST_NAME: usize = 255;
-/// Device names on Windows, with any extension.
-const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
+use super::{File, check_name};
 
 /// The reason why files cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -30,27 +25,6 @@ pub enum UnpackError {
         /// The cause.
         source: io::Error,
     },
-}
-
-/// Checks that a text is the name of a file in a folder: a relative path of plain parts, separated by `/`.
-///
-/// # Errors
-/// A sentence with the reason.
-pub fn check_name(name: &str) -> Result<(), String> {
-    let is_plain = |part: &str| {
-        let stem = part.split('.').next().unwrap_or_default().to_lowercase();
-        !part.is_empty()
-            && part != "."
-            && part != ".."
-            && !part.ends_with(['.', ' '])
-            && !DEVICES.contains(&&*stem)
-    };
-    let is_text = |c: char| !c.is_control() && !"\\:*?\"<>|".contains(c);
-    if name.len() <= MOST_NAME && name.split('/').all(is_plain) && name.chars().all(is_text) {
-        return Ok(());
-    }
-    let shown = crate::manifest::short(name);
-    Err(format!("`{shown}` is not the name of a file in a folder"))
 }
 
 /// Writes files into a folder that is empty or does not exist: all of them, or none.
@@ -99,38 +73,6 @@ pub fn write(folder: &Path, files: &[File]) -> Result<(), UnpackError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_lead_out_of_the_folder_are_refused() {
-        for name in [
-            "katalog.yaml",
-            "manifests/a.yaml",
-            "a/b/c.d",
-            "..a",
-            "intent.json",
-        ] {
-            assert_eq!(check_name(name), Ok(()), "{name}");
-        }
-        for name in [
-            "",
-            ".",
-            "..",
-            "../x",
-            "a/../x",
-            "/etc/passwd",
-            "a//b",
-            "a/",
-            "C:\\x",
-            "a\\b",
-            "a\0b",
-            "a\nb",
-            "con.yaml",
-            "a.",
-            &"a".repeat(256),
-        ] {
-            assert!(check_name(name).is_err(), "{name}");
-        }
-    }
 
     #[test]
     fn all_files_are_written_or_none() {

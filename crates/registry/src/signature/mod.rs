@@ -16,6 +16,7 @@ mod key;
 mod keyless;
 mod pem;
 mod publish;
+mod signer;
 mod simple;
 mod verify;
 
@@ -23,5 +24,6 @@ pub use bundle::{ARTIFACT_TYPE as BUNDLE, sign as sign_bundle};
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use keyless::{Annotations, BadRoot, Identity, TrustedRoot};
 pub use publish::FoundSignatures;
+pub use signer::Signer;
 pub use simple::{PAYLOAD as SIMPLE, SIGNATURE, sign as sign_simple};
-pub use verify::{Candidate, Format, Refused, Signer, Verified, verify, verify_by};
+pub use verify::{Candidate, Format, Refused, Verified, verify, verify_by};

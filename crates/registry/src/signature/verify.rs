@@ -5,7 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use bytes::Bytes;
 use rustls::pki_types::UnixTime;
 
-use super::{Annotations, Identity, PublicKey, bundle, simple};
+use super::{Annotations, PublicKey, Signer, bundle, simple};
 use crate::Digest;
 
 /// The format of a signature.
@@ -64,49 +64,6 @@ impl Candidate {
     }
 }
 
-/// Whose signatures are accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Signer {
-    /// The holder of a private key.
-    Key(PublicKey),
-    /// An identity that an authority certifies.
-    Identity(Identity),
-}
-
-impl From<PublicKey> for Signer {
-    fn from(key: PublicKey) -> Self {
-        Self::Key(key)
-    }
-}
-
-impl Signer {
-    /// Returns the name in messages: the digest of the key, or the identity with its trusted root.
-    pub fn mark(&self) -> String {
-        match self {
-            Self::Key(key) => key.fingerprint(),
-            Self::Identity(identity) => identity.mark(),
-        }
-    }
-
-    /// Checks a candidate; returns the subject of the certificate if there is one.
-    fn check(
-        &self,
-        digest: &Digest,
-        candidate: &Candidate,
-        now: UnixTime,
-    ) -> Result<Option<String>, String> {
-        match candidate {
-            Candidate::Bundle(bytes) => bundle::check(digest, bytes, self, now),
-            Candidate::Simple {
-                payload,
-                signature,
-                annotations,
-            } => simple::check(digest, payload, (signature, annotations), self, now),
-            Candidate::Unreadable { why, .. } => Err(why.clone()),
-        }
-    }
-}
-
 /// A valid signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
@@ -149,6 +106,26 @@ impl Refused {
             let _ = write!(text, "{joint}{} {}: {why}", format.name(), at + 1);
         }
         text
+    }
+}
+
+impl Signer {
+    /// Checks a candidate; returns the subject of the certificate if there is one.
+    fn check(
+        &self,
+        digest: &Digest,
+        candidate: &Candidate,
+        now: UnixTime,
+    ) -> Result<Option<String>, String> {
+        match candidate {
+            Candidate::Bundle(bytes) => bundle::check(digest, bytes, self, now),
+            Candidate::Simple {
+                payload,
+                signature,
+                annotations,
+            } => simple::check(digest, payload, (signature, annotations), self, now),
+            Candidate::Unreadable { why, .. } => Err(why.clone()),
+        }
     }
 }
 

@@ -5,52 +5,17 @@
 use std::fmt::Write as _;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rustls::pki_types::{SubjectPublicKeyInfoDer, UnixTime};
+use rustls::pki_types::UnixTime;
 use serde::Deserialize;
-use webpki::RawPublicKeyEntity;
 
 use super::{
-    ALGORITHMS, EntryKind, Evidence, SignedMessage,
+    EntryKind, Evidence, SignedMessage,
     evidence::{Entry, certificates},
     proof,
-    root::{Period, TrustedRoot},
+    root::TrustedRoot,
     shown,
 };
 use crate::Digest;
-
-/// A trusted transparency log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Log {
-    id: Vec<u8>,
-    key: Vec<u8>,
-    valid: Period,
-}
-
-impl Log {
-    /// Returns a log with its key (`SubjectPublicKeyInfo` in DER).
-    pub(super) fn new(id: Vec<u8>, key: Vec<u8>, valid: Period) -> Result<Self, String> {
-        if RawPublicKeyEntity::try_from(&SubjectPublicKeyInfoDer::from(&key[..])).is_err() {
-            return Err("the key is not a public key in DER".to_owned());
-        }
-        Ok(Self { id, key, valid })
-    }
-
-    /// Returns the start of its identity, which notes name.
-    pub(super) fn hint(&self) -> &[u8] {
-        self.id.get(..4).unwrap_or_default()
-    }
-
-    /// True if its key signed a message.
-    pub(super) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
-        let key = SubjectPublicKeyInfoDer::from(&self.key[..]);
-        let Ok(key) = RawPublicKeyEntity::try_from(&key) else {
-            return false;
-        };
-        ALGORITHMS
-            .iter()
-            .any(|algorithm| key.verify_signature(*algorithm, message, signature).is_ok())
-    }
-}
 
 /// Returns the entry that a log of the root signed; none if the root has no logs.
 pub(super) fn entry<'a>(

@@ -5,7 +5,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
-use super::{evidence::InclusionProof, log::Log};
+use super::{evidence::InclusionProof, root::Log};
 
 /// The longest checkpoint, in bytes.
 const MOST_BYTES: usize = 16 << 10;

@@ -1,12 +1,13 @@
 //! Trusted roots: certificates in PEM, or `trusted_root.json` of Sigstore.
 
-use rustls::pki_types::UnixTime;
+use rustls::pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use serde::Deserialize;
+use webpki::RawPublicKeyEntity;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::{
+    ALGORITHMS,
     evidence::{certificates, decode},
-    log::Log,
 };
 use crate::Digest;
 
@@ -59,6 +60,40 @@ impl Period {
         };
         let is_after_start = self.start.is_none_or(|start| start.as_second() <= seconds);
         is_after_start && self.end.is_none_or(|end| seconds <= end.as_second())
+    }
+}
+
+/// A trusted transparency log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Log {
+    pub(super) id: Vec<u8>,
+    key: Vec<u8>,
+    pub(super) valid: Period,
+}
+
+impl Log {
+    /// Returns a log with its key (`SubjectPublicKeyInfo` in DER).
+    pub(super) fn new(id: Vec<u8>, key: Vec<u8>, valid: Period) -> Result<Self, String> {
+        if RawPublicKeyEntity::try_from(&SubjectPublicKeyInfoDer::from(&key[..])).is_err() {
+            return Err("the key is not a public key in DER".to_owned());
+        }
+        Ok(Self { id, key, valid })
+    }
+
+    /// Returns the start of its identity, which notes name.
+    pub(super) fn hint(&self) -> &[u8] {
+        self.id.get(..4).unwrap_or_default()
+    }
+
+    /// True if its key signed a message.
+    pub(super) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        let key = SubjectPublicKeyInfoDer::from(&self.key[..]);
+        let Ok(key) = RawPublicKeyEntity::try_from(&key) else {
+            return false;
+        };
+        ALGORITHMS
+            .iter()
+            .any(|algorithm| key.verify_signature(*algorithm, message, signature).is_ok())
     }
 }
 

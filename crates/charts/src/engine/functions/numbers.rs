@@ -4,8 +4,8 @@ use orkestra_core::template::go::Failure;
 
 use super::{Function, function, int, string, variadic};
 use crate::engine::Engine;
-use crate::objects::Object;
-use crate::print;
+use crate::engine::print;
+use crate::value::Object;
 use crate::value::{Elem, Items, Value};
 
 pub(super) static TABLE: &[Function] = &[

@@ -3,9 +3,9 @@
 use orkestra_core::template::go::Failure;
 use orkestra_core::value::Node;
 
-use super::scalar::{float, inline, scalar};
 use crate::engine::Engine;
 use crate::value::Value;
+use crate::yaml::{float, inline, scalar};
 
 /// The maximum length of a simple key; longer ones are written with a question mark.
 const LONGEST_KEY: usize = 128;

@@ -33,11 +33,9 @@ use std::sync::LazyLock;
 use orkestra_core::template::go::Failure;
 
 use crate::engine::Engine;
-use crate::objects;
-use crate::print;
-use crate::value::{Elem, Items, Raw, Table, Value};
+use crate::engine::print;
+use crate::value::{Elem, Items, Raw, Table, Value, object};
 
-pub(crate) use encoding::base64_text;
 pub(crate) use regexes::as_rust_regex;
 
 /// The implementation of a function.
@@ -206,7 +204,7 @@ fn table(value: &Value) -> Result<&Rc<Table>, Failure> {
 
 /// Returns a slice, for a function whose error for other types is `Cannot … on type …`.
 fn slice(what: &str, value: &Value) -> Result<(Rc<Items>, Elem), Failure> {
-    objects::slice(value)
+    object::slice(value)
         .ok_or_else(|| Failure::refused(format!("Cannot {what} on type {}", value.kind())))
 }
 
@@ -220,7 +218,7 @@ fn strval(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
 
 /// Converts a value to texts, as Sprig's `join` does: the items of a list that are not nil, or the value alone.
 fn strings_of(value: &Value, engine: &mut Engine<'_>) -> Result<Vec<String>, Failure> {
-    match objects::slice(value) {
+    match object::slice(value) {
         Some((items, _)) => {
             engine.items(items.len())?;
             let mut texts = Vec::with_capacity(items.len());

@@ -9,10 +9,8 @@ use orkestra_core::{
 };
 use tokio::sync::watch;
 
-use super::{
-    Record, WatchProblem, WatchState, Watched,
-    informer::{Informer, Shared},
-};
+use super::{Informer, Shared};
+use crate::watch::{Record, WatchProblem, WatchState, Watched};
 use crate::wire::Served;
 
 /// A reader's handle of an informer. When the last one is dropped, the watch ends and its memory is freed.

@@ -7,7 +7,7 @@ use super::{
     Function, arg, built, function, int, string, string_bytes, strings_of, strval, variadic,
 };
 use crate::engine::Engine;
-use crate::print;
+use crate::engine::print;
 use crate::value::{Elem, Entries, Table, Value};
 
 pub(super) static TABLE: &[Function] = &[

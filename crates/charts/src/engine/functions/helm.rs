@@ -5,6 +5,7 @@ use orkestra_core::value::Node;
 
 use super::{Function, arg, function, string, strval};
 use crate::engine::Engine;
+use crate::engine::write;
 use crate::value::{Entries, Value};
 use crate::yaml;
 
@@ -34,13 +35,13 @@ pub(super) static TABLE: &[Function] = &[
         Ok(Value::text(""))
     }),
     function("toYaml", 1, |engine, args| {
-        yaml::write(&args[0], engine).map(Value::text)
+        write::write(&args[0], engine).map(Value::text)
     }),
     function("mustToYaml", 1, |engine, args| {
-        yaml::write(&args[0], engine).map(Value::text)
+        write::write(&args[0], engine).map(Value::text)
     }),
     function("toYamlPretty", 1, |engine, args| {
-        yaml::write_pretty(&args[0], engine).map(Value::text)
+        write::write_pretty(&args[0], engine).map(Value::text)
     }),
     function("fromYaml", 1, |engine, args| {
         from_yaml(engine, arg(args, 0), false)

@@ -3,14 +3,18 @@
 //! Maps are shared and changed in place (`set`, `merge`), `int`, `int64` and `float64` are three types, texts may contain
 //! bytes that are not UTF-8, and some values are objects with methods.
 
+pub(crate) mod object;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use orkestra_core::value::{Key, Map, Node};
 
-use crate::objects::Object;
+pub(crate) use object::Object;
 
 /// The entries of a map, in key order.
 pub(crate) type Entries = BTreeMap<Rc<str>, Value>;
@@ -211,7 +215,7 @@ impl Value {
             Value::Float(n) => whole(*n),
             Value::Str(text) => Node::from(&**text),
             Value::Bytes(bytes, Raw::Text) => Node::from(&*String::from_utf8_lossy(bytes)),
-            Value::Bytes(bytes, Raw::Slice) => Node::from(crate::functions::base64_text(bytes)),
+            Value::Bytes(bytes, Raw::Slice) => Node::from(base64_text(bytes)),
             Value::List(items, _) => {
                 Node::from(items.iter().map(Value::to_node).collect::<Vec<_>>())
             }
@@ -363,4 +367,9 @@ fn whole(n: f64) -> Node {
         return Node::Int(n as i64);
     }
     Node::Float(n)
+}
+
+/// Encodes in base 64 with the standard alphabet and padding.
+pub(crate) fn base64_text(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use orkestra_core::template::go::{Failure, parse_version, satisfies};
 
 use super::{Function, function, string};
-use crate::objects::Object;
+use crate::value::Object;
 use crate::value::Value;
 
 pub(super) static TABLE: &[Function] = &[

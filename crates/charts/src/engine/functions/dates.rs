@@ -6,7 +6,7 @@ use orkestra_core::template::go::{self, Failure};
 use super::numbers::{to_f64, to_i64};
 use super::{Function, Run, function, string, wrong};
 use crate::engine::Engine;
-use crate::objects::Object;
+use crate::value::Object;
 use crate::value::Value;
 
 pub(super) static TABLE: &[Function] = &[

@@ -1,5 +1,11 @@
 //! The environment of a chart's templates: named templates, budget, clock, randomness.
 
+pub(crate) mod functions;
+mod glob;
+mod objects;
+mod print;
+mod write;
+
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -11,10 +17,9 @@ use regex::Regex;
 
 use crate::Budget;
 use crate::error::Frame;
-use crate::functions::{self, Function};
-use crate::objects;
-use crate::print;
-use crate::value::{Elem, Value};
+use crate::value::{Elem, Value, object};
+
+use functions::Function;
 
 /// The text of missing values inside a template, which is removed from its output.
 const NO_VALUE: &str = "<no value>";
@@ -360,7 +365,7 @@ impl Machine for Engine<'_> {
                 let number = |at: i64| (Value::Nil, Value::Int(at));
                 Ok((0..*n).map(number).collect())
             }
-            Value::Object(object) => match objects::items(object) {
+            Value::Object(object) => match object::items(object) {
                 Some(items) => {
                     self.budget.items(items.len())?;
                     Ok(items)

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use orkestra_core::template::go::Failure;
 
 use super::{Function, arg, function, string, variadic};
+use crate::engine::print;
 use crate::engine::{Engine, part_of};
-use crate::objects::Object;
-use crate::print;
-use crate::value::{Raw, Value};
+use crate::value::Object;
+use crate::value::{Raw, Value, object};
 
 pub(super) static TABLE: &[Function] = &[
     function("not", 1, |_, args| Ok(Value::Bool(args[0].is_empty()))),
@@ -129,7 +129,7 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                 Value::Int(i64::from(byte))
             }
             value => {
-                if let Some((items, _)) = crate::objects::slice(value) {
+                if let Some((items, _)) = object::slice(value) {
                     let at = position(key, items.len())?;
                     let item = items.get(at).cloned();
                     item.ok_or_else(|| {
@@ -148,7 +148,7 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 
 /// Sprig's `slice`, which hides Go's: returns a part of a list.
 fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
-    let Some((items, elem)) = crate::objects::slice(&args[0]) else {
+    let Some((items, elem)) = object::slice(&args[0]) else {
         let kind = args[0].kind();
         return Err(Failure::refused(format!(
             "list should be type of slice or array but {kind}"

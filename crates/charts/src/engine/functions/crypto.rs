@@ -40,7 +40,9 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("randBytes", 1, |engine, args| {
         let count = usize::try_from(int(&args[0])?).unwrap_or(0);
-        Ok(Value::text(super::base64_text(&engine.random(count)?)))
+        Ok(Value::text(crate::value::base64_text(
+            &engine.random(count)?,
+        )))
     }),
     function("uuidv4", 0, |engine, _| {
         let mut bytes = engine.random(16)?;

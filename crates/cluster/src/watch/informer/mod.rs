@@ -1,5 +1,7 @@
 //! The shared state of one informer: records, readers, and the state of the watch.
 
+pub(super) mod handle;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -18,9 +20,10 @@ use tokio::{
     task::AbortHandle,
 };
 
+use self::handle::Handle;
 use super::{
-    Change, Record, Reports, Spec, Subscriber, WatchProblem, WatchState, Watched, handle::Handle,
-    store::Records, unread::Unread,
+    Change, Record, Reports, Spec, Subscriber, WatchProblem, WatchState, Watched, store::Records,
+    unread::Unread,
 };
 
 /// One informer, without its task.

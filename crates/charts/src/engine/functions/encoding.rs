@@ -67,11 +67,6 @@ pub(super) static TABLE: &[Function] = &[
     }),
 ];
 
-/// Encodes in base 64 with the standard alphabet and padding.
-pub(crate) fn base64_text(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
-}
-
 const BASE_32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 fn base32(bytes: &[u8]) -> String {
