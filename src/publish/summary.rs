@@ -1,7 +1,7 @@
 //! Summarizes compiled documents for an artifact.
 
 use orkestra_core::{
-    api::{lifecycle::Deprecation, motif::Info},
+    api::{info::Info, lifecycle::Deprecation},
     document::{MotifDocument, Tree},
     plan::rbac::{self, PolicyRule},
     value::Node,

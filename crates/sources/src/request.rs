@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use futures::future::BoxFuture;
 use orkestra_core::{
     api::{
-        motif::AuthType,
+        auth::AuthType,
         sources::{Keyless, SourceCredentials, SourceSecret, Verify},
     },
     compose::{Base, Request, RequestKind},

@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::duration::Span;
 use super::gate::GateCondition;
 use super::later::{Later, LaterValues};
-use super::planned::CallLater;
-use super::rules::Fires;
 use super::scalar::{Scalar, Text};
 
 /// A call to an external HTTP endpoint. The response is at `.external.<name>`: `status`, `body`, `error` (empty on success),
@@ -71,6 +69,32 @@ pub struct ExternalCall {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<CallLater>,
+}
+
+/// Further fields of a call.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct CallLater {
+    /// The delay before the call.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "a delay guarantees nothing: wait for a condition with `when`, or retry with `retryBackoff`"))]
+    sleep: Option<Span>,
+    /// The query, in the protocol's own language.
+    #[schemars(extend("x-orkestra-support" = "refused", "x-orkestra-reason" = "calls use HTTP: put the query into `url` or `body`"))]
+    query: Option<Text>,
+}
+
+/// Specifies whether a rule or its call applies at admission, in reconcile passes, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Fires {
+    /// If `true`, applies when a custom resource is written. If `false`, applies in reconcile passes only. Default `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<bool>,
+    /// If `true`, applies in reconcile passes. If `false`, applies at admission only: in reconcile passes a call is skipped.
+    /// Default `true`; a rule that reads `.old` or `.operation` never applies in reconcile passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconcile: Option<bool>,
 }
 
 /// An HTTP method.

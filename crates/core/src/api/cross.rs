@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::auth::SecretRef;
+use super::duration::Span;
 use super::later::Later;
-use super::planned::CrossLater;
 use super::scalar::Text;
 
 /// A custom resource of another operator to read. It is at `.cross.<as>`, together with `found` (`"true"` or `"false"`), and
@@ -55,4 +56,60 @@ pub struct CrossSelector {
     /// read.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, Text>,
+}
+
+/// Further fields of an entry of `cross`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct CrossLater {
+    /// The location of the resource, if it is not in this cluster.
+    source: Option<CrossSource>,
+}
+
+/// The location of another custom resource.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct CrossSource {
+    /// URL of another runtime.
+    host: Option<Text>,
+    /// The data to read. Default `cr`.
+    protocol: Option<CrossProtocol>,
+    /// URL of JSON to read, instead of `host`.
+    endpoint: Option<Text>,
+    /// The duration for which a response is cached. Default `30s`.
+    cache_for: Option<Span>,
+    /// Namespace of the resource. Default: the custom resource's.
+    namespace: Option<Text>,
+    /// Credentials. One of the two fields must be set.
+    auth: Option<CrossAuth>,
+}
+
+/// The data to read from another runtime.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) enum CrossProtocol {
+    /// The custom resource.
+    Cr,
+    /// The health of its operator.
+    Health,
+    /// The metrics of its operator.
+    Metrics,
+    /// Information about its operator.
+    Info,
+    /// Its Events.
+    Events,
+}
+
+/// Credentials for another runtime.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct CrossAuth {
+    /// A bearer token; `$VAR` is read from the environment.
+    token: Option<String>,
+    /// The key of a Secret.
+    secret_ref: Option<SecretRef>,
 }

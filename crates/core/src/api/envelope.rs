@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 
+use super::info::Info;
 use super::later::Accepted;
-use super::motif::Info;
 use super::scalar::Text;
 use super::shape::Shape;
 

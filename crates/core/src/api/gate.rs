@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
 use super::later::Later;
-use super::planned::ConditionLater;
 use super::scalar::{Scalar, Text, Texts};
 
 /// Conditions: all of `when` and at least one of `or` must hold. An empty list always holds.
@@ -118,6 +117,26 @@ pub struct GateCondition {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ConditionLater>,
+}
+
+/// Further fields of a condition.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct ConditionLater {
+    /// The runtime from which a metric of another operator is read.
+    source: Option<MetricSource>,
+}
+
+/// The runtime from which a metric of another operator is read.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct MetricSource {
+    /// URL of the runtime.
+    host: Option<Text>,
+    /// The duration for which a response is cached.
+    cache_for: Option<Span>,
 }
 
 /// The operator of a condition.

@@ -1,5 +1,7 @@
 //! `Katalog`: the operators that a document declares, one for each entry of `spec.crds`.
 
+mod scope;
+
 use std::collections::BTreeMap;
 
 use kube::CustomResource;
@@ -11,22 +13,25 @@ use super::depends::DependsOn;
 use super::endpoints::Endpoints;
 use super::enrich::{Enrich, EnrichAll};
 use super::envelope;
+use super::info::Info;
 use super::later::{Ignored, Later};
 use super::lifecycle::KatalogLifecycle;
-use super::motif::{Info, MotifImport};
+use super::motif::MotifImport;
 use super::notes::Notes;
+use super::notification::Notification;
 use super::operator_box::OperatorBox;
-use super::planned::{EntryLater, SpecLater};
 use super::profiles::Profiles;
+use super::providers::Provider;
 use super::rules::{Mutation, Normalize, Validation};
 use super::scalar::Text;
-use super::scope::Scopes;
 use super::security::{EntryProtection, EntryWebhooks, Security};
 use super::setup::Setup;
 use super::shape::Shape;
 use super::sources::Sources;
 use super::status::KatalogStatus;
 use super::targets::AllowedTarget;
+
+pub(crate) use scope::{Scope, Scopes};
 
 /// Fields of `spec` that may stand beside it.
 pub(crate) const BLOCKS: &[&str] = &[
@@ -107,6 +112,28 @@ pub struct KatalogSpec {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<SpecLater>,
+}
+
+/// Further blocks of a Katalog.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct SpecLater {
+    /// Providers of external resources.
+    providers: Option<Vec<Provider>>,
+    /// Notifications about failures.
+    notification: Option<Notification>,
+    /// The REST API and access to other clusters.
+    gateway: Option<serde_json::Value>,
+    /// If `true`, other operators can read the custom resources through `cross`.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "each entry of `spec.crds` has its own `crossAccess`"))]
+    cross_access: Option<bool>,
+    /// The requirements of a registry for artifacts.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
+    policy: Option<serde_json::Value>,
+    /// The steps to run when the document is published.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "it is for registries"))]
+    publish: Option<serde_json::Value>,
 }
 
 /// The handling of custom resources when their Katalog is deleted.
@@ -241,6 +268,21 @@ pub struct CrdEntry {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<EntryLater>,
+}
+
+/// Further fields of an operator.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct EntryLater {
+    /// If `true`, every change is reconciled, regardless of the observed generation.
+    #[schemars(extend("x-orkestra-support" = "ignored"))]
+    ignore_observed_generation: Option<bool>,
+    /// If `true`, all finalizers of a deleted custom resource are removed.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "only the finalizers of Orkestra are removed: each controller removes its own"))]
+    remove_finalizers: Option<bool>,
+    /// The operator's self-service pages.
+    serve: Option<serde_json::Value>,
 }
 
 impl CrdEntry {

@@ -6,10 +6,11 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::info::Info;
 use super::katalog::{CrdEntry, DeletionPolicy};
 use super::later::Later;
-use super::motif::Info;
-use super::planned::KomposerLater;
+use super::notification::Notification;
+use super::providers::Provider;
 use super::security::Security;
 use super::shape::Shape;
 use super::sources::Sources;
@@ -87,6 +88,17 @@ pub struct KomposerSpec {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<KomposerLater>,
+}
+
+/// Further blocks of a Komposer.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct KomposerLater {
+    /// Providers, in addition to those of the sources.
+    providers: Option<Vec<Provider>>,
+    /// Notifications. Teams are added to those of the sources.
+    notification: Option<Notification>,
 }
 
 /// The requirement for locked digests.

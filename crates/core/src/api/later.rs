@@ -2,6 +2,9 @@
 //!
 //! A field that the language documents and that is not built yet is known to the schema, so that a
 //! document that declares it is checked and refused; no document is read into it.
+//!
+//! These fields are in a type `…Later` beside the type that documents are read into. When a field is built, it moves to that
+//! type.
 
 use std::borrow::Cow;
 use std::fmt;

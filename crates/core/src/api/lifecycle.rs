@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::later::{Idle, Later};
-use super::planned::DeprecationLater;
 
 /// Maturity and deprecation of a Katalog.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +48,27 @@ pub struct Deprecation {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<DeprecationLater>,
+}
+
+/// Further fields of a deprecation.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct DeprecationLater {
+    /// The acknowledgment of the deprecation.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a deprecated Katalog warns and runs"))]
+    accept: Option<Accept>,
+}
+
+/// The acknowledgment of the deprecation.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct Accept {
+    /// If `true`, the Katalog runs while it is deprecated. Default `false`.
+    before_eol: Option<bool>,
+    /// If `true`, the Katalog runs after its end of life. Default `false`.
+    eol: Option<bool>,
 }
 
 /// The dates of a deprecation, as `YYYY-MM-DD`.

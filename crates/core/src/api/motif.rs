@@ -6,10 +6,12 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::auth::SourceAuth;
+use super::children::Lifecycle;
 use super::envelope;
-use super::lifecycle::Deprecation;
+use super::info::Info;
 use super::notes::Notes;
-use super::operator_box::{Lifecycle, StatusField};
+use super::operator_box::StatusField;
 use super::profiles::Profiles;
 use super::rules::Admission;
 use super::shape::Shape;
@@ -140,81 +142,6 @@ pub struct MotifImport {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub with: BTreeMap<String, Node>,
-}
-
-/// Credentials for a source of documents. They come from the environment or from a Secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SourceAuth {
-    /// The authentication scheme. Default `bearer`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub type_: Option<AuthType>,
-    /// The environment variable that holds the token, or `user:password`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_env: Option<String>,
-    /// The key of a Secret that holds it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_ref: Option<SecretRef>,
-}
-
-/// An authentication scheme.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum AuthType {
-    /// A token.
-    Bearer,
-    /// User and password.
-    Basic,
-    /// A token of GitHub.
-    Github,
-}
-
-/// A key of a Secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SecretRef {
-    /// Name of the Secret.
-    pub name: String,
-    /// Namespace of the Secret. Default: the document's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// The key in the object's data.
-    pub key: String,
-}
-
-/// Descriptive metadata of a document. It has no effect on operators.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Info {
-    /// Author of the document.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<serde_json::Value>")]
-    pub author: Option<Node>,
-    /// Version of the document, as a semantic version. Used as the tag of the artifact.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// A description for users.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// License of the document, as an SPDX expression.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub license: Option<String>,
-    /// A list of keywords for search.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// Display name of the cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster_name: Option<String>,
-    /// Written by tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub created_by: Option<String>,
-    /// Written by tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<serde_json::Value>")]
-    pub projects: Option<Node>,
-    /// The deprecation of the document and its replacement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deprecation: Option<Deprecation>,
 }
 
 /// The shape of a whole Motif. `spec` may be left out: everything may stand beside it.

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::children::Lifecycle;
 use super::duration::Span;
 use super::later::Refused;
-use super::operator_box::Lifecycle;
 
 /// The end of a custom resource does not wait for another server.
 const NO_CALLS: &str = "no call is made when a custom resource is deleted: use a Job";

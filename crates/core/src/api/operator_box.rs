@@ -1,16 +1,13 @@
 //! `operatorBox`: what an operator does for each custom resource.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::autoscale::Autoscale;
 use super::calls::ExternalCall;
-use super::children::{
-    ClusterRole, ClusterRoleBinding, ConfigMap, CronJob, Custom, DaemonSet, Deployment,
-    HorizontalPodAutoscaler, Ingress, Job, LimitRange, Namespace, NetworkPolicy, PersistentVolume,
-    PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass, ReplicaSet, ResourceQuota,
-    Role, RoleBinding, Secret, Service, ServiceAccount, StatefulSet, StorageClass,
-};
+use super::children::Lifecycle;
 use super::cleanup::BoxRuntime;
 use super::cross::Cross;
 use super::duration::Span;
@@ -19,8 +16,8 @@ use super::gate::GateCondition;
 use super::later::{Later, Refused};
 use super::observe::Observe;
 use super::on_delete::OnDelete;
-use super::planned::BoxLater;
 use super::pre_reconcile::{PreReconcile, Requeues};
+use super::providers::ProviderResource;
 use super::queue::Queue;
 use super::rules::Normalize;
 use super::scalar::{Scalar, Text};
@@ -91,6 +88,64 @@ pub struct OperatorBox {
     pub(crate) later: Later<BoxLater>,
 }
 
+/// Further blocks of `operatorBox`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct BoxLater {
+    /// External resources, by provider.
+    providers: Option<BTreeMap<String, Vec<ProviderResource>>>,
+    /// If `true`, a failed reconcile pass is rolled back.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
+    roll_back_on_error: Option<bool>,
+    /// The rollback after failed reconcile passes.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "the next reconcile pass continues where this one failed"))]
+    rollback: Option<serde_json::Value>,
+    /// A function in Go that runs in addition to the declared blocks.
+    hooks: Option<Hooks>,
+    /// A reconciler in Go that runs instead of the declared blocks.
+    constructor: Option<Constructor>,
+}
+
+/// A function in Go. Orkestra cannot load Go code.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct Hooks {
+    #[serde(flatten)]
+    constructor: Constructor,
+    /// If `true`, runs before the declared blocks. Default `false`.
+    run_hooks_first: Option<bool>,
+}
+
+/// A reconciler in Go. Orkestra cannot load Go code.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct Constructor {
+    /// Import path of the code.
+    location: Option<String>,
+    /// Name of the function.
+    function: Option<String>,
+    /// Import alias of the package.
+    alias: Option<String>,
+    /// A list of kinds that the code creates.
+    managed_resources: Option<Vec<ManagedResource>>,
+    /// Arguments of the function.
+    args: Option<BTreeMap<String, serde_json::Value>>,
+    /// A list of calls that are made before it.
+    external: Option<Vec<ExternalCall>>,
+}
+
+/// A kind that the code creates.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct ManagedResource {
+    /// The kind.
+    kind: String,
+}
+
 /// Workers, resync period and queue of the operator.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -118,118 +173,6 @@ pub struct Reconciler {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue: Option<Requeues>,
 }
-
-/// Children by kind. Within a kind, they are processed in the order of declaration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(transform = Refused(NO_SHORTHAND, "declare the object under `custom`"))]
-pub struct Lifecycle {
-    /// Conditions that must all hold. Otherwise the block is treated as if the conditions of none of its entries held.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub when: Vec<GateCondition>,
-    /// Conditions of which at least one must hold. Otherwise the block is treated as if the conditions of none of its entries
-    /// held. If `when` is also set, both apply.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub or: Vec<GateCondition>,
-    /// A list of calls that are made in order before any child of the block. Each can read the responses of the previous ones.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub external: Vec<ExternalCall>,
-    /// Deployments (apps/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub deployments: Vec<Deployment>,
-    /// `StatefulSets` (apps/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stateful_sets: Vec<StatefulSet>,
-    /// `DaemonSets` (apps/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub daemon_sets: Vec<DaemonSet>,
-    /// `ReplicaSets` (apps/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub replica_sets: Vec<ReplicaSet>,
-    /// Pods (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pods: Vec<Pod>,
-    /// Jobs (batch/v1). They are created once, regardless of `reconcile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub jobs: Vec<Job>,
-    /// `CronJobs` (batch/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cron_jobs: Vec<CronJob>,
-    /// Services (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub services: Vec<Service>,
-    /// Ingresses (networking.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ingresses: Vec<Ingress>,
-    /// `NetworkPolicies` (networking.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub network_policies: Vec<NetworkPolicy>,
-    /// `ConfigMaps` (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub config_maps: Vec<ConfigMap>,
-    /// Secrets (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub secrets: Vec<Secret>,
-    /// `ServiceAccounts` (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub service_accounts: Vec<ServiceAccount>,
-    /// Roles (rbac.authorization.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<Role>,
-    /// `RoleBindings` (rbac.authorization.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub role_bindings: Vec<RoleBinding>,
-    /// `ClusterRoles` (rbac.authorization.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cluster_roles: Vec<ClusterRole>,
-    /// `ClusterRoleBindings` (rbac.authorization.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cluster_role_bindings: Vec<ClusterRoleBinding>,
-    /// `HorizontalPodAutoscalers` (autoscaling/v2).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hpa: Vec<HorizontalPodAutoscaler>,
-    /// `PodDisruptionBudgets` (policy/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pdb: Vec<PodDisruptionBudget>,
-    /// `PersistentVolumeClaims` (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub persistent_volume_claims: Vec<PersistentVolumeClaim>,
-    /// `PersistentVolumes` (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub persistent_volumes: Vec<PersistentVolume>,
-    /// `StorageClasses` (storage.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub storage_classes: Vec<StorageClass>,
-    /// Namespaces (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub namespaces: Vec<Namespace>,
-    /// `ResourceQuotas` (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resource_quotas: Vec<ResourceQuota>,
-    /// `LimitRanges` (v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub limit_ranges: Vec<LimitRange>,
-    /// `PriorityClasses` (scheduling.k8s.io/v1).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub priority_classes: Vec<PriorityClass>,
-    /// Objects of any kind, written out in full.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub custom: Vec<Custom>,
-}
-
-/// Kinds that the language names and that have no short form.
-const NO_SHORTHAND: &[&str] = &[
-    "podSecurityPolicies",
-    "podTemplates",
-    "priorityLevelConfigurations",
-    "runtimeClasses",
-    "serviceMonitors",
-    "storageBackups",
-    "storageLocations",
-    "storagePools",
-    "storageSnapshots",
-    "storageVolumes",
-];
 
 /// The status of the custom resource.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

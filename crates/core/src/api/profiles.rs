@@ -1,14 +1,15 @@
 //! `profiles`: named profiles of a document's own, a list for each class.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::children::{PodSecurity, Probe, Resources, RollingUpdate, SecurityContext};
+use super::children::{
+    Budget, Limits, NetworkRules, PodSecurity, Probe, Quota, Resources, RollingUpdate,
+    SecurityContext,
+};
 use super::duration::Span;
 use super::later::Without;
-use super::scalar::{Scalar, Text};
+use super::scalar::Scalar;
 use crate::value::Node;
 
 /// Profiles that fields named `profile` refer to, by class. Names are unique within their class and case-insensitive.
@@ -133,62 +134,6 @@ pub struct QueueProfile {
     pub max_depth: Option<u32>,
 }
 
-/// Rules of a network policy.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct NetworkRules {
-    /// A list of ingress rules. `[]` denies all ingress. Labels of peers are written as plain maps.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<serde_json::Value>>")]
-    pub ingress: Option<Vec<Node>>,
-    /// A list of egress rules. `[]` denies all egress. Labels of peers are written as plain maps.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<serde_json::Value>>")]
-    pub egress: Option<Vec<Node>>,
-    /// The policy types that apply: `Ingress`, `Egress` or both. Default: those that are declared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy_types: Option<Vec<Text>>,
-}
-
-/// Limits on the total use of a namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Quota {
-    /// Hard limits, by resource: `pods`, `requests.cpu`, `limits.memory`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub hard: BTreeMap<String, Text>,
-}
-
-/// Limits on each object of a namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Limits {
-    /// A list of limits, one for each type of object.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub limits: Vec<Limit>,
-}
-
-/// Limits on each object of a type, as quantities by resource.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Limit {
-    /// Type of the objects: `Container`, `Pod` or `PersistentVolumeClaim`.
-    #[serde(rename = "type")]
-    pub type_: Text,
-    /// Limits of containers that declare none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub default: BTreeMap<String, Text>,
-    /// Requests of containers that declare none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub default_request: BTreeMap<String, Text>,
-    /// The maximum, by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub max: BTreeMap<String, Text>,
-    /// The minimum, by resource.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub min: BTreeMap<String, Text>,
-}
-
 /// Scaling of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -209,16 +154,4 @@ pub struct Scaling {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub behavior: Option<Node>,
-}
-
-/// The number of pods that can be unavailable. One of the two fields must be set.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Budget {
-    /// The minimum number of available pods, as a number or a percentage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_available: Option<Scalar>,
-    /// The maximum number of unavailable pods, as a number or a percentage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_unavailable: Option<Scalar>,
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::Span;
+use super::gate::Gates;
 use super::later::{Idle, Later};
-use super::planned::QueueLater;
 use super::scalar::Scalar;
 
 /// The queue of an operator.
@@ -35,6 +35,49 @@ pub struct Queue {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<QueueLater>,
+}
+
+/// Further fields of a queue.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct QueueLater {
+    /// The handling of a full queue.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "nothing is ever dropped from a queue"))]
+    behaviour: Option<QueueBehaviour>,
+}
+
+/// The handling of a full queue.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct QueueBehaviour {
+    /// The handling at `maxDepth`.
+    on_limit: Option<OnLimit>,
+    /// The handling at a percentage of `maxDepth`.
+    on_threshold: Option<OnThreshold>,
+}
+
+/// The handling at `maxDepth`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct OnLimit {
+    /// If `true`, further items are dropped.
+    drop: Option<bool>,
+    #[serde(flatten)]
+    gates: Gates,
+}
+
+/// The handling at a percentage of `maxDepth`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct OnThreshold {
+    /// The threshold, as a percentage.
+    value: Option<Scalar>,
+    #[serde(flatten)]
+    gates: Gates,
 }
 
 /// The backoff after a failed reconcile pass.

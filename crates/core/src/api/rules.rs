@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::calls::ExternalCall;
+use super::calls::{ExternalCall, Fires};
 use super::gate::{GateCondition, Gates, ValueType};
 use super::scalar::{Scalar, Text};
 
@@ -122,19 +122,6 @@ pub struct MutationRule {
     /// Conditions for the rule to apply.
     #[serde(flatten)]
     pub gates: Gates,
-}
-
-/// Specifies whether a rule or its call applies at admission, in reconcile passes, or both.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Fires {
-    /// If `true`, applies when a custom resource is written. If `false`, applies in reconcile passes only. Default `true`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admission: Option<bool>,
-    /// If `true`, applies in reconcile passes. If `false`, applies at admission only: in reconcile passes a call is skipped.
-    /// Default `true`; a rule that reads `.old` or `.operation` never applies in reconcile passes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reconcile: Option<bool>,
 }
 
 /// Normalization of values of the spec, before any child is created. The resource itself is patched, except for fields that

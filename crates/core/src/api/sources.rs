@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::auth::AuthType;
 use super::duration::Span;
-use super::motif::AuthType;
 use crate::value::Node;
 
 /// Sources of Katalogs. They are merged in the order registry, files, helm, git, configMaps, katalogs.

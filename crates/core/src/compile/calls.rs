@@ -12,8 +12,7 @@ use super::{admission, children::DeclaredBlock, conditions};
 use crate::{
     api::{
         ExternalCall,
-        calls::{Method, Protocol},
-        rules::Fires,
+        calls::{Fires, Method, Protocol},
     },
     diagnostics::Code,
     plan::{CallPlan, Coerce, Moments, Stage},

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use jiff::civil::Date;
 
+use crate::api::info::Info;
 use crate::api::lifecycle::{Deprecation, Timeline};
-use crate::api::motif::Info;
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};

@@ -2,10 +2,7 @@
 
 use super::{Child, Metadata, Row, Shorthand, Source};
 use crate::{
-    api::{
-        children::{Common, Copies, LimitRange},
-        profiles::{Limit, Limits},
-    },
+    api::children::{Common, Copies, Limit, LimitRange, Limits},
     diagnostics::Code,
     plan::{Coerce, Tree},
     scope::{At, Fields, resolve_profile},

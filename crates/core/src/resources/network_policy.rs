@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::{Child, Metadata, Row, Shorthand, Source, workload::match_labels};
 use crate::{
     api::{
-        children::{Common, Copies, NetworkPolicy},
-        profiles::NetworkRules,
+        children::{Common, Copies, NetworkPolicy, NetworkRules},
         scalar::Text,
     },
     diagnostics::Code,

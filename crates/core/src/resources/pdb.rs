@@ -5,10 +5,7 @@ use super::{
     workload::{Search, match_labels},
 };
 use crate::{
-    api::{
-        children::{BudgetBehavior, Common, PodDisruptionBudget},
-        profiles::Budget,
-    },
+    api::children::{Budget, BudgetBehavior, Common, PodDisruptionBudget},
     diagnostics::Code,
     plan::Coerce,
     scope::{At, Fields, Resolved, resolve_profile},

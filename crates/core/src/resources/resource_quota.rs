@@ -2,10 +2,7 @@
 
 use super::{Child, Metadata, Row, Shorthand, Source};
 use crate::{
-    api::{
-        children::{Common, Copies, ResourceQuota},
-        profiles::Quota,
-    },
+    api::children::{Common, Copies, Quota, ResourceQuota},
     diagnostics::Code,
     plan::Coerce,
     scope::{At, Fields, resolve_profile},

@@ -13,8 +13,11 @@ use super::{At, Fields, Library, ReferenceKind, library::Content};
 use crate::{
     api::{
         Profile, Profiles,
-        children::{PodSecurity, Probe, Resources, RollingUpdate, SecurityContext},
-        profiles::{Budget, Limits, NetworkRules, Pace, Quota, Scaling},
+        children::{
+            Budget, Limits, NetworkRules, PodSecurity, Probe, Quota, Resources, RollingUpdate,
+            SecurityContext,
+        },
+        profiles::{Pace, Scaling},
     },
     diagnostics::{Code, did_you_mean},
     document,

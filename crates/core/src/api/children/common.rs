@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::duration::Span;
 use crate::api::gate::GateCondition;
 use crate::api::later::Later;
-use crate::api::planned::ControlLater;
 use crate::api::scalar::Text;
 use crate::value::Node;
 
@@ -80,6 +80,16 @@ pub struct Control {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ControlLater>,
+}
+
+/// Further options of a child.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct ControlLater {
+    /// The delay before the object is created.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "a delay blocks a worker; wait for a condition with `when`"))]
+    sleep: Option<Span>,
 }
 
 /// A list or map; one object is created for each element. Templates of the entry read an element of a list as `.item`, the key

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Control;
 use crate::api::later::Later;
-use crate::api::planned::CustomLater;
 use crate::api::scalar::Text;
 use crate::value::Node;
 
@@ -37,6 +36,18 @@ pub struct Custom {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<CustomLater>,
+}
+
+/// Further fields of objects of any kind.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct CustomLater {
+    /// The initial status of the object.
+    status: Option<serde_json::Value>,
+    /// If `true`, the kind has a status subresource.
+    #[schemars(extend("x-orkestra-support" = "ignored", "x-orkestra-reason" = "this is read from the definition of the kind"))]
+    has_status: Option<bool>,
 }
 
 /// Metadata of an object of any kind.

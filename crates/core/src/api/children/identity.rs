@@ -1,11 +1,12 @@
 //! Namespaces, permissions, quotas, priorities.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::Common;
 use super::config::Copies;
-use crate::api::profiles::{Limits, Quota};
 use crate::api::scalar::{Scalar, Text};
 
 /// A `ServiceAccount`.
@@ -150,6 +151,15 @@ pub struct ResourceQuota {
     pub copies: Copies,
 }
 
+/// Limits on the total use of a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Quota {
+    /// Hard limits, by resource: `pods`, `requests.cpu`, `limits.memory`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hard: BTreeMap<String, Text>,
+}
+
 /// A `LimitRange`. The name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -169,6 +179,36 @@ pub struct LimitRange {
     /// From where and to where it is copied.
     #[serde(flatten)]
     pub copies: Copies,
+}
+
+/// Limits on each object of a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// A list of limits, one for each type of object.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
+}
+
+/// Limits on each object of a type, as quantities by resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Limit {
+    /// Type of the objects: `Container`, `Pod` or `PersistentVolumeClaim`.
+    #[serde(rename = "type")]
+    pub type_: Text,
+    /// Limits of containers that declare none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub default: BTreeMap<String, Text>,
+    /// Requests of containers that declare none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub default_request: BTreeMap<String, Text>,
+    /// The maximum, by resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub max: BTreeMap<String, Text>,
+    /// The minimum, by resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub min: BTreeMap<String, Text>,
 }
 
 /// A `PriorityClass`. The name is required.

@@ -5,6 +5,7 @@ mod config;
 mod custom;
 mod env;
 mod identity;
+mod lifecycle;
 mod network;
 mod pod;
 mod storage;
@@ -18,12 +19,15 @@ pub use env::{
     ObjectNameRef,
 };
 pub use identity::{
-    ClusterRole, ClusterRoleBinding, ClusterRoleRef, LimitRange, Namespace, PolicyRule,
-    PriorityClass, ResourceQuota, Role, RoleBinding, RoleRef, ServiceAccount, Subject,
+    ClusterRole, ClusterRoleBinding, ClusterRoleRef, Limit, LimitRange, Limits, Namespace,
+    PolicyRule, PriorityClass, Quota, ResourceQuota, Role, RoleBinding, RoleRef, ServiceAccount,
+    Subject,
 };
+pub use lifecycle::Lifecycle;
 pub use network::{
-    BudgetBehavior, HorizontalPodAutoscaler, Ingress, IngressTls, NetworkPolicy,
-    PodDisruptionBudget, PodSelector, ScaleTarget, ScalingBehavior, Service, ServicePort,
+    Budget, BudgetBehavior, HorizontalPodAutoscaler, Ingress, IngressTls, NetworkPolicy,
+    NetworkRules, PodDisruptionBudget, PodSelector, ScaleTarget, ScalingBehavior, Service,
+    ServicePort,
 };
 pub use pod::{Capabilities, PodSecurity, Probe, Probes, Resources, SecurityContext};
 pub use storage::{PersistentVolume, PersistentVolumeClaim, StorageClass};

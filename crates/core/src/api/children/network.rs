@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::common::Common;
 use super::config::Copies;
-use crate::api::profiles::{Budget, NetworkRules};
 use crate::api::scalar::{Scalar, Text};
 use crate::value::Node;
 
@@ -129,6 +128,23 @@ pub struct NetworkPolicy {
     pub copies: Copies,
 }
 
+/// Rules of a network policy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NetworkRules {
+    /// A list of ingress rules. `[]` denies all ingress. Labels of peers are written as plain maps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<serde_json::Value>>")]
+    pub ingress: Option<Vec<Node>>,
+    /// A list of egress rules. `[]` denies all egress. Labels of peers are written as plain maps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<serde_json::Value>>")]
+    pub egress: Option<Vec<Node>>,
+    /// The policy types that apply: `Ingress`, `Egress` or both. Default: those that are declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_types: Option<Vec<Text>>,
+}
+
 /// Labels of pods, plain or under `matchLabels`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -157,6 +173,18 @@ pub struct PodDisruptionBudget {
     /// The bounds, or a profile that provides them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behavior: Option<BudgetBehavior>,
+}
+
+/// The number of pods that can be unavailable. One of the two fields must be set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budget {
+    /// The minimum number of available pods, as a number or a percentage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_available: Option<Scalar>,
+    /// The maximum number of unavailable pods, as a number or a percentage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<Scalar>,
 }
 
 /// Bounds of a `PodDisruptionBudget`.

@@ -10,7 +10,6 @@ use super::env::{Env, EnvFrom, NameRef};
 use super::pod::{PodSecurity, Probes, Resources, SecurityContext};
 use crate::api::autoscale::WorkloadAutoscale;
 use crate::api::later::{Later, Refused};
-use crate::api::planned::ReplicaSetLater;
 use crate::api::scalar::{Scalar, Text, Texts};
 use crate::value::Node;
 
@@ -236,6 +235,16 @@ pub struct ReplicaSet {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub(crate) later: Later<ReplicaSetLater>,
+}
+
+/// Further fields of a `ReplicaSet`.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct ReplicaSetLater {
+    /// The rolling update strategy. Kubernetes does not support it for a `ReplicaSet`.
+    #[schemars(extend("x-orkestra-support" = "ignored"))]
+    rolling_update: Option<RollingUpdate>,
 }
 
 /// A Pod. It is recreated for a change that Kubernetes cannot make in place. Default name: `<cr>-pod`.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Assertions;
+use super::pod::{LeaderElection, PodChoice};
 use super::writes::{Apply, Delete, Patch, Restart, Scale};
 use crate::api::duration::Span;
 use crate::api::scalar::Text;
@@ -95,28 +96,6 @@ impl Format {
             Self::Wide => "wide",
         }
     }
-}
-
-/// Selects a Pod. One of the three must be set.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PodChoice {
-    /// Name of the Pod.
-    pub name: Option<String>,
-    /// Labels of the Pod; of several, the first one by name.
-    pub label_selector: Option<String>,
-    /// The Pod that holds a Lease.
-    pub leader_election: Option<LeaderElection>,
-}
-
-/// Selects the Pod that holds a Lease.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LeaderElection {
-    /// Name of the Lease.
-    pub lease: String,
-    /// Namespace of the Lease. Default: the namespace of the call.
-    pub namespace: Option<String>,
 }
 
 /// Logs of Pods.

@@ -2,6 +2,7 @@
 
 mod assertions;
 mod kubectl;
+mod pod;
 mod writes;
 
 use schemars::JsonSchema;
@@ -21,9 +22,9 @@ use super::simulate::ExpectedResource;
 pub use super::setup::HelmChart;
 pub use assertions::{Assertions, OneOrMore};
 pub use kubectl::{
-    Auth, Copy, Describe, Events, Exec, Format, Get, Kubectl, LeaderElection, Logs, PodChoice,
-    PortForward, Top, TopKind,
+    Auth, Copy, Describe, Events, Exec, Format, Get, Kubectl, Logs, PortForward, Top, TopKind,
 };
+pub use pod::{LeaderElection, PodChoice};
 pub use writes::{Apply, Delete, Patch, PatchType, Restart, Scale};
 
 /// Fields of `spec` that may stand beside it.

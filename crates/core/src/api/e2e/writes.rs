@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Assertions;
-use super::kubectl::PodChoice;
+use super::pod::PodChoice;
 use crate::value::Node;
 
 /// A manifest to apply: `file` or `inline`.

@@ -1,7 +1,7 @@
 //! The moments at which rules and calls apply, from what they read.
 
 use crate::{
-    api::rules::Fires,
+    api::calls::Fires,
     compile::rules,
     diagnostics::Code,
     plan::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::katalog::KatalogSpec;
+use super::KatalogSpec;
 use crate::tree::Origin;
 
 /// The scopes of a composed Katalog; none if the Katalog is not composed.
