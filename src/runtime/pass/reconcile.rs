@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use orkestra_core::{
     plan::ChildKey,
     reconcile::{
-        cleanup::Cleanup,
         emit::emitted,
         hold_reason::HoldReason,
         record::{CrRecord, Observed},
-        sources::{Answer, ROUNDS, Read, Sources},
+        sources::{Answer, ROUNDS, Read},
         status::gated,
         step::{Cycle, Failure, Intent, StepResult, step},
+        template_data::{Cleanup, Sources},
         verdict::{Executed, verdict},
     },
     template,

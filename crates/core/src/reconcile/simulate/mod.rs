@@ -32,7 +32,7 @@ pub(crate) use compare::compare;
 pub use expect::{Check, check};
 pub use world::plural;
 
-use super::record::Malformed;
+use super::metadata::Malformed;
 use crate::{
     api::simulate::{Change, Outcome},
     definitions::CrdVersion,

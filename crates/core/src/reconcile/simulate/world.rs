@@ -19,12 +19,15 @@ use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan, guess_plural},
     reconcile::{
         calls,
-        cleanup::Cleanup,
+        cycle::StepResult,
+        external::answered,
+        metadata::Malformed,
         preview::{assume, cross, merge},
-        record::{CrRecord, Malformed, Observed},
-        sources::{Answer, Answers, Read, Sources},
+        record::{CrRecord, Observed},
+        sources::{Answer, Answers, Read},
         status::{reported, status},
-        step::{self, StepResult, step as decide},
+        step::{self, step as decide},
+        template_data::{Cleanup, Sources},
         unique::unique_text,
         verdict::Executed,
     },
@@ -333,7 +336,7 @@ impl<'a> World<'a> {
                         ..calls::Answer::default()
                     }
                 };
-                calls::answered(&answer)
+                answered(&answer)
             }
             read => assume::answer(read, &[], &self.setup.calls),
         }
