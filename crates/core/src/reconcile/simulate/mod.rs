@@ -20,6 +20,7 @@ mod compare;
 mod expect;
 mod leave;
 mod outcome;
+mod pass;
 mod stored;
 mod world;
 mod writer;
