@@ -8,7 +8,7 @@ use orkestra_core::{
     admission::{self, Admitted, Answer as Known, Answers, Read, Review, Verdict},
     api::Operation,
     plan::{ChildKey, ObjectKey, OperatorPlan},
-    reconcile::{calls::answered, record::CrRecord, sources::ROUNDS, unique::unique_text},
+    reconcile::{external::answered, record::CrRecord, sources::ROUNDS, unique::unique_text},
     value::{Key, Node, Path, Projection},
 };
 use orkestra_ground::tasks::{self, Task};

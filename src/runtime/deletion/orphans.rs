@@ -20,8 +20,7 @@ use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Reason,
     reconcile::{
-        proof::OwnerMark,
-        record::{CrRecord, ObservedChild, Uid},
+        record::{CrRecord, ObservedChild, OwnerMark, Uid},
         step::Deletion,
     },
 };

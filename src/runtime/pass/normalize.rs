@@ -9,7 +9,10 @@ use orkestra_cluster::wire::{Served, WireError};
 use orkestra_core::{
     api::names,
     reasons::Remark,
-    reconcile::{prepare::Normalization, record::CrRecord, record::Observed},
+    reconcile::{
+        prepared::Normalization,
+        record::{CrRecord, Observed},
+    },
     value::{Key, Map, Node, hash},
 };
 

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use orkestra_core::{
     reconcile::{
-        cleanup::Cleanup,
         emit::emitted,
         hold_reason::HoldReason,
         record::{CrRecord, Observed},
-        sources::{Answer, ROUNDS, Read, Sources},
+        sources::{Answer, ROUNDS, Read},
         status::gated,
         step::{Cycle, StepResult, step},
+        template_data::{Cleanup, Sources},
         verdict::{Executed, verdict},
     },
     template,

@@ -5,9 +5,9 @@ use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     reconcile::{
         record::{CrRecord, Observed},
-        sources::Sources,
         status::{StatusPatch, reported, status},
         step::Failure,
+        template_data::Sources,
         verdict::Executed,
     },
     value::project,

@@ -8,8 +8,8 @@ use orkestra_core::{
     reconcile::{
         reason::Reason,
         record::{CrRecord, ObservedChild},
-        sources::Sources,
         step::Failure,
+        template_data::Sources,
         verdict::{Executed, verdict},
     },
     value::{Fault, Path, PathStep},

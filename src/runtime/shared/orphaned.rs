@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::ObjectKey,
-    reconcile::{
-        proof::OwnerMark,
-        record::{ChildRecord, Identity, Uid},
-    },
+    reconcile::record::{ChildRecord, Identity, OwnerMark, Uid},
 };
 
 use super::{Shared, bound_plan::BoundPlan};

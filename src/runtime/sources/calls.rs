@@ -16,7 +16,8 @@ use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{
-        calls::{self, CallFailure, Request, answered},
+        calls::{self, CallFailure, Request},
+        external::answered,
         sources::Answer,
     },
 };

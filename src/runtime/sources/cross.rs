@@ -25,9 +25,8 @@ use orkestra_core::{
         cross::{CrossPlan, CrossSelector, CrossTarget, HEALTH, METRICS, label_path},
     },
     reconcile::{
-        cross::{CrossBy, CrossRead},
         record::CrRecord,
-        sources::{Answer, Read},
+        sources::{Answer, CrossBy, CrossRead, Read},
     },
     value::{Key, Node, Path, project},
 };

@@ -33,7 +33,7 @@ use crate::{
     api::FailurePolicy,
     plan::{ObjectKey, OperatorPlan, Stage},
     reconcile::{
-        prepare::Normalization,
+        prepared::Normalization,
         reason::Reason,
         record::is_child,
         review::{Reviewed, ReviewedObject, judge},

@@ -18,9 +18,9 @@ use crate::{
     api::names,
     plan::{ConversionPlan, ConversionStep, ObjectKey},
     reconcile::{
-        gate::GateEffects,
+        gate_effects::GateEffects,
         render::{Frame, RenderError, Renderer},
-        sources::Sources,
+        template_data::Sources,
     },
     schema::Schema,
     template::{Budget, Data},

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use crate::api::E2eSpec;
 use crate::diagnostics::Diagnostics;
-use crate::reconcile::gate::GateEffects;
+use crate::reconcile::gate_effects::GateEffects;
 use crate::reconcile::render::{Frame, Renderer};
-use crate::reconcile::sources::Sources;
+use crate::reconcile::template_data::Sources;
 use crate::scope::{At, Problems};
 use crate::template::{Budget, Data};
 use crate::value::Node;

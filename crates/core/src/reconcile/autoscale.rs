@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    gate::GateEffects,
+    gate_effects::GateEffects,
     reason::Reason,
     render::{Frame, RenderError, Renderer},
-    sources::Sources,
+    template_data::Sources,
 };
 use crate::{
     plan::{AutoscalePlan, GroupKind, Metric, ObjectKey},

@@ -1,4 +1,4 @@
-//! External calls: the request, and the answer as templates see it.
+//! External calls: the request, and its answer.
 //!
 //! ```text
 //!  CallPlan ── rendered ──► Request ── Read::Call ──► the runtime ── answered ──► sources::Answer
@@ -6,15 +6,9 @@
 //!     └── the next call sees it ◄── .external.<name>: status body error called json ◄─┘
 //! ```
 
-mod make;
-mod view;
-
 use std::{fmt, time::Duration};
 
 use crate::plan::{Piece, Retry};
-
-pub(super) use make::make;
-pub use view::{answered, assumed};
 
 /// A call that a pass requests, with everything rendered. Two equal requests are one call.
 ///

@@ -3,10 +3,9 @@
 use std::sync::LazyLock;
 
 use super::{
+    cycle::Rendered,
     labels,
-    proof::OwnerMark,
-    record::{ChildRecord, Observed, child_mark},
-    step::Rendered,
+    record::{ChildRecord, Observed, OwnerMark, child_mark},
 };
 use crate::{
     api::{apply_set, names},

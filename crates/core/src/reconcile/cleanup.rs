@@ -8,51 +8,16 @@ use super::{
     children::children_data,
     record::Observed,
     render::{Renderer, Setting},
-    sources::Sources,
+    template_data::{Cleanup, Sources},
 };
 use crate::{
     api::{
-        conditions::{self, CLEANUP_PENDING, Condition, ConditionStatus},
+        conditions::{self, Condition},
         names,
     },
     plan::{CleanupPlan, OperatorPlan},
-    reasons::Remark,
     template::Budget,
 };
-
-/// The state of a custom resource whose conditions for a cleanup hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cleanup {
-    /// It is deleted at that moment, if they still hold.
-    Pending(Timestamp),
-    /// It is deleted now.
-    Due,
-    /// It is not deleted, with the reason.
-    Refused(String),
-}
-
-impl Cleanup {
-    /// Returns the condition that reports it; none if the custom resource is deleted.
-    pub(super) fn condition(&self) -> Option<Condition> {
-        let (reason, message) = match self {
-            Self::Due => return None,
-            Self::Pending(due) => {
-                let message = format!("the custom resource is deleted at {due}");
-                (Remark::CleanupScheduled, message)
-            }
-            Self::Refused(why) => {
-                let message = format!("the custom resource is not deleted: {why}");
-                (Remark::CleanupRefused, message)
-            }
-        };
-        Some(Condition::new(
-            CLEANUP_PENDING,
-            ConditionStatus::True,
-            reason.as_str(),
-            &message,
-        ))
-    }
-}
 
 /// Evaluates the conditions of the cleanup over the prepared custom resource; none if they do not hold. A condition that cannot
 /// be evaluated is reported, and deletes nothing.

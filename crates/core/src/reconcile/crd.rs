@@ -5,11 +5,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::crd_status::{CrdStatus, StatusShape};
-use super::record::{Identity, Malformed, in_metadata};
+use super::{
+    crd_status::{CrdStatus, StatusShape, status_schema},
+    identity::Identity,
+    metadata::{Malformed, in_metadata},
+};
 use crate::{
     plan::{GroupKind, ObjectKey, ResourceType, built_in},
-    schema::{EMBEDDED, INT_OR_STRING, PRESERVE, Schema},
+    schema::PRESERVE,
     value::{Key, Map, Node, Path, Projection},
 };
 
@@ -257,57 +260,6 @@ impl CrdVersion {
 
 fn is(node: &Node, field: &str, value: &str) -> bool {
     node.get(field).and_then(Node::as_str) == Some(value)
-}
-
-fn flag(schema: &Node, field: &str) -> bool {
-    schema.get(field).and_then(Node::as_bool) == Some(true)
-}
-
-/// Returns the part of an object's schema under `status`; if the object keeps unknown fields and has no schema for `status`,
-/// one that keeps everything.
-pub(super) fn status_schema(root: &Node) -> Option<Arc<Node>> {
-    let schema = match root
-        .get("properties")
-        .and_then(|properties| properties.get("status"))
-    {
-        Some(schema) => shape(schema),
-        None if flag(root, PRESERVE) => return Some(open_schema()),
-        None => return None,
-    };
-    Some(Arc::new(schema))
-}
-
-/// Returns a schema that keeps everything.
-pub(super) fn open_schema() -> Arc<Node> {
-    Arc::new(Node::object([(PRESERVE, Node::Bool(true))]))
-}
-
-/// Returns a schema without unused parts. One rule for strings is kept: whether the empty string satisfies them all.
-fn shape(schema: &Node) -> Node {
-    let Some(fields) = schema.as_map() else {
-        return schema.clone();
-    };
-    let kept = fields.iter().filter_map(|(key, value)| {
-        let value = match &**key {
-            "type" | PRESERVE | INT_OR_STRING | EMBEDDED => value.clone(),
-            "items" | "additionalProperties" => shape(value),
-            "properties" => Node::Map(
-                value
-                    .as_map()?
-                    .iter()
-                    .map(|(name, schema)| (name.clone(), shape(schema)))
-                    .collect::<Map>(),
-            ),
-            _ => return None,
-        };
-        Some((key.clone(), value))
-    });
-    let is_text = fields
-        .get("type")
-        .is_none_or(|name| name.as_str() == Some("string"));
-    let takes_empty = !is_text || Schema::of_part(schema).takes_empty_text();
-    let rule = (!takes_empty).then(|| (Key::from("minLength"), Node::Int(1)));
-    Node::Map(kept.chain(rule).collect())
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use super::{
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
-    sources::{Answer, Read, Sources},
+    sources::{Answer, CrossBy, CrossRead, Read},
+    template_data::Sources,
 };
 use crate::{
     plan::{
@@ -19,26 +20,6 @@ use crate::{
     template::Budget,
     value::{Key, Map, Node, Path, PathStep},
 };
-
-/// A custom resource of another operator that a pass reads.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CrossRead {
-    /// The entry of [`OperatorPlan::cross`], by its name.
-    pub name: Key,
-    /// Its namespace; none for cluster-scoped resources, and all namespaces for a selection by labels.
-    pub namespace: Option<Key>,
-    /// The selection.
-    pub by: CrossBy,
-}
-
-/// Selects the custom resource.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CrossBy {
-    /// By name.
-    Name(Key),
-    /// The first with these labels.
-    Labels(BTreeMap<Key, Box<str>>),
-}
 
 /// `.cross`.
 pub(super) struct CrossResources;

@@ -16,14 +16,17 @@ use jiff::Timestamp;
 use super::{
     child_metadata::ChildMetadata,
     children::children_data,
+    collect,
+    cycle::Deletion,
     expand::Elements,
+    failure::Failure,
     inventory::Inventory,
     kstatus::Readiness,
     reason::Reason,
     record::Observed,
     render::{Frame, RenderError, Renderer, Setting},
-    sources::{Read, Sources},
-    step::{Deletion, Failure, NamespaceContext, Permit, Scopes, key_of, not_created, permit},
+    sources::Read,
+    step::{NamespaceContext, Permit, Scopes, key_of, not_created, permit},
 };
 use crate::{
     plan::{ChildKey, ChildPlan, OnDeletePlan, OnDeleteStep, OperatorPlan},
@@ -87,7 +90,7 @@ pub fn finish(
         return DeletionStep::default();
     };
     let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
-    let sources = Sources::at_the_end(plan, observed, now);
+    let sources = collect::for_deletion(plan, observed, now);
     let frame = setting.frame(&sources);
     let children = children_data(plan, observed, &manager, frame);
     let data = sources.data(observed).with("children", &children).at(now);

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use super::{
     children::children_data,
+    failure::Failure,
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
-    sources::Sources,
-    step::Failure,
+    template_data::Sources,
     verdict::Executed,
 };
 use crate::{

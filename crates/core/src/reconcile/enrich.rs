@@ -5,16 +5,18 @@ use jiff::Timestamp;
 use super::{
     children::children_data,
     data_source::{DataSource, PassInput, all_answered},
+    identity::Uid,
     record::{Observed, ObservedChild},
-    related::RelatedRead,
-    render::{RenderError, Renderer, Setting},
-    sources::{Answer, Read, Sources},
+    related::{RelatedBy, RelatedRead},
+    render::{RenderError, Renderer, Setting, workload_label},
+    sources::{Answer, Read},
+    template_data::Sources,
 };
 use crate::{
-    enrich::Addition,
-    plan::{ChildAlias, EnrichPlan, Number, OperatorPlan, is_read},
+    enrich::{self, Addition, Source},
+    plan::{ChildAlias, EnrichPlan, GroupKind, Number, ObjectKey, OperatorPlan, is_read},
     template::Budget,
-    value::{Key, Path, PathStep},
+    value::{Key, Node, Path, PathStep},
 };
 
 /// The additions to children. A custom resource that is being deleted has none.
@@ -90,7 +92,7 @@ fn add(
         return None;
     }
     let owner = (&plan.resource.group_kind(), &observed.cr.id.key);
-    let read = Read::Related(RelatedRead::of(addition, owner, child)?);
+    let read = Read::Related(related_read(addition, owner, child)?);
     match observed.answers.get(&read) {
         None => return Some(read),
         Some(Answer::Ready(found)) => {
@@ -101,6 +103,49 @@ fn add(
         Some(Answer::Unavailable(why)) => hide(plan, addition, child, why, sources),
     }
     None
+}
+
+/// Returns the read for `addition` to a child of the custom resource of kind and key `owner`. None if the addition is
+/// made from the child itself, or from an object that no field of the child names.
+pub fn related_read(
+    addition: &Addition,
+    owner: (&GroupKind, &ObjectKey),
+    child: &ObservedChild,
+) -> Option<RelatedRead> {
+    let object = &child.key.object;
+    let (relation, by) = match addition.source {
+        Source::Itself(_) => return None,
+        Source::Workload(relation) => {
+            let label = workload_label(owner.0, owner.1, &child.key.kind, &object.name);
+            (relation, RelatedBy::Belonging(Uid::from(&*label)))
+        }
+        Source::Uid(relation) => (relation, RelatedBy::Belonging(child.record.id.uid.clone())),
+        Source::Key(relation) => (
+            relation,
+            RelatedBy::Belonging(Uid::from(&*object.to_string())),
+        ),
+        Source::Field(relation, path) => {
+            let named = child.record.view.at(&enrich::path(path))?;
+            (relation, RelatedBy::Key(key_in(named)?))
+        }
+    };
+    Some(RelatedRead { relation, by })
+}
+
+/// Returns the key in a field: a name, or a map with `namespace` and `name`.
+fn key_in(named: &Node) -> Option<ObjectKey> {
+    let text = |key| named.get(key).and_then(Node::as_str).map(Key::from);
+    let key = match named.as_str() {
+        Some(name) => ObjectKey {
+            namespace: None,
+            name: name.into(),
+        },
+        None => ObjectKey {
+            namespace: text("namespace"),
+            name: text("name")?,
+        },
+    };
+    (!key.name.is_empty()).then_some(key)
 }
 
 fn is_open(

@@ -3,7 +3,8 @@
 use super::{
     data_source::{DataSource, PassInput, all_answered},
     observe::with_kind,
-    sources::{Answer, Read, Sources},
+    sources::{Answer, Read},
+    template_data::Sources,
 };
 use crate::{
     plan::{

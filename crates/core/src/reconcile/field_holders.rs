@@ -4,8 +4,8 @@
 //! restore their declared value, and two writers of one field never stop.
 
 use super::{
+    metadata::in_metadata,
     owned::{OwnValues, Ownership, PathElement},
-    record::in_metadata,
 };
 use crate::value::{Key, Map, Node, Path, PathStep};
 

@@ -2,18 +2,12 @@
 
 mod relate;
 
-use std::{
-    borrow::Cow,
-    cell::{Cell, RefCell},
-    collections::BTreeSet,
-};
+use std::borrow::Cow;
 
-use jiff::Timestamp;
-
+pub(super) use self::relate::{is_given, is_same};
 use super::{
     reason::Reason,
     render::{RenderError, Renderer},
-    step::Failure,
 };
 use crate::{
     cron::Schedule,
@@ -22,43 +16,6 @@ use crate::{
     value::{Node, Path, PathStep},
     window::{self, Daily, WindowState, time_of_day},
 };
-
-/// Side results of the gates of a pass: when the first time condition changes its result, and comparisons that could not be
-/// made.
-#[derive(Debug, Default)]
-pub struct GateEffects {
-    first: Cell<Option<Timestamp>>,
-    doubts: RefCell<BTreeSet<(Box<str>, String)>>,
-}
-
-impl GateEffects {
-    /// Records that a result changes at that moment.
-    pub fn at(&self, moment: Timestamp) {
-        let first = self.first.get().map_or(moment, |known| known.min(moment));
-        self.first.set(Some(first));
-    }
-
-    /// Returns the earliest moment.
-    pub fn first(&self) -> Option<Timestamp> {
-        self.first.get()
-    }
-
-    /// Records that the condition at `path` could not be evaluated as written, and therefore does not hold.
-    pub(crate) fn doubt(&self, path: &str, message: String) {
-        self.doubts.borrow_mut().insert((path.into(), message));
-    }
-
-    /// Returns the comparisons that could not be made, for reports.
-    pub fn doubts(&self) -> Vec<Failure> {
-        let doubts = self.doubts.borrow();
-        let doubt = |(path, message): &(Box<str>, String)| Failure {
-            reason: Reason::NotCompared,
-            at: path.to_string(),
-            message: message.clone(),
-        };
-        doubts.iter().map(doubt).collect()
-    }
-}
 
 impl<'d> Renderer<'_, 'd> {
     /// True if the gate is open.
@@ -89,6 +46,19 @@ impl<'d> Renderer<'_, 'd> {
             Ok(_) => Ok(false),
             Err(error) => open.and(Err(error)),
         }
+    }
+
+    /// Returns the path of the first condition of the gate that does not hold, if any.
+    ///
+    /// # Errors
+    /// As [`Renderer::gate`].
+    pub(super) fn unmet(&mut self, gate: &Gate) -> Result<Option<Box<str>>, RenderError> {
+        for condition in gate.iter() {
+            if !self.holds(condition)? {
+                return Ok(Some(condition.path.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// True if one condition holds.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::record::{Malformed, in_metadata, meta};
+use super::metadata::{Malformed, in_metadata, meta};
 use crate::{
     decode::Version,
     plan::ObjectKey,

@@ -2,7 +2,7 @@
 
 use super::{
     render::{Frame, RenderError, Renderer, wanted},
-    sources::Sources,
+    template_data::Sources,
 };
 use crate::{
     plan::{ImportPlan, InputPlan, OperatorPlan},

@@ -2,7 +2,8 @@
 
 use super::{
     data_source::{DataSource, PassInput, all_answered},
-    sources::{Answer, Read, Sources},
+    sources::{Answer, Read},
+    template_data::Sources,
 };
 use crate::{
     plan::{OperatorPlan, introspection::Introspection},

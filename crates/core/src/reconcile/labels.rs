@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{
+    failure::Failure,
     reason::Reason,
     record::CrRecord,
     render::{Frame, Renderer},
-    step::Failure,
 };
 use crate::{
     api::{apply_set, names},

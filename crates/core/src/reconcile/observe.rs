@@ -6,7 +6,10 @@
 
 use jiff::Timestamp;
 
-use super::record::{Identity, Malformed, Uid, controller, owner_label};
+use super::{
+    identity::{Identity, Uid},
+    metadata::{Malformed, controller, owner_label},
+};
 use crate::{
     plan::{
         GroupKind, Leaf, ObjectKey, ResourceType,

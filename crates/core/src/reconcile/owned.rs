@@ -7,7 +7,7 @@ mod set;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{intern::Interner, record::in_metadata};
+use super::{intern::Interner, metadata::in_metadata};
 use crate::value::{Key, Node, Path, Projection};
 
 pub(super) use self::set::{Element, Scalar};

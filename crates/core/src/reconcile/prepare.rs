@@ -13,40 +13,23 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-pub use normalize::Normalization;
-
 use super::{
     children::children_data,
-    gate::GateEffects,
+    failure::Failure,
+    gate::{is_given, is_same},
+    gate_effects::GateEffects,
     inputs::Inputs,
+    prepared::Prepared,
     reason::Reason,
     record::Observed,
     render::{Frame, RenderError, Renderer, Setting},
-    sources::Sources,
-    step::Failure,
+    template_data::Sources,
 };
 use crate::{
-    api::conditions::{self, Condition, ConditionStatus},
     plan::{CHANGES, Completion, Moment, OperatorPlan, Target, ValidationRulePlan, target_of},
-    reasons::Remark,
     template::{Budget, Data},
     value::{Node, Path, PathStep, set},
 };
-
-/// The result of preparing a custom resource.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prepared {
-    /// The differences from the custom resource as read, in the order in which they were set.
-    pub changes: Vec<(Path, Node)>,
-    /// The result of `normalize`; none if nothing is declared, or it could not be evaluated.
-    pub normalization: Option<Normalization>,
-    /// The fields that rules of `mutation` completed, sorted.
-    pub completed: Vec<Path>,
-    /// Why the custom resource is not reconciled: rules that it violates, or that could not be evaluated.
-    pub failures: Vec<Failure>,
-    /// Violated rules that only warn.
-    pub warnings: Vec<String>,
-}
 
 /// Evaluates rules: their input except the custom resource itself.
 #[derive(Clone, Copy)]
@@ -172,15 +155,6 @@ fn evaluate(
     setting.effects
 }
 
-impl Prepared {
-    /// Adds a failure; one that several rules share, such as a failed input, is reported once.
-    fn fail(&mut self, failure: Failure) {
-        if !self.failures.contains(&failure) {
-            self.failures.push(failure);
-        }
-    }
-}
-
 impl<'a> Rules<'a> {
     /// Returns the moment of the evaluation.
     fn moment(&self) -> Moment {
@@ -276,11 +250,6 @@ fn rendered_target(text: &str) -> Result<Path, String> {
     Ok(path)
 }
 
-/// True if a value is given, so that no default applies: `0` and `false` are values.
-pub(super) fn is_given(node: &Node) -> bool {
-    !matches!(node, Node::Null) && node.as_str() != Some("")
-}
-
 /// True if the list items on the way to `path` exist.
 fn leads_somewhere(cr: &Node, path: &Path) -> bool {
     let mut node = cr;
@@ -303,15 +272,6 @@ fn is_item(step: &PathStep) -> bool {
     }
 }
 
-/// JSON equality, where `3` and `3.0` are one number.
-pub(super) fn is_same(a: &Node, b: &Node) -> bool {
-    super::patch::merge_patch(
-        &Node::object([("value", a.clone())]),
-        &Node::object([("value", b.clone())]),
-    )
-    .is_none()
-}
-
 /// Returns the paths of `changes` that differ, sorted.
 fn differing(before: &Node, after: &Node, changes: &[(Path, Node)]) -> Vec<Path> {
     let paths: BTreeSet<&Path> = changes.iter().map(|(path, _)| path).collect();
@@ -319,40 +279,4 @@ fn differing(before: &Node, after: &Node, changes: &[(Path, Node)]) -> Vec<Path>
         .into_iter()
         .filter(|path| before.at(path) != after.at(path));
     differ.cloned().collect()
-}
-
-/// Formats fields for messages: `spec.port, spec.replicas`.
-fn listed<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
-    let texts: Vec<String> = paths.into_iter().map(ToString::to_string).collect();
-    texts.join(", ")
-}
-
-impl Prepared {
-    /// Returns the conditions about it. Failures are reported with those of the children.
-    pub(super) fn conditions(&self) -> impl Iterator<Item = Condition> {
-        let of = |kind, reason, message: &str| {
-            Condition::new(kind, ConditionStatus::True, reason, message)
-        };
-        let normalized = self.normalization.as_ref().map(|normalization| {
-            let reason = if normalization.is_stored() {
-                Remark::Persisted.as_str()
-            } else {
-                Remark::InMemory.as_str()
-            };
-            of(conditions::NORMALIZED, reason, &normalization.message())
-        });
-        let completed = (!self.completed.is_empty()).then(|| {
-            let message = format!("{} in memory: rules complete it", listed(&self.completed));
-            of(conditions::MUTATED, Remark::InMemory.as_str(), &message)
-        });
-        let warned = (!self.warnings.is_empty()).then(|| {
-            let message = self.warnings.join("; ");
-            of(
-                conditions::VALIDATION_WARNING,
-                Remark::ValidationFailed.as_str(),
-                &message,
-            )
-        });
-        normalized.into_iter().chain(completed).chain(warned)
-    }
 }

@@ -1,66 +1,36 @@
 //! Records: what stores keep of an object instead of the whole object.
-//!
-//! One file: the records of stores, which are read and compared in the same way.
+
+mod observed;
+mod proof;
+mod unread;
 
 use std::{num::NonZeroI64, sync::Arc};
 
 use jiff::Timestamp;
 
+pub use self::{
+    observed::{Observed, ObservedChild},
+    proof::OwnerMark,
+};
+use self::{proof::Proof, unread::fault_of};
 use super::{
     field_holders::{self, Holds},
     identity::from_hex,
     inventory::Inventory,
     kstatus::{self, Readiness},
+    metadata::{annotation, controller, in_metadata, label, meta},
     owned::{self, OwnValues, Ownership},
-    proof::{self, Proof},
     requested::Requested,
-    unread::fault_of,
 };
 pub use super::{
     identity::{Identity, Uid},
-    observed::{Observed, ObservedChild},
+    metadata::Malformed,
 };
 use crate::{
     api::names,
     plan::GroupKind,
     value::{Fault, Node, Path, Projection, project},
 };
-
-/// Why an object from the API server could not be recorded: required metadata is missing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an object without {0} came from the API server")]
-pub struct Malformed(pub(super) &'static str);
-
-/// Returns `metadata.<field>` of an object.
-pub(super) fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
-    object.get("metadata")?.get(field)
-}
-
-/// Returns the path of a field in an object's metadata.
-pub(super) fn in_metadata(fields: &[&str]) -> Path {
-    Path::of_fields(["metadata"].iter().chain(fields).copied())
-}
-
-fn annotation<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
-    meta(object, "annotations")?.get(name)?.as_str()
-}
-
-fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
-    meta(object, "labels")?.get(name)?.as_str()
-}
-
-/// Returns the uid in an object's controller owner reference.
-pub(super) fn controller(object: &Node) -> Option<&str> {
-    let owners = meta(object, "ownerReferences").and_then(Node::as_list)?;
-    let is_controller =
-        |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
-    owners.iter().find(is_controller)?.get("uid")?.as_str()
-}
-
-/// Returns the uid in our owner label.
-pub(super) fn owner_label(object: &Node) -> Option<&str> {
-    label(object, names::LABEL_OWNER_UID)
-}
 
 /// The labels that are read of a custom resource.
 const CR_LABELS: [&str; 3] = [
@@ -257,7 +227,7 @@ pub struct ChildRecord {
     /// None for most: current.
     readiness: Option<Box<Readiness>>,
     /// Metadata in place of an owner reference, and finalizers while it is being deleted.
-    pub(super) proof: Option<Box<Proof>>,
+    proof: Option<Box<Proof>>,
     /// The fields that templates read.
     pub view: Node,
 }

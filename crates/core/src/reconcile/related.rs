@@ -1,13 +1,13 @@
 //! Records of objects from which additions to children are made: the pods of a workload, the volume of a claim.
 
 use super::{
-    record::{Identity, Malformed, ObservedChild, Uid},
-    render::workload_label,
+    identity::{Identity, Uid},
+    metadata::Malformed,
 };
 use crate::{
-    enrich::{self, Addition, Relation, Source},
+    enrich::{self, Relation},
     plan::{GroupKind, ObjectKey},
-    value::{Key, Node, Projection},
+    value::{Node, Projection},
 };
 
 /// The record of an object from which additions are made.
@@ -37,51 +37,6 @@ pub enum RelatedBy {
     Belonging(Uid),
     /// The object with this key.
     Key(ObjectKey),
-}
-
-impl RelatedRead {
-    /// Returns the read for `addition` to a child of the custom resource of kind and key `owner`. None if the addition is
-    /// made from the child itself, or from an object that no field of the child names.
-    pub fn of(
-        addition: &Addition,
-        owner: (&GroupKind, &ObjectKey),
-        child: &ObservedChild,
-    ) -> Option<Self> {
-        let object = &child.key.object;
-        let (relation, by) = match addition.source {
-            Source::Itself(_) => return None,
-            Source::Workload(relation) => {
-                let label = workload_label(owner.0, owner.1, &child.key.kind, &object.name);
-                (relation, RelatedBy::Belonging(Uid::from(&*label)))
-            }
-            Source::Uid(relation) => (relation, RelatedBy::Belonging(child.record.id.uid.clone())),
-            Source::Key(relation) => (
-                relation,
-                RelatedBy::Belonging(Uid::from(&*object.to_string())),
-            ),
-            Source::Field(relation, path) => {
-                let named = child.record.view.at(&enrich::path(path))?;
-                (relation, RelatedBy::Key(key_in(named)?))
-            }
-        };
-        Some(Self { relation, by })
-    }
-}
-
-/// Returns the key in a field: a name, or a map with `namespace` and `name`.
-fn key_in(named: &Node) -> Option<ObjectKey> {
-    let text = |key| named.get(key).and_then(Node::as_str).map(Key::from);
-    let key = match named.as_str() {
-        Some(name) => ObjectKey {
-            namespace: None,
-            name: name.into(),
-        },
-        None => ObjectKey {
-            namespace: text("namespace"),
-            name: text("name")?,
-        },
-    };
-    (!key.name.is_empty()).then_some(key)
 }
 
 impl Related {

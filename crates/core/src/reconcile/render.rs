@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{gate::GateEffects, reason::Reason, record::Observed, sources::Sources};
+use super::{
+    failure::Failure, gate_effects::GateEffects, reason::Reason, record::Observed,
+    template_data::Sources,
+};
 use crate::{
     api::names,
     plan::{
@@ -23,6 +26,16 @@ pub struct RenderError {
     pub message: String,
     /// The reason to report.
     pub reason: Reason,
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        Self {
+            reason: error.reason,
+            at: error.path.into(),
+            message: error.message,
+        }
+    }
 }
 
 /// The shared context of a pass's renderings.

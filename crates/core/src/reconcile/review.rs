@@ -11,10 +11,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    calls, prepare,
-    record::{CrRecord, Identity, Observed},
-    sources::{Answers, Read, Sources},
-    step::{Failure, StepResult},
+    cycle::StepResult,
+    external,
+    failure::Failure,
+    identity::Identity,
+    prepare,
+    record::{CrRecord, Observed},
+    sources::{Answers, Read},
+    template_data::Sources,
     unique,
 };
 use crate::{
@@ -79,7 +83,7 @@ fn sources(
         if sources.is_refused() || stage > until {
             break;
         }
-        calls::make(plan, observed, &mut sources, stage, now)?;
+        external::make(plan, observed, &mut sources, stage, now)?;
         if stage == Stage::Mutation {
             prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
         } else {

@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::record::ChildRecord;
+use crate::{plan::REPLICAS, value::Path};
+
 /// The state of a workload and its declared scaling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
@@ -41,6 +44,11 @@ pub struct Scaled {
     pub changed_at: Option<Timestamp>,
     /// When to decide again even if nothing changes.
     pub again_at: Option<Timestamp>,
+}
+
+/// Returns the replica count of a live workload.
+pub(super) fn replicas(record: &ChildRecord) -> Option<i64> {
+    record.view.at(&Path::of_fields(REPLICAS))?.as_i64()
 }
 
 /// Decides at `now`. A count out of bounds is corrected immediately; within the bounds a step is taken if the last one is

@@ -1,6 +1,9 @@
 //! A record of an object that scales a workload: a `HorizontalPodAutoscaler`.
 
-use super::record::{Identity, Malformed, Uid};
+use super::{
+    identity::{Identity, Uid},
+    metadata::{Malformed, in_metadata},
+};
 use crate::{
     plan::{ChildKey, GroupKind, ObjectKey},
     value::{Key, Node, Path, Projection},
@@ -33,7 +36,7 @@ impl Scaler {
 
     /// Returns the fields that [`Scaler::read`] reads.
     pub fn looks_at() -> Projection {
-        let own = Identity::FIELDS.map(|field| super::record::in_metadata(&[field]));
+        let own = Identity::FIELDS.map(|field| in_metadata(&[field]));
         let target = Path::of_fields(TARGET);
         Projection::new(own.iter().chain([&target]))
     }

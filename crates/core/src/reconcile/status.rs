@@ -6,10 +6,8 @@ mod gated;
 mod own;
 
 pub use self::gated::gated;
-pub(super) use self::own::unmet;
 use super::{
     children::children_data,
-    cleanup::Cleanup,
     crd_status::{CONDITIONS, CrdStatus, GENERATION},
     field_holders,
     inputs::Inputs,
@@ -18,7 +16,7 @@ use super::{
     record::{CrRecord, Observed},
     render::{RenderError, Renderer, Setting, wanted},
     requested::LAST_HANDLED,
-    sources::Sources,
+    template_data::{Cleanup, Sources},
     verdict::{Executed, verdict},
 };
 use crate::{
@@ -249,7 +247,7 @@ fn own_conditions(
         }
     }
     *renderer.budget = Budget::default();
-    match unmet(renderer, &plan.status.ready_when) {
+    match renderer.unmet(&plan.status.ready_when) {
         Ok(unmet) => executed.unmet = unmet,
         Err(error) => fail(executed, error),
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     record::Observed,
-    sources::{Answer, Read, Sources},
+    sources::{Answer, Read},
+    template_data::Sources,
 };
 use crate::{
     plan::OperatorPlan,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
-    differ::HeldField, kstatus::Readiness, reason::Reason, record::Observed, step::Failure,
+    differ::HeldField, failure::Failure, kstatus::Readiness, reason::Reason, record::Observed,
 };
 use crate::{
     api::conditions::{MESSAGE_BYTES, fit},

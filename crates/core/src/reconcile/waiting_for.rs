@@ -1,6 +1,6 @@
 //! Describes what a custom resource that is being deleted waits for, for its conditions.
 
-use super::{deletion::DeletionStep, reason::Reason, record::ObservedChild, step::Failure};
+use super::{deletion::DeletionStep, failure::Failure, reason::Reason, record::ObservedChild};
 use crate::{
     api::{
         conditions::{MESSAGE_BYTES, fit},

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{
     data_source::{DataSource, PassInput, all_answered},
     observe::with_kind,
-    sources::{Answer, Read, Sources},
+    sources::{Answer, Read},
+    template_data::Sources,
 };
 use crate::{
     plan::{GroupKind, OperatorPlan, observe::WatchPlan},

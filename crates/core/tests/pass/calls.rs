@@ -4,7 +4,8 @@ use orkestra_core::{
     definitions::Schemas,
     plan::{KatalogRef, Plan, rbac},
     reconcile::{
-        calls::{Answer, CallFailure, Request, answered},
+        calls::{Answer, CallFailure, Request},
+        external::answered,
         reason::Reason,
         sources::{self, Read},
         step::{Cycle, StepResult, step},

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use orkestra_core::{
     reconcile::{
-        cross::{CrossBy, CrossRead},
         reason::Reason,
-        sources::{Answer, Read},
+        sources::{Answer, CrossBy, CrossRead, Read},
     },
     value::Node,
 };

@@ -3,10 +3,10 @@
 use orkestra_core::{
     plan::{Plan, rbac},
     reconcile::{
-        cleanup::Cleanup,
         emit::{Emitted, EmittedBefore, emitted},
         reason::Reason,
         status::status,
+        template_data::Cleanup,
         verdict::Executed,
     },
 };

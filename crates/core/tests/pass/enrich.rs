@@ -7,6 +7,7 @@ use orkestra_core::{
     enrich::{Addition, Relation},
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
     reconcile::{
+        enrich::related_read,
         reason::Reason,
         related::{Related, RelatedBy, RelatedRead},
         sources::{Answer, Read},
@@ -53,7 +54,7 @@ fn read_for(world: &World, child: &ChildKey, key: &str) -> Option<Read> {
     let addition = Addition::find(key, &child.kind).unwrap();
     let observed = world.observe();
     let child = observed.children.iter().find(|one| one.key == *child)?;
-    RelatedRead::of(addition, owner, child).map(Read::Related)
+    related_read(addition, owner, child).map(Read::Related)
 }
 
 fn pods(world: &World) -> Read {

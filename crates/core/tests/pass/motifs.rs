@@ -4,9 +4,9 @@ use orkestra_core::{
     definitions::Schemas,
     reconcile::{
         reason::Reason,
-        sources::Sources,
         status::status,
         step::{Cycle, Intent},
+        template_data::Sources,
         verdict::Executed,
     },
 };

@@ -6,8 +6,8 @@ use orkestra_core::reconcile::{
     differ::HeldField,
     kstatus::Readiness,
     reason::Reason,
-    sources::Sources,
     status::status,
+    template_data::Sources,
     verdict::{Action, Done, Executed},
 };
 use orkestra_core::value::Path;

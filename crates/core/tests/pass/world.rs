@@ -6,8 +6,7 @@ use orkestra_core::{
     plan::{ChildKey, GroupKind, OperatorPlan},
     reconcile::{
         differ::{Difference, HeldField, difference, without},
-        proof::OwnerMark,
-        record::{ChildRecord, CrRecord, Observed, ObservedChild},
+        record::{ChildRecord, CrRecord, Observed, ObservedChild, OwnerMark},
         sources::{Answer, Answers, CERTIFICATE_PARTS, Certificate, ROUNDS, Read},
         step::{Cycle, Intent, Rendered, StepResult, step},
     },

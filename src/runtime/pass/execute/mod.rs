@@ -28,9 +28,8 @@ use orkestra_core::{
     plan::{ChildKey, WriteWave},
     reconcile::{
         child_metadata::adopted,
-        proof::OwnerMark,
         reason::Reason,
-        record::{ChildRecord, Uid},
+        record::{ChildRecord, OwnerMark, Uid},
         step::{Deletion, Failure, Intent, Rendered, not_created},
         verdict::{Action, Done, Executed},
     },

@@ -9,11 +9,7 @@ use crate::{
         Coerce, Condition, JsonType, Leaf, Members, OLD, Operand, Order, Pattern, Relation, Test,
         gate,
     },
-    reconcile::{
-        prepare::{is_given, is_same},
-        reason::Reason,
-        render::RenderError,
-    },
+    reconcile::{patch::merge_patch, reason::Reason, render::RenderError},
     template::Number,
     value::Node,
 };
@@ -260,4 +256,18 @@ fn json_type(node: &Node) -> JsonType {
         Node::List(_) => JsonType::List,
         Node::Map(_) => JsonType::Map,
     }
+}
+
+/// True if a value is given, so that no default applies: `0` and `false` are values.
+pub(in crate::reconcile) fn is_given(node: &Node) -> bool {
+    !matches!(node, Node::Null) && node.as_str() != Some("")
+}
+
+/// JSON equality, where `3` and `3.0` are one number.
+pub(in crate::reconcile) fn is_same(a: &Node, b: &Node) -> bool {
+    merge_patch(
+        &Node::object([("value", a.clone())]),
+        &Node::object([("value", b.clone())]),
+    )
+    .is_none()
 }

@@ -3,58 +3,15 @@
 //! The stored value must be the value that the next pass wants, or one write would lead to another. So everything is
 //! evaluated once more over the resource as it would be stored; if that gives another value, nothing is stored.
 
-use super::{Rules, is_same, listed};
+use super::Rules;
 use crate::{
     plan::{Moment, Normalized, RulesPlan},
-    reconcile::{field_holders::Holds, patch::merge_patch, render::RenderError},
+    reconcile::{
+        field_holders::Holds, gate::is_same, patch::merge_patch, prepared::Normalization,
+        render::RenderError,
+    },
     value::{Node, Path, set},
 };
-
-/// The result of `normalize`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Normalization {
-    /// The JSON merge patch of `spec` that stores the differences; none if nothing has to be written.
-    pub patch: Option<Node>,
-    /// The fields that the patch writes.
-    pub stored: Vec<Path>,
-    /// The fields that are normalized in memory only, and why.
-    pub held: Vec<(Path, Box<str>)>,
-}
-
-impl Normalization {
-    /// Cancels the write: its fields are normalized in memory only.
-    pub fn withhold(&mut self, why: &str) {
-        self.patch = None;
-        let stored = std::mem::take(&mut self.stored);
-        let stored = stored.into_iter().map(|path| (path, why.into()));
-        self.held.extend(stored);
-        self.held.sort();
-    }
-
-    /// True if all fields of the resource are stored in normalized form.
-    pub fn is_stored(&self) -> bool {
-        self.held.is_empty()
-    }
-
-    /// Returns the message for a condition.
-    pub fn message(&self) -> String {
-        if self.is_stored() {
-            return "the custom resource stores all normalized fields in normalized form"
-                .to_owned();
-        }
-        let mut whys: Vec<&str> = Vec::new();
-        for (_, why) in &self.held {
-            if !whys.contains(&&**why) {
-                whys.push(why);
-            }
-        }
-        let reported = whys.into_iter().map(|why| {
-            let paths = self.held.iter().filter(|(_, other)| &**other == why);
-            format!("{} in memory: {why}", listed(paths.map(|(path, _)| path)))
-        });
-        reported.collect::<Vec<_>>().join("; ")
-    }
-}
 
 /// A custom resource with normalized values.
 pub(super) struct Formed {

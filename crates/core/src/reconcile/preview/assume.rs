@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use super::super::{
     calls,
     child_metadata::set_in,
-    proof::OwnerMark,
-    record::{CrRecord, Malformed, child_mark, owner_label},
+    external::{answered, assumed},
+    metadata::{Malformed, owner_label},
+    record::{CrRecord, OwnerMark, child_mark},
     sources::{Answer, CERTIFICATE_PARTS, Read},
 };
 use crate::{
@@ -195,10 +196,10 @@ pub(in crate::reconcile) fn answer(
 fn called(request: &calls::Request, given: &BTreeMap<String, Node>) -> Answer {
     match given
         .get(&*request.name)
-        .map(|answer| calls::assumed(answer, request))
+        .map(|answer| assumed(answer, request))
     {
         None => Answer::Absent,
-        Some(Ok(answer)) => calls::answered(&answer),
+        Some(Ok(answer)) => answered(&answer),
         Some(Err(why)) => Answer::Unavailable(why.into()),
     }
 }

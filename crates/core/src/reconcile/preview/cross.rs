@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    super::{
-        cross::{CrossBy, CrossRead},
-        sources::Answer,
-    },
+    super::sources::{Answer, CrossBy, CrossRead},
     assume,
 };
 use crate::{

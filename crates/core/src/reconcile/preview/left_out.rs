@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::super::{
     children::children_data,
-    cleanup::Cleanup,
+    cycle::{Cycle, Intent},
     inputs::Inputs,
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
-    step::{Cycle, Intent},
+    template_data::Cleanup,
 };
 use crate::{
     plan::{ChildPlan, Condition, Gate, Mode, OperatorPlan},

@@ -25,11 +25,14 @@ use self::assume::Owner;
 use super::{
     children::DeclaredOrder,
     crd_status::CrdStatus,
-    record::{ChildRecord, CrRecord, Malformed, Observed, ObservedChild, kept_paths},
+    cycle::{Cycle, Intent, StepResult},
+    failure::Failure,
+    metadata::Malformed,
+    record::{ChildRecord, CrRecord, Observed, ObservedChild, kept_paths},
     render::Setting,
     sources::{Answer, Answers, Read},
     status::{gated, reported, status, written_paths},
-    step::{Cycle, Failure, Intent, Scopes, StepResult, step},
+    step::{Scopes, step},
     verdict::{Action, Done, Executed},
 };
 use crate::{

@@ -3,11 +3,12 @@
 
 use super::{Cycle, Fault, stored::key_of, world::World, writer::Writer};
 use crate::reconcile::{
+    cycle::Deletion,
     deletion::{DeletionStep, finish},
     labels::worn_labels,
-    record::{Malformed, Observed},
-    sources::Sources,
-    step::Deletion,
+    metadata::Malformed,
+    record::Observed,
+    template_data::Sources,
     verdict::Executed,
     waiting_for,
 };

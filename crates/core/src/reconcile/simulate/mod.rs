@@ -20,6 +20,7 @@ mod compare;
 mod expect;
 mod leave;
 mod outcome;
+mod pass;
 mod stored;
 mod world;
 mod writer;
@@ -32,7 +33,7 @@ pub(crate) use compare::compare;
 pub use expect::{Check, check};
 pub use world::plural;
 
-use super::record::Malformed;
+use super::metadata::Malformed;
 use crate::{
     api::simulate::{Change, Outcome},
     definitions::CrdVersion,

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use super::super::{
     child_metadata::set_in,
     kstatus::{self, Readiness},
+    metadata::Malformed,
     preview::assume,
-    record::{ChildRecord, Malformed, ObservedChild},
+    record::{ChildRecord, ObservedChild},
 };
 use crate::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},

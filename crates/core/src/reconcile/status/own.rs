@@ -2,7 +2,7 @@
 
 use crate::{
     api::conditions::{Condition, ConditionStatus},
-    plan::{Gate, OwnCondition, is_reason, read_status},
+    plan::{OwnCondition, is_reason, read_status},
     reconcile::{
         reason::Reason,
         render::{RenderError, Renderer},
@@ -67,17 +67,4 @@ fn wrong(path: &str, source: &str, wanted: &str) -> RenderError {
         message: format!("`{source}` must give {wanted}"),
         reason: Reason::WrongType,
     }
-}
-
-/// Returns the path of the first condition of the gate that does not hold, if any.
-pub(in crate::reconcile) fn unmet(
-    renderer: &mut Renderer<'_, '_>,
-    gate: &Gate,
-) -> Result<Option<Box<str>>, RenderError> {
-    for condition in gate.iter() {
-        if !renderer.holds(condition)? {
-            return Ok(Some(condition.path.clone()));
-        }
-    }
-    Ok(None)
 }

@@ -1,7 +1,7 @@
 //! One pass: decides the wanted state of a custom resource's children from what was observed.
 //!
 //! ```text
-//!  Observed ── Sources::of ──► reads are missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
+//!  Observed ── collect   ──► reads are missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
 //!                  │
 //!               `pass`    gates of the blocks, then child by child: which to create, keep or delete
 //!               `object`  a child's name, and its wanted state: `generated`, `copies` and `rolling` add data that
@@ -19,7 +19,6 @@ mod scale;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -32,22 +31,22 @@ pub(super) use self::{
 use super::{
     child_metadata::ChildMetadata,
     children::children_data,
-    cleanup::{self, Cleanup},
-    differ::DesiredObject,
-    hold_reason::{self, HoldReason},
+    cleanup, collect, hold,
     inputs::Inputs,
     inventory::Inventory,
-    labels::{Labels, labels, worn_labels},
-    reason::Reason,
-    record::{ChildRecord, Observed, Uid},
-    render::Renderer,
-    render::{RenderError, Setting},
-    sources::{Read, Sources},
+    labels::{Labels, labels},
+    record::Observed,
+    render::{Renderer, Setting},
+    sources::Read,
+    template_data::{Cleanup, Sources},
+};
+pub use super::{
+    cycle::{Cycle, Deletion, Intent, Rendered, StepResult},
+    failure::Failure,
 };
 use crate::{
-    plan::{ChildKey, ChildPlan, GroupKind, OperatorPlan},
+    plan::{GroupKind, OperatorPlan},
     template::{Budget, Entropy},
-    value::Node,
 };
 
 /// The currently served kinds.
@@ -62,158 +61,6 @@ impl Scopes for BTreeMap<GroupKind, bool> {
     }
 }
 
-/// The result of a pass with the answers so far.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StepResult {
-    /// It needs more: read these, and call it again with all answers so far.
-    Need(Vec<Read>),
-    /// It is decided.
-    Done(Box<Cycle>),
-}
-
-/// The decision of a pass.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cycle {
-    /// An intent per child, in creation order; deletions last.
-    pub intents: Vec<Intent>,
-    /// Decisions that failed; the children concerned are left as they are.
-    pub failures: Vec<Failure>,
-    /// The inventory that must be on the custom resource before the first child is written.
-    pub inventory: Inventory,
-    /// The data that the pass used beside custom resource and children; the status uses the same.
-    pub sources: Sources,
-    /// The wanted labels of the custom resource.
-    pub labels: Labels,
-    /// When another pass is due even if nothing changes.
-    pub wake: Option<Timestamp>,
-    /// Why nothing is done, if the custom resource is held back: then only its condition `Gated` is written.
-    pub held_back: Option<HoldReason>,
-    /// The condition of that gate that does not hold.
-    pub unmet: Option<Box<str>>,
-    /// The delay after which another pass follows a successful one.
-    pub requeue: Option<Duration>,
-    /// Children that were created once, are declared, and are gone.
-    pub missing: Vec<ChildKey>,
-    /// The comparisons that conditions could not make; such conditions do not hold, and nothing fails.
-    pub doubts: Vec<Failure>,
-    /// Children that the inventory lists as created before they are, which saves the first pass a write. Those that are not
-    /// created must be removed from it before the pass is reported.
-    pub ahead: BTreeSet<ChildKey>,
-}
-
-impl Cycle {
-    /// Returns a cycle that decides nothing and keeps everything as it is, with the reason.
-    pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
-        Self {
-            failures: vec![failure],
-            ..Self::deletion(plan, observed)
-        }
-    }
-
-    /// Returns a cycle that keeps everything as it is: the custom resource is deleted instead.
-    fn deletion(plan: &OperatorPlan, observed: &Observed) -> Self {
-        Self {
-            inventory: Inventory::clone(&observed.inventory),
-            labels: worn_labels(plan, &observed.cr),
-            ..Self::default()
-        }
-    }
-
-    /// Completes the decision of the pass, with its data and the side results of conditions.
-    pub(super) fn over(mut self, sources: Sources) -> StepResult {
-        self.wake = self.wake.into_iter().chain(sources.wake).min();
-        self.doubts.extend(sources.doubts.iter().cloned());
-        self.sources = sources;
-        StepResult::Done(Box::new(self))
-    }
-}
-
-impl From<Vec<Read>> for StepResult {
-    fn from(reads: Vec<Read>) -> Self {
-        Self::Need(reads)
-    }
-}
-
-/// The intent for one child.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Intent {
-    /// Apply it exactly as rendered.
-    Apply(Box<Rendered>),
-    /// Create it once, if it does not exist.
-    Create(Box<Rendered>),
-    /// Keep it as it is.
-    Keep(ChildKey),
-    /// Delete it.
-    Delete(Deletion),
-}
-
-/// A child to delete.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deletion {
-    /// Its key.
-    pub key: ChildKey,
-    /// The observed uid: another object of the same name is not deleted.
-    pub uid: Uid,
-}
-
-/// A rendered child.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rendered {
-    /// Its key.
-    pub key: ChildKey,
-    /// The index of its declaration in [`OperatorPlan::children`].
-    pub declared: usize,
-    /// The whole object, with the `applied` annotation.
-    pub object: Node,
-    /// Hash of the object without that annotation.
-    pub hash: String,
-    /// The Namespace that has to be a child of the same custom resource; otherwise nothing is created in it.
-    pub within: Option<ChildKey>,
-    /// The live replica count from which `autoscale` decided the count in `object`; none if it did not, or the child did not
-    /// exist.
-    pub scaled_from: Option<i64>,
-}
-
-impl Rendered {
-    /// True if the replica count was decided from one that is no longer live. Writing it would revert the change of somebody
-    /// else, whose event queues the custom resource again.
-    pub fn is_outdated(&self, record: &ChildRecord) -> bool {
-        self.scaled_from
-            .is_some_and(|from| scale::replicas(record) != Some(from))
-    }
-
-    /// Returns the wanted state of the object, according to its declaration.
-    pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> DesiredObject<'a> {
-        DesiredObject {
-            object: &self.object,
-            hash: &self.hash,
-            take_held: declared.force_conflict,
-            whole_lists: &declared.whole_lists,
-        }
-    }
-}
-
-/// A failure about one child, or about the whole pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The reason.
-    pub reason: Reason,
-    /// The child, if its name is known; else the path in the Katalog.
-    pub at: String,
-    /// The problem, and the fix if there is one.
-    pub message: String,
-}
-
-impl From<RenderError> for Failure {
-    fn from(error: RenderError) -> Self {
-        Self {
-            reason: error.reason,
-            at: error.path.into(),
-            message: error.message,
-        }
-    }
-}
-
 /// Decides one pass over a custom resource that is not being deleted, or returns the reads that it needs first. `scopes`
 /// holds the served kinds, `now` is the present time for templates: the same for every call of a pass, and for its status.
 /// `entropy` is the pass's own source, from which children that are created once draw.
@@ -224,7 +71,7 @@ pub fn step(
     now: Timestamp,
     entropy: &Entropy,
 ) -> StepResult {
-    let mut sources = match Sources::of(plan, observed, now) {
+    let mut sources = match collect::for_pass(plan, observed, now) {
         Ok(sources) => sources,
         Err(step) => return step,
     };
@@ -307,7 +154,7 @@ fn decide(
         budget: &mut budget,
         frame,
     };
-    let requeue = hold_reason::requeue(plan, &mut renderer);
+    let requeue = hold::requeue(plan, &mut renderer);
     pass.whole(&mut renderer);
     pass.blocks();
     for index in 0..plan.children.len() {

@@ -6,9 +6,8 @@ use crate::{
     plan::{ChildKey, Leaf, REPLICAS, ScalePlan, ScaleStep},
     reconcile::{
         reason::Reason,
-        record::ChildRecord,
         render::{RenderError, Renderer},
-        scale::{Scale, decide},
+        scale::{Scale, decide, replicas},
     },
     value::{Node, Path, set},
 };
@@ -53,11 +52,6 @@ impl Pass<'_, '_> {
         }
         Ok(live)
     }
-}
-
-/// Returns the replica count of a live workload.
-pub(super) fn replicas(record: &ChildRecord) -> Option<i64> {
-    record.view.at(&Path::of_fields(REPLICAS))?.as_i64()
 }
 
 /// Returns the change of the count; none if the conditions do not hold, or read data that is unavailable now.

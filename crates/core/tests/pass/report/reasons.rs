@@ -3,8 +3,8 @@
 use orkestra_core::reconcile::{
     kstatus::Readiness,
     reason::Reason,
-    sources::Sources,
     status::status,
+    template_data::Sources,
     verdict::{Action, Done, Executed},
 };
 

@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{
-    inventory::Inventory,
-    proof::OwnerMark,
-    record::{ChildRecord, CrRecord},
-    sources::Answers,
+use super::{ChildRecord, CrRecord, OwnerMark};
+use crate::{
+    plan::{ChildKey, GroupKind, OperatorPlan},
+    reconcile::{inventory::Inventory, sources::Answers},
 };
-use crate::plan::{ChildKey, GroupKind, OperatorPlan};
 
 /// A child as a pass sees it.
 #[derive(Clone, Debug)]

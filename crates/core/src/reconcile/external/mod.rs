@@ -1,23 +1,26 @@
-//! The calls of a pass, one after the other.
+//! `.external`: the calls of a pass, one after the other, and their answers.
+
+mod view;
 
 use jiff::Timestamp;
 
+use self::view::{NO_ANSWER, failed, not_called, read_answer};
+pub use self::view::{answered, assumed};
 use super::{
-    Request,
-    view::{NO_ANSWER, failed, not_called, read_answer},
+    calls::Request,
+    children::children_data,
+    cycle::{Cycle, StepResult},
+    failure::Failure,
+    inputs::Inputs,
+    reason::Reason,
+    record::Observed,
+    render::{RenderError, Renderer, Setting},
+    sources::{Answer, Read},
+    template_data::Sources,
 };
 use crate::{
     plan::{
         CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Piece, Stage, Token,
-    },
-    reconcile::{
-        children::children_data,
-        inputs::Inputs,
-        reason::Reason,
-        record::Observed,
-        render::{RenderError, Renderer, Setting},
-        sources::{Answer, Read, Sources},
-        step::{Cycle, Failure, StepResult},
     },
     template::Budget,
     value::{Key, Map, Node, Path, PathStep},
@@ -29,7 +32,7 @@ use crate::{
 /// # Errors
 /// The next call, which must be answered first; or the pass, which does nothing, if a call fails that must not. Later calls
 /// are not made then.
-pub(in crate::reconcile) fn make(
+pub(super) fn make(
     plan: &OperatorPlan,
     observed: &Observed,
     sources: &mut Sources,

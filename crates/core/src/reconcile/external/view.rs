@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Answer, CallFailure, Request};
 use crate::{
-    reconcile::sources,
+    reconcile::{
+        calls::{Answer, CallFailure, Request},
+        sources,
+    },
     value::{Key, Map, Node},
 };
 

@@ -1,6 +1,6 @@
 //! Finds the unreadable part of an object that matters to a record.
 
-use super::record::in_metadata;
+use crate::reconcile::metadata::in_metadata;
 use crate::value::{Fault, Node, Path, PathStep, Projection};
 
 /// Returns the first unreadable part of `object` that a record reads.

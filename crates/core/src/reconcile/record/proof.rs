@@ -9,13 +9,14 @@
 //! A single label or annotation can be removed without losing the child. Copied metadata has no effect: a copy is written by
 //! another field manager.
 
-use super::{
-    identity::Uid,
-    record::{ChildRecord, controller, in_metadata, meta, owner_label},
-};
+use super::ChildRecord;
 use crate::{
     api::names,
     plan::{GroupKind, ObjectKey},
+    reconcile::{
+        identity::Uid,
+        metadata::{controller, in_metadata, meta, owner_label},
+    },
     value::{Node, Path},
 };
 

@@ -1,0 +1,166 @@
+//! Collects the data of a pass from all sources.
+
+use jiff::Timestamp;
+
+use super::{
+    cross::CrossResources,
+    cycle::StepResult,
+    data_source::{DataSource, PassInput},
+    enrich::Additions,
+    events::Events,
+    external, hold,
+    introspection::Introspected,
+    prepare,
+    record::Observed,
+    sources::Read,
+    template_data::Sources,
+    unique,
+    watched::WatchedObjects,
+};
+use crate::{
+    plan::{EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
+    value::{Key, Path, PathStep},
+};
+
+/// The sources whose reads depend on no template: they are read once.
+const FIXED: [&dyn DataSource; 3] = [&Events, &WatchedObjects, &Introspected];
+
+/// The sources whose reads depend on the custom resource: they are read again after its completion.
+const SELECTED: [&dyn DataSource; 2] = [&CrossResources, &Additions];
+
+/// Fills `sources` from all of `list`, or returns the reads that are not answered yet. A source that may read another one comes
+/// after it, so the first that lacks an answer ends the round.
+///
+/// # Errors
+/// The reads that are not answered yet.
+fn fill_from(
+    list: &[&dyn DataSource],
+    input: PassInput<'_>,
+    sources: &mut Sources,
+) -> Result<(), Vec<Read>> {
+    list.iter()
+        .try_for_each(|source| source.fill(input, sources))
+}
+
+/// Makes the data of all sources unavailable, for the reason `why`.
+fn hide_all(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    for source in SELECTED.iter().chain(&FIXED) {
+        source.hide(plan, sources, why);
+    }
+}
+
+/// Collects the data of a pass of `plan`, in this order:
+///
+/// ```text
+///  normalize, mutation ──► cross, enrich ──► gates ──► validation ──► calls of the box and its blocks
+///                                              └─ if mutation waits for answers: mutation, cross, enrich ─┘
+/// ```
+///
+/// Calls are made before the declarations that contain them.
+///
+/// # Errors
+/// The reads that are not answered yet, or the pass, if it is already decided.
+pub(super) fn for_pass(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    now: Timestamp,
+) -> Result<Sources, StepResult> {
+    let rules = &plan.rules;
+    let input = PassInput {
+        plan,
+        observed,
+        now,
+    };
+    let mut sources = begin(input)?;
+    let early = if rules.late { &[] } else { &*rules.mutation };
+    prepare::complete(plan, observed, now, early, &mut sources);
+    if !rules.late || plan.holds_back() {
+        fill_from(&SELECTED, input, &mut sources)?;
+        hold::evaluate_gates(plan, observed, &mut sources, now)?;
+    }
+    // Nothing more is read for a custom resource that is refused.
+    if rules.late && !sources.is_refused() {
+        sources = anew(sources, input)?;
+        external::make(plan, observed, &mut sources, Stage::Mutation, now)?;
+        prepare::complete(plan, observed, now, &rules.mutation, &mut sources);
+        fill_from(&SELECTED, input, &mut sources)?;
+    }
+    for stage in [Stage::Validation, Stage::Box] {
+        if sources.is_refused() {
+            break;
+        }
+        external::make(plan, observed, &mut sources, stage, now)?;
+        if stage == Stage::Validation {
+            prepare::validate(plan, observed, now, &mut sources);
+        }
+    }
+    Ok(sources)
+}
+
+/// Collects the data that need no template.
+fn begin(input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
+    let PassInput { plan, observed, .. } = input;
+    let mut sources = Sources {
+        same: unique::of(plan, observed)?,
+        unavailable: unseen_children(plan, observed),
+        ..Sources::default()
+    };
+    fill_from(&FIXED, input, &mut sources)?;
+    Ok(sources)
+}
+
+/// Drops the data read for the gates, which were selected by the custom resource before its completion.
+fn anew(sources: Sources, input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
+    Ok(Sources {
+        cr: sources.cr,
+        prepared: sources.prepared,
+        external: sources.external,
+        wake: sources.wake,
+        doubts: sources.doubts,
+        ..begin(input)?
+    })
+}
+
+/// Returns the data for a custom resource that is being deleted: it, as far as it can be completed, and its children. No
+/// rule prevents its deletion.
+pub(super) fn for_deletion(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Sources {
+    let mut sources = Sources {
+        unavailable: unseen_children(plan, observed),
+        ..Sources::default()
+    };
+    if !plan.calls.is_empty() {
+        let external = std::iter::once(PathStep::Field(Key::from(EXTERNAL))).collect();
+        let why = "no `external` call is made during deletion";
+        sources.unavailable.push((external, why.into()));
+    }
+    prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
+    let why = "during deletion only the custom resource and its children are read";
+    hide_all(plan, &mut sources, why);
+    sources
+}
+
+/// Returns the names below `.children` of kinds that cannot be read, or of which a child is partly unreadable.
+fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<str>)> {
+    let is_unread = |kind: &GroupKind| {
+        let mut children = observed.children.iter();
+        children.any(|child| child.key.kind == *kind && child.record.unread().is_some())
+    };
+    let unseen = plan
+        .children_names
+        .iter()
+        .filter(|alias| observed.unseen.contains(&alias.kind) || is_unread(&alias.kind));
+    let path = |name: &Key| {
+        Path::from_iter([
+            PathStep::Field(Key::from("children")),
+            PathStep::Field(name.clone()),
+        ])
+    };
+    unseen
+        .map(|alias| {
+            let many = alias.number == Number::Plural;
+            let what = if many { "the objects" } else { "the object" };
+            let why = format!("{what} of kind {} cannot be read", alias.kind);
+            (path(&alias.name), why.into())
+        })
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! The decision of a pass: an intent per child, and what the status reports.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use jiff::Timestamp;
+
+use super::{
+    differ::DesiredObject,
+    failure::Failure,
+    hold_reason::HoldReason,
+    identity::Uid,
+    inventory::Inventory,
+    labels::{Labels, worn_labels},
+    record::{ChildRecord, Observed},
+    scale::replicas,
+    sources::Read,
+    template_data::Sources,
+};
+use crate::{
+    plan::{ChildKey, ChildPlan, OperatorPlan},
+    value::Node,
+};
+
+/// The result of a pass with the answers so far.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepResult {
+    /// It needs more: read these, and call it again with all answers so far.
+    Need(Vec<Read>),
+    /// It is decided.
+    Done(Box<Cycle>),
+}
+
+/// The decision of a pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cycle {
+    /// An intent per child, in creation order; deletions last.
+    pub intents: Vec<Intent>,
+    /// Decisions that failed; the children concerned are left as they are.
+    pub failures: Vec<Failure>,
+    /// The inventory that must be on the custom resource before the first child is written.
+    pub inventory: Inventory,
+    /// The data that the pass used beside custom resource and children; the status uses the same.
+    pub sources: Sources,
+    /// The wanted labels of the custom resource.
+    pub labels: Labels,
+    /// When another pass is due even if nothing changes.
+    pub wake: Option<Timestamp>,
+    /// Why nothing is done, if the custom resource is held back: then only its condition `Gated` is written.
+    pub held_back: Option<HoldReason>,
+    /// The condition of that gate that does not hold.
+    pub unmet: Option<Box<str>>,
+    /// The delay after which another pass follows a successful one.
+    pub requeue: Option<Duration>,
+    /// Children that were created once, are declared, and are gone.
+    pub missing: Vec<ChildKey>,
+    /// The comparisons that conditions could not make; such conditions do not hold, and nothing fails.
+    pub doubts: Vec<Failure>,
+    /// Children that the inventory lists as created before they are, which saves the first pass a write. Those that are not
+    /// created must be removed from it before the pass is reported.
+    pub ahead: BTreeSet<ChildKey>,
+}
+
+impl Cycle {
+    /// Returns a cycle that decides nothing and keeps everything as it is, with the reason.
+    pub(super) fn untouched(plan: &OperatorPlan, observed: &Observed, failure: Failure) -> Self {
+        Self {
+            failures: vec![failure],
+            ..Self::deletion(plan, observed)
+        }
+    }
+
+    /// Returns a cycle that keeps everything as it is: the custom resource is deleted instead.
+    pub(super) fn deletion(plan: &OperatorPlan, observed: &Observed) -> Self {
+        Self {
+            inventory: Inventory::clone(&observed.inventory),
+            labels: worn_labels(plan, &observed.cr),
+            ..Self::default()
+        }
+    }
+
+    /// Completes the decision of the pass, with its data and the side results of conditions.
+    pub(super) fn over(mut self, sources: Sources) -> StepResult {
+        self.wake = self.wake.into_iter().chain(sources.wake).min();
+        self.doubts.extend(sources.doubts.iter().cloned());
+        self.sources = sources;
+        StepResult::Done(Box::new(self))
+    }
+}
+
+impl From<Vec<Read>> for StepResult {
+    fn from(reads: Vec<Read>) -> Self {
+        Self::Need(reads)
+    }
+}
+
+/// The intent for one child.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intent {
+    /// Apply it exactly as rendered.
+    Apply(Box<Rendered>),
+    /// Create it once, if it does not exist.
+    Create(Box<Rendered>),
+    /// Keep it as it is.
+    Keep(ChildKey),
+    /// Delete it.
+    Delete(Deletion),
+}
+
+/// A child to delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Its key.
+    pub key: ChildKey,
+    /// The observed uid: another object of the same name is not deleted.
+    pub uid: Uid,
+}
+
+/// A rendered child.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    /// Its key.
+    pub key: ChildKey,
+    /// The index of its declaration in [`OperatorPlan::children`].
+    pub declared: usize,
+    /// The whole object, with the `applied` annotation.
+    pub object: Node,
+    /// Hash of the object without that annotation.
+    pub hash: String,
+    /// The Namespace that has to be a child of the same custom resource; otherwise nothing is created in it.
+    pub within: Option<ChildKey>,
+    /// The live replica count from which `autoscale` decided the count in `object`; none if it did not, or the child did not
+    /// exist.
+    pub scaled_from: Option<i64>,
+}
+
+impl Rendered {
+    /// True if the replica count was decided from one that is no longer live. Writing it would revert the change of somebody
+    /// else, whose event queues the custom resource again.
+    pub fn is_outdated(&self, record: &ChildRecord) -> bool {
+        self.scaled_from
+            .is_some_and(|from| replicas(record) != Some(from))
+    }
+
+    /// Returns the wanted state of the object, according to its declaration.
+    pub fn wanted<'a>(&'a self, declared: &'a ChildPlan) -> DesiredObject<'a> {
+        DesiredObject {
+            object: &self.object,
+            hash: &self.hash,
+            take_held: declared.force_conflict,
+            whole_lists: &declared.whole_lists,
+        }
+    }
+}
