@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Key, Map, Node, Path};
+use super::{Key, Map, Node, Path, node::DUPLICATE};
 
 /// An unreadable part of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,9 +73,6 @@ impl Cause {
         }
     }
 }
-
-/// The prefix of the error for a key that occurs twice.
-pub(super) const DUPLICATE: &str = "duplicate key";
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,7 +15,6 @@ mod edit;
 mod fault;
 mod hash;
 mod key;
-mod map;
 pub mod nesting;
 mod network;
 mod node;
@@ -23,18 +22,14 @@ mod path;
 mod projection;
 mod quantity;
 pub(crate) mod scan;
-mod serde;
-
-pub(crate) use self::serde::PlainNumbers;
 
 pub use edit::{project, set};
 pub use fault::{Cause, Fault};
 pub use hash::{hash, hash_text, hex_digits};
 pub use key::Key;
-pub use map::Map;
 pub use network::Network;
-pub use node::Node;
-pub(crate) use node::float_text;
+pub use node::{Node, map::Map};
+pub(crate) use node::{float_text, serde::PlainNumbers};
 pub(crate) use path::pointer_token;
 pub use path::{BadPath, Path, PathStep};
 pub use projection::Projection;

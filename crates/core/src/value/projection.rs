@@ -21,8 +21,10 @@ use smallvec::SmallVec;
 
 use super::{
     Key, Map, Node, Path, PathStep,
-    fault::DUPLICATE,
-    serde::{Exact, USUAL, list_of},
+    node::{
+        DUPLICATE,
+        serde::{Exact, USUAL, list_of},
+    },
 };
 
 /// The parts of a text that are kept: compiled once, used for every object of a kind.

@@ -13,8 +13,9 @@ use smallvec::SmallVec;
 
 use super::{Branch, Parts, Projection};
 use crate::value::{
-    Cause, Fault, Key, Map, Node, Path, PathStep, scan,
-    serde::{USUAL, list_of},
+    Cause, Fault, Key, Map, Node, Path, PathStep,
+    node::serde::{USUAL, list_of},
+    scan,
 };
 
 /// The depth to which an unreadable part is located if everything is kept: to the fields of an entry of `metadata.managedFields`.

@@ -1,11 +1,17 @@
 //! One value of an object tree.
 
+pub(super) mod map;
+pub(super) mod serde;
+
 use std::borrow::Cow;
 
+use ::serde::Serialize;
 use compact_str::CompactString;
-use serde::Serialize;
 
 use super::{Key, Map, Path, PathStep, PlainNumbers};
+
+/// The prefix of the error for a key that occurs twice.
+pub(in crate::value) const DUPLICATE: &str = "duplicate key";
 
 /// A value of JSON, with exact integers.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,12 +9,11 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
-use super::fault::DUPLICATE;
-use super::node::float_text;
-use super::{Key, Map, Node};
+use super::{DUPLICATE, float_text};
+use crate::value::{Key, Map, Node};
 
 /// The number of items or fields that most lists and maps do not exceed: these are read without an oversized allocation.
-pub(super) const USUAL: usize = 8;
+pub(in crate::value) const USUAL: usize = 8;
 
 impl Serialize for Key {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -50,7 +49,7 @@ impl Serialize for Node {
 }
 
 /// Returns a list without excess capacity.
-pub(super) fn list_of(items: SmallVec<[Node; USUAL]>) -> Node {
+pub(in crate::value) fn list_of(items: SmallVec<[Node; USUAL]>) -> Node {
     let mut list = Vec::with_capacity(items.len());
     list.extend(items);
     Node::List(list.into_boxed_slice())
@@ -89,7 +88,7 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 /// Reads a value without duplicate keys.
-pub(super) struct Exact;
+pub(in crate::value) struct Exact;
 
 impl<'de> DeserializeSeed<'de> for Exact {
     type Value = Node;

@@ -1,6 +1,6 @@
 //! Maps sorted by key.
 
-use super::{Key, Node};
+use crate::value::{Key, Node};
 
 /// A map from keys to nodes: one boxed slice, sorted by key, with unique keys.
 ///
