@@ -12,59 +12,16 @@
 //! and a machine has its own functions. The dialects share the lexer, the parser, the tree, the walker and the [`Budget`].
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::ast::{Block, Expr};
+use super::ast::go::{Definition, Go};
 use super::eval::{Eval, GoHost};
-use super::{Budget, EvalError, TemplateError, parse};
-use crate::value::{Key, Node};
+use super::parse::{self, GoContext};
+use super::{Budget, EvalError, TemplateError};
+use crate::value::Node;
 
 pub use super::error::Failure;
-
-/// The dialect with functions of type `F`.
-pub(super) struct Go<F>(PhantomData<F>);
-
-impl<F> fmt::Debug for Go<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Go")
-    }
-}
-
-/// The target of a call.
-#[derive(Debug)]
-pub(super) enum Callee<F: fmt::Debug + Clone + 'static> {
-    /// A function of the machine.
-    Function(F),
-    /// `and` and `or`. They stop at the first empty or the first non-empty argument.
-    Until { empty: bool },
-    /// The last field of a chain, called with arguments.
-    Method(Box<Expr<Go<F>>>),
-}
-
-/// `template`.
-#[derive(Debug)]
-pub(super) struct Invocation<F: fmt::Debug + Clone + 'static> {
-    pub(super) at: u32,
-    pub(super) name: Box<str>,
-    pub(super) dot: Option<Expr<Go<F>>>,
-}
-
-/// The input and output of the parser.
-pub(super) struct GoContext<'s, F: fmt::Debug + Clone + 'static> {
-    pub(super) find: &'s dyn Fn(&str) -> Option<F>,
-    pub(super) definitions: Vec<Definition<F>>,
-    /// True if the parser is inside a definition.
-    pub(super) defining: bool,
-}
-
-/// A named template.
-#[derive(Debug)]
-pub(super) struct Definition<F: fmt::Debug + Clone + 'static> {
-    pub(super) name: Box<str>,
-    pub(super) at: u32,
-    pub(super) body: Block<Go<F>>,
-}
+pub use super::eval::{LoopItems, Machine};
 
 /// A source and its named templates. A clone is a reference.
 #[derive(Debug)]
@@ -161,56 +118,6 @@ impl<F: fmt::Debug + Clone + 'static> Inner<F> {
         })
     }
 }
-
-/// The values and functions that a template of this dialect runs on.
-///
-/// A method that fails stops the template; the caller adds the position.
-pub trait Machine {
-    /// A function, resolved during parsing.
-    type Function: fmt::Debug + Clone + 'static;
-    /// A value. Clones are cheap.
-    type Value: Clone;
-
-    /// Returns the remaining budget.
-    fn budget(&mut self) -> &mut Budget;
-    /// A constant.
-    fn literal(&mut self, node: &Node) -> Result<Self::Value, Failure>;
-    /// The value for nothing, such as the dot of a `template` without an argument.
-    fn nothing(&self) -> Self::Value;
-    /// True if a condition accepts the value as true.
-    fn is_true(&self, value: &Self::Value) -> bool;
-    /// Returns the value at a path of keys.
-    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
-    /// Calls a method.
-    fn method(
-        &mut self,
-        base: Self::Value,
-        name: &Key,
-        args: Vec<Self::Value>,
-    ) -> Result<Self::Value, Failure>;
-    /// Calls a function.
-    fn call(
-        &mut self,
-        function: &Self::Function,
-        args: Vec<Self::Value>,
-    ) -> Result<Self::Value, Failure>;
-    /// Appends the text of a value.
-    fn print(&mut self, out: &mut String, value: &Self::Value) -> Result<(), Failure>;
-    /// Appends text of the source.
-    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure>;
-    /// Appends the text of a named template.
-    fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value) -> Result<(), Failure>;
-    /// Returns the keys and items that a `range` iterates over, in order. `with_key` is true if the loop has a variable for
-    /// the key.
-    fn items(
-        &mut self,
-        over: &Self::Value,
-        with_key: bool,
-    ) -> Result<LoopItems<Self::Value>, Failure>;
-}
-
-/// The keys and items of a loop, in order.
-pub type LoopItems<V> = Vec<(V, V)>;
 
 /// Parses a version as Masterminds/semver does: with or without a `v`, minor and patch optional.
 pub fn parse_version(text: &str) -> Option<semver::Version> {

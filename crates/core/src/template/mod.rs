@@ -13,8 +13,9 @@
 
 mod ast;
 mod budget;
+mod compile;
 mod data;
-mod dialect;
+mod declared;
 mod entropy;
 mod error;
 mod eval;
@@ -39,9 +40,10 @@ mod tests;
 
 pub use budget::Budget;
 pub use data::Data;
+pub use declared::{FunctionPart, FunctionProblem, FunctionSource};
 pub use entropy::Entropy;
 pub use error::{EvalError, EvalErrorKind, TemplateError};
-pub use functions::{FunctionPart, FunctionProblem, FunctionSource, Functions};
+pub use functions::Functions;
 pub use infer::{Inference, TypedExpression};
 pub use notes::{NoteDoc, notes, notes_instead, notes_markdown, notes_sample, search_notes};
 pub use template::Template;

@@ -1,83 +1,29 @@
 //! The template: parsed once and evaluated often.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use super::TemplateError;
 use super::ast::{Block, Expr, Stmt};
-use super::eval::{Eval, Notes};
-use super::functions::{self, Functions};
-use super::{Budget, Data, EvalError, TemplateError, intern, parse, reads};
-use crate::value::{Node, Path};
+use crate::value::Path;
 
 /// A checked template. A clone is a reference, and so is another template with the same source and the same notes.
 #[derive(Clone)]
-pub struct Template(Arc<Inner>);
+pub struct Template(pub(super) Arc<Inner>);
 
 /// The part that templates with the same source and notes share.
 pub(super) struct Inner {
     pub(super) source: Box<str>,
-    body: Block,
-    warnings: Box<[TemplateError]>,
-    reads: Box<[Path]>,
+    pub(super) body: Block,
+    pub(super) warnings: Box<[TemplateError]>,
+    pub(super) reads: Box<[Path]>,
     /// A digest of the user's notes that it calls; `None` if it calls none.
     pub(super) functions: Option<Box<str>>,
-    random: Option<usize>,
-    clock: bool,
+    pub(super) random: Option<usize>,
+    pub(super) clock: bool,
 }
 
 impl Template {
-    /// Parses and checks a text. Text without `{{` is also a template; its result is the text itself.
-    ///
-    /// # Errors
-    /// All errors that can be found without data, in the order of the source, at most 32: syntax, unknown notes, numbers of
-    /// arguments, constants of a wrong type, undeclared variables, nesting beyond 100 levels.
-    ///
-    /// Source: Go's text/template, without `define`, `template` and `block`.
-    pub fn parse(source: &str) -> Result<Template, Vec<TemplateError>> {
-        if let Some(known) = intern::find(source) {
-            return Ok(Template(known));
-        }
-        Template::compile(source, &Functions::default())
-    }
-
-    /// Parses and checks a text that may call notes of a user by their bare names. They hide built-in notes.
-    ///
-    /// # Errors
-    /// The errors of [`Template::parse`], and a user's note that is called with arguments.
-    pub fn parse_with(source: &str, functions: &Functions) -> Result<Template, Vec<TemplateError>> {
-        if functions.is_empty() || !source.contains("{{") {
-            return Template::parse(source);
-        }
-        Template::compile(source, functions)
-    }
-
-    /// Returns the template with an empty result.
-    pub(super) fn empty() -> Template {
-        Template(intern::share(Inner {
-            source: Box::default(),
-            body: Block::default(),
-            warnings: Box::default(),
-            reads: Box::default(),
-            functions: None,
-            random: None,
-            clock: false,
-        }))
-    }
-
-    fn compile(source: &str, functions: &Functions) -> Result<Template, Vec<TemplateError>> {
-        let parsed = parse::parse(source, functions)?;
-        Ok(Template(intern::share(Inner {
-            source: source.into(),
-            reads: reads::reads(&parsed.body),
-            body: parsed.body,
-            warnings: parsed.warnings.into(),
-            functions: functions::digest(&parsed.marks.calls),
-            random: parsed.marks.random,
-            clock: parsed.marks.clock,
-        })))
-    }
-
     /// Returns warnings: source that is valid but probably a mistake, such as a path without its dot.
     pub fn warnings(&self) -> &[TemplateError] {
         &self.0.warnings
@@ -138,56 +84,12 @@ impl Template {
         &self.0.body
     }
 
-    /// Evaluates the template. A single expression results in a node of its native type, borrowed from the data if possible;
-    /// everything else in text, which is not trimmed.
-    ///
-    /// A missing path is null, and empty in text.
-    ///
-    /// # Errors
-    /// An exhausted budget, a value that a note rejects, or a value of the wrong type; see
-    /// [`EvalErrorKind`](super::EvalErrorKind).
-    pub fn eval<'d>(
-        &self,
-        data: &Data<'d>,
-        budget: &mut Budget,
-    ) -> Result<Cow<'d, Node>, EvalError> {
-        if let Some(expr) = self.single() {
-            return self.within(data, budget, |eval| eval.single(expr));
-        }
-        let text = self.within(data, budget, |eval| eval.text(&self.0.body))?;
-        Ok(Cow::Owned(Node::from(text)))
-    }
-
-    /// Evaluates the template to text, also for a single expression. Lists and maps are printed in Go's form, `[a b]` and
-    /// `map[k:v]`.
-    ///
-    /// # Errors
-    /// The errors of [`Template::eval`].
-    pub fn render_text(&self, data: &Data<'_>, budget: &mut Budget) -> Result<String, EvalError> {
-        match self.single() {
-            Some(expr) => self.within(data, budget, |eval| eval.single_text(expr)),
-            None => self.within(data, budget, |eval| eval.text(&self.0.body)),
-        }
-    }
-
-    fn single(&self) -> Option<&Expr> {
+    /// Returns the expression, if the text is exactly one.
+    pub(super) fn single(&self) -> Option<&Expr> {
         match &*self.0.body {
             [Stmt::Print(expr)] => Some(expr),
             _ => None,
         }
-    }
-
-    /// Runs an evaluation and restores the budget's depth, also after an error.
-    fn within<'e, 'd, T>(
-        &'e self,
-        data: &'e Data<'d>,
-        budget: &'e mut Budget,
-        run: impl for<'r> FnOnce(Eval<'r, Notes<'r, 'd>>) -> Result<T, EvalError>,
-    ) -> Result<T, EvalError> {
-        let depth = budget.depth;
-        let result = run(Eval::new(&self.0.source, Notes::new(data, budget)));
-        budget.depth = depth;
-        result
     }
 }
 

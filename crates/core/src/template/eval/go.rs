@@ -1,14 +1,65 @@
 //! The walker over the values of a [`Machine`].
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 
 use super::super::Budget;
+use super::super::ast::go::{Callee, Go, Invocation};
 use super::super::ast::{CallExpr, Expr, Kind};
 use super::super::error::{EvalError, Failure};
-use super::super::go::{Callee, Go, Invocation, Machine};
 use super::{Eval, Host};
 use crate::value::{Key, Node};
+
+/// The values and functions that a template of this dialect runs on.
+///
+/// A method that fails stops the template; the caller adds the position.
+pub trait Machine {
+    /// A function, resolved during parsing.
+    type Function: fmt::Debug + Clone + 'static;
+    /// A value. Clones are cheap.
+    type Value: Clone;
+
+    /// Returns the remaining budget.
+    fn budget(&mut self) -> &mut Budget;
+    /// A constant.
+    fn literal(&mut self, node: &Node) -> Result<Self::Value, Failure>;
+    /// The value for nothing, such as the dot of a `template` without an argument.
+    fn nothing(&self) -> Self::Value;
+    /// True if a condition accepts the value as true.
+    fn is_true(&self, value: &Self::Value) -> bool;
+    /// Returns the value at a path of keys.
+    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
+    /// Calls a method.
+    fn method(
+        &mut self,
+        base: Self::Value,
+        name: &Key,
+        args: Vec<Self::Value>,
+    ) -> Result<Self::Value, Failure>;
+    /// Calls a function.
+    fn call(
+        &mut self,
+        function: &Self::Function,
+        args: Vec<Self::Value>,
+    ) -> Result<Self::Value, Failure>;
+    /// Appends the text of a value.
+    fn print(&mut self, out: &mut String, value: &Self::Value) -> Result<(), Failure>;
+    /// Appends text of the source.
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure>;
+    /// Appends the text of a named template.
+    fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value) -> Result<(), Failure>;
+    /// Returns the keys and items that a `range` iterates over, in order. `with_key` is true if the loop has a variable for
+    /// the key.
+    fn items(
+        &mut self,
+        over: &Self::Value,
+        with_key: bool,
+    ) -> Result<LoopItems<Self::Value>, Failure>;
+}
+
+/// The keys and items of a loop, in order.
+pub type LoopItems<V> = Vec<(V, V)>;
 
 /// One evaluation on a machine.
 pub(in crate::template) struct GoHost<'m, M: Machine> {

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::super::ast::{CallExpr, Expr};
+use super::super::ast::{CallExpr, Expr, Katalog};
 use super::super::budget::Budget;
-use super::super::dialect::Katalog;
 use super::super::error::{EvalError, Failure};
 use super::super::functions::Function;
 use super::super::notes::{Call, Note, Run};

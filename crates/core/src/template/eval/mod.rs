@@ -3,17 +3,18 @@
 mod go;
 mod katalog;
 mod range;
+mod template;
 
 use std::sync::Arc;
 
-use super::ast::{Arm, Block, Branches, CallExpr, Expr, Kind, Stmt, Store};
+use super::ast::{Arm, Block, Branches, CallExpr, Dialect, Expr, Kind, Stmt, Store};
 use super::budget::Budget;
-use super::dialect::Dialect;
 use super::error::{EvalError, Failure};
 use super::print;
 use crate::value::{Key, Node};
 
 pub(super) use go::GoHost;
+pub use go::{LoopItems, Machine};
 pub(super) use katalog::Notes;
 
 /// Whether a block continues.

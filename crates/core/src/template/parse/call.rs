@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::super::TemplateError;
-use super::super::ast::{CallExpr, Expr, Kind};
-use super::super::dialect::Katalog;
+use super::super::ast::{CallExpr, Expr, Katalog, Kind};
 use super::super::functions::Function;
 use super::super::notes::{self, Note};
 use super::expr::Operand;

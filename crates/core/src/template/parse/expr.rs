@@ -2,19 +2,18 @@
 
 use super::super::TemplateError;
 use super::super::ast::{Expr, Kind, LoopVars, Store};
-use super::super::dialect::Dialect;
 use super::lexer::{self, Tok, Token};
-use super::{MOST_VARIABLES, Parser, foreign, literal, place};
+use super::{MOST_VARIABLES, Parser, Syntax, foreign, literal, place};
 use crate::diagnostics::{Code, did_you_mean};
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note whose arguments follow.
-pub(in crate::template) enum Operand<D: Dialect> {
+pub(in crate::template) enum Operand<D: Syntax> {
     Expr(Expr<D>),
     Note(Token),
 }
 
-impl<D: Dialect> Parser<'_, D> {
+impl<D: Syntax> Parser<'_, D> {
     /// Parses a pipeline and the variable that receives its value: `$x := …`, `$x = …` or none.
     ///
     /// Returns `None` after an error, which is then reported and the rest of the action skipped.
@@ -299,7 +298,7 @@ impl<D: Dialect> Parser<'_, D> {
     }
 }
 
-fn constant<D: Dialect>(
+fn constant<D: Syntax>(
     token: Token,
     text: &str,
     node: Result<Node, &'static str>,

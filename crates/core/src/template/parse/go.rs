@@ -3,19 +3,23 @@
 use std::fmt::Debug;
 
 use super::super::TemplateError;
+use super::super::ast::go::{Callee, Definition, Go, Invocation};
 use super::super::ast::{CallExpr, Expr, Kind, Stmt};
-use super::super::dialect::Dialect;
-use super::super::go::{Callee, Definition, Go, GoContext, Invocation};
 use super::expr::Operand;
 use super::lexer::{self, Tok, Token};
-use super::{Parser, literal, place};
+use super::{Parser, Syntax, literal, place};
 use crate::diagnostics::Code;
 use crate::value::Node;
 
-impl<F: Debug + Clone + 'static> Dialect for Go<F> {
-    type Function = Callee<F>;
-    type Named = std::convert::Infallible;
-    type Stmt = Invocation<F>;
+/// The input and output of the parser.
+pub(in crate::template) struct GoContext<'s, F: Debug + Clone + 'static> {
+    pub(in crate::template) find: &'s dyn Fn(&str) -> Option<F>,
+    pub(in crate::template) definitions: Vec<Definition<F>>,
+    /// True if the parser is inside a definition.
+    pub(in crate::template) defining: bool,
+}
+
+impl<F: Debug + Clone + 'static> Syntax for Go<F> {
     type Context<'s> = GoContext<'s, F>;
 
     fn call(

@@ -1,17 +1,14 @@
 //! Syntax specific to Katalogs: root names without a dot, and notes joined to a path.
 
 use super::super::TemplateError;
-use super::super::ast::{Expr, Kind, Stmt};
-use super::super::dialect::{Dialect, Katalog, KatalogContext};
-use super::super::functions::Function;
-use super::super::notes::{self, Note};
+use super::super::ast::{Expr, Katalog, Kind, Stmt};
+use super::super::functions::Functions;
+use super::super::notes;
 use super::expr::Operand;
 use super::lexer::{self, Tok, Token};
-use super::{Parser, foreign, place};
+use super::{NotableCalls, Parser, Syntax, foreign, place};
 use crate::diagnostics::Code;
 use crate::value::Key;
-use std::convert::Infallible;
-use std::sync::Arc;
 
 /// The names of root data. One of these without its dot is read as the path.
 const ROOTS: [&str; 15] = [
@@ -19,10 +16,17 @@ const ROOTS: [&str; 15] = [
     "docker", "metrics", "health", "ork", "previous", "inputs",
 ];
 
-impl Dialect for Katalog {
-    type Function = &'static Note;
-    type Named = Arc<Function>;
-    type Stmt = Infallible;
+/// The parser's input and output for a template of a Katalog.
+pub(in crate::template) struct KatalogContext<'s> {
+    /// The notes of the user.
+    pub(in crate::template) functions: &'s Functions,
+    /// Warnings: valid source that is probably a mistake.
+    pub(in crate::template) warnings: Vec<TemplateError>,
+    /// Properties of the whole template that follow from the notes it calls.
+    pub(in crate::template) marks: NotableCalls,
+}
+
+impl Syntax for Katalog {
     type Context<'s> = KatalogContext<'s>;
 
     fn call(

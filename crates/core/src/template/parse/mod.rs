@@ -13,14 +13,15 @@ mod notable_calls;
 mod order;
 
 use super::TemplateError;
-use super::ast::{Arm, Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
-use super::dialect::{Dialect, Katalog, KatalogContext};
+use super::ast::{Arm, Block, Branches, Dialect, Expr, Katalog, Kind, Loop, LoopVars, Stmt, Store};
 use super::functions::Functions;
 use crate::value::Node;
-pub(super) use expr::Operand;
-pub(super) use lexer::Token;
+use expr::Operand;
+pub(super) use go::GoContext;
+use katalog::KatalogContext;
+use lexer::Token;
 use lexer::{SPACE, Tok};
-pub(super) use notable_calls::NotableCalls;
+use notable_calls::NotableCalls;
 
 /// The maximum nesting of blocks and parentheses. No human writes more, and both parser and evaluator are recursive.
 const MOST_DEPTH: usize = 100;
@@ -30,6 +31,51 @@ const MOST_SOURCE: usize = 1 << 20;
 const MOST_VARIABLES: usize = 1000;
 /// The maximum number of errors, after which parsing stops. More would not help anybody.
 const MOST_ERRORS: usize = 32;
+
+/// A dialect, as the parser sees it.
+pub(super) trait Syntax: Dialect {
+    /// The input and output of the parser that is specific to the dialect.
+    type Context<'s>;
+
+    /// Resolves a call of a function by name. `piped` is true if a pipeline adds an argument.
+    ///
+    /// # Errors
+    /// An unknown function.
+    fn call(
+        parser: &mut Parser<'_, Self>,
+        name: Token,
+        operands: Vec<Operand<Self>>,
+        piped: bool,
+    ) -> Result<Expr<Self>, TemplateError>;
+
+    /// Handles an expression that is given arguments, from its first token to a byte.
+    ///
+    /// # Errors
+    /// The expression takes no arguments.
+    fn apply(
+        parser: &mut Parser<'_, Self>,
+        place: (Token, usize),
+        expr: Expr<Self>,
+        operands: Vec<Operand<Self>>,
+        piped: bool,
+    ) -> Result<Expr<Self>, TemplateError>;
+
+    /// Handles a word that is not a constant, as an operand.
+    ///
+    /// # Errors
+    /// The word is not valid in this position.
+    fn word(parser: &mut Parser<'_, Self>, token: Token) -> Result<Operand<Self>, TemplateError>;
+
+    /// Parses the rest of a `template`, after its keyword.
+    fn invocation(parser: &mut Parser<'_, Self>) -> Option<Stmt<Self>>;
+
+    /// Parses the rest of a `define` or `block`, after its keyword and up to its `end`.
+    fn definition(
+        parser: &mut Parser<'_, Self>,
+        word: &str,
+        opened: (usize, usize),
+    ) -> Option<Stmt<Self>>;
+}
 
 /// The compiled form of a source.
 pub(super) struct Parsed {
@@ -54,7 +100,7 @@ pub(super) fn parse(source: &str, functions: &Functions) -> Result<Parsed, Vec<T
 }
 
 /// Parses a source in a dialect; also returns the output of the dialect.
-pub(super) fn parse_in<'s, D: Dialect>(
+pub(super) fn parse_in<'s, D: Syntax>(
     source: &'s str,
     context: D::Context<'s>,
 ) -> Result<(Block<D>, D::Context<'s>), Vec<TemplateError>> {
@@ -105,7 +151,7 @@ pub(super) fn parse_in<'s, D: Dialect>(
     Err(parser.errors)
 }
 
-pub(super) struct Parser<'s, D: Dialect> {
+pub(super) struct Parser<'s, D: Syntax> {
     source: &'s str,
     /// The input and output of the dialect.
     pub(super) context: D::Context<'s>,
@@ -137,7 +183,7 @@ pub(super) enum BlockEnd {
     Else,
 }
 
-impl<'s, D: Dialect> Parser<'s, D> {
+impl<'s, D: Syntax> Parser<'s, D> {
     /// Parses statements up to the end of the block. The current action is then the one that ended it.
     pub(super) fn block(&mut self) -> (Vec<Stmt<D>>, BlockEnd) {
         let mut stmts = Vec::new();

@@ -1,9 +1,28 @@
 //! The compiled form of a template: small immutable trees that hold no text of their own.
 
+pub(super) mod go;
+
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::dialect::{Dialect, Katalog};
 use crate::value::{Key, Node};
+
+/// A dialect of Go templates, as the tree sees it: its functions and statements.
+///
+/// Lexer, parser, tree and walker are shared. A dialect without statements or expressions of its own uses
+/// [`Infallible`](std::convert::Infallible), so that no code is generated for them.
+pub(super) trait Dialect: Sized + 'static {
+    /// A function that a template calls, resolved during parsing.
+    type Function: Debug;
+    /// An expression named by the user and called without arguments.
+    type Named: Debug;
+    /// A statement that only this dialect has.
+    type Stmt: Debug;
+}
+
+/// The dialect of Katalogs: notes, and no named templates.
+#[derive(Debug)]
+pub(super) enum Katalog {}
 
 /// Statements in order.
 pub(super) type Block<D = Katalog> = Box<[Stmt<D>]>;
