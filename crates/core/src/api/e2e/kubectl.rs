@@ -1,14 +1,17 @@
 //! The `kubectl` block of an E2E: calls of the program `kubectl`, and what is expected of their output.
 
+mod writes;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Assertions;
-use super::writes::{Apply, Delete, Patch, Restart, Scale};
 use crate::api::duration::Span;
 use crate::api::scalar::Text;
+
+pub use writes::{Apply, Delete, Patch, PatchType, Restart, Scale};
 
 /// Calls of `kubectl`. They run in this order: `apply`, `patch`, `restart`, `scale`, `delete`, then `get`, `logs`, `describe`,
 /// `exec`, `portForward`, `events`, `auth`, `cp` and `top`. The first five run until their own assertions hold, and are then

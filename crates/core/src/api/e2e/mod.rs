@@ -2,7 +2,6 @@
 
 mod assertions;
 mod kubectl;
-mod writes;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,10 +20,9 @@ use super::simulate::ExpectedResource;
 pub use super::setup::HelmChart;
 pub use assertions::{Assertions, OneOrMore};
 pub use kubectl::{
-    Auth, Copy, Describe, Events, Exec, Format, Get, Kubectl, LeaderElection, Logs, PodChoice,
-    PortForward, Top, TopKind,
+    Apply, Auth, Copy, Delete, Describe, Events, Exec, Format, Get, Kubectl, LeaderElection, Logs,
+    Patch, PatchType, PodChoice, PortForward, Restart, Scale, Top, TopKind,
 };
-pub use writes::{Apply, Delete, Patch, PatchType, Restart, Scale};
 
 /// Fields of `spec` that may stand beside it.
 pub(crate) const BLOCKS: &[&str] = &["imports"];

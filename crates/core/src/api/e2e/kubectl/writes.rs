@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Assertions;
-use super::kubectl::PodChoice;
+use super::PodChoice;
+use crate::api::e2e::Assertions;
 use crate::value::Node;
 
 /// A manifest to apply: `file` or `inline`.
