@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{api_types, operator::Context, targets};
+use super::{api_types, targets};
 use crate::plan::roots;
 use crate::{
     api::{self, CrdEntry, CrossSelector as Declared, scalar::Text},
+    definitions::Schemas,
     diagnostics::{Code, nearest},
     plan::{
         Coerce, ResourceType,
@@ -15,16 +16,25 @@ use crate::{
     value::{Key, PathStep},
 };
 
+/// The entries that `crd` can name.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedEntries<'a> {
+    /// The entries of all Katalogs of a composition.
+    pub(crate) crds: &'a BTreeMap<String, CrdEntry>,
+    /// The definitions of their kinds.
+    pub(crate) schemas: &'a Schemas,
+}
+
 /// Compiles the list at `at`; invalid entries are reported and left out.
 pub(crate) fn plans(
     at: &At<'_>,
     declared: &[api::Cross],
-    context: &Context<'_>,
+    named: NamedEntries<'_>,
 ) -> Box<[CrossPlan]> {
     let mut plans: Vec<CrossPlan> = Vec::new();
     for (index, declared) in declared.iter().enumerate() {
         let at = at.index(index);
-        let Some(plan) = compile_entry(&at, declared, context) else {
+        let Some(plan) = compile_entry(&at, declared, named) else {
             continue;
         };
         if plans.iter().any(|other| other.name == plan.name) {
@@ -73,7 +83,7 @@ pub(crate) fn entries(declared: &[api::Cross]) -> BTreeMap<&str, &str> {
     named.collect()
 }
 
-fn compile_entry(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> Option<CrossPlan> {
+fn compile_entry(at: &At<'_>, declared: &api::Cross, named: NamedEntries<'_>) -> Option<CrossPlan> {
     let api::Cross {
         crd,
         label_selector,
@@ -83,7 +93,7 @@ fn compile_entry(at: &At<'_>, declared: &api::Cross, context: &Context<'_>) -> O
         later: _,
     } = declared;
     let crd = crd.as_deref().filter(|crd| !crd.is_empty());
-    let target = target(at, crd, label_selector, context);
+    let target = target(at, crd, label_selector, named);
     let name = as_.as_deref().filter(|name| !name.is_empty()).or(crd);
     if name.is_none() && target.is_some() {
         let hint = "say `as: db`, and templates read `.cross.db`";
@@ -143,7 +153,7 @@ fn target(
     at: &At<'_>,
     crd: Option<&str>,
     labels: &BTreeMap<String, Text>,
-    context: &Context<'_>,
+    named: NamedEntries<'_>,
 ) -> Option<CrossTarget> {
     match (crd, labels.is_empty()) {
         (Some(_), false) => {
@@ -166,13 +176,13 @@ fn target(
             let labels = labels.map(|(key, value)| (Box::from(&**key), Box::from(value.as_str())));
             Some(CrossTarget::Labels(labels.collect()))
         }
-        (Some(name), true) => entry(&at.field("crd"), name, context),
+        (Some(name), true) => entry(&at.field("crd"), name, named),
     }
 }
 
 /// Returns the entry with that name, in this Katalog or another.
-fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> {
-    let crds = context.crds;
+fn entry(at: &At<'_>, name: &str, named: NamedEntries<'_>) -> Option<CrossTarget> {
+    let crds = named.crds;
     if let Some(entry) = crds.get(name) {
         if entry.cross_access == Some(false) {
             let message =
@@ -184,7 +194,10 @@ fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> 
             );
             return None;
         }
-        return Some(CrossTarget::Own(name.into(), kind(name, entry, context)?));
+        return Some(CrossTarget::Own(
+            name.into(),
+            kind(name, entry, named.schemas)?,
+        ));
     }
     if let Some(near) = nearest(name, crds.keys().map(String::as_str)) {
         at.warn_hint(
@@ -197,9 +210,9 @@ fn entry(at: &At<'_>, name: &str, context: &Context<'_>) -> Option<CrossTarget> 
 }
 
 /// Returns the kind of another entry of the Katalog. Its problems are reported at that entry.
-fn kind(name: &str, entry: &CrdEntry, context: &Context<'_>) -> Option<ResourceType> {
+fn kind(name: &str, entry: &CrdEntry, schemas: &Schemas) -> Option<ResourceType> {
     let quiet = Problems::default();
-    api_types::resolve(&At::root(&quiet), name, entry, context.known.schemas)
+    api_types::resolve(&At::root(&quiet), name, entry, schemas)
 }
 
 fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {

@@ -1,6 +1,6 @@
 //! Gates that hold a custom resource back, and rules that requeue it.
 
-use super::{calls::DeclaredCalls, conditions, rules::each_read};
+use super::{calls::DeclaredCalls, conditions};
 use crate::{
     api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, Requeues, duration},
     diagnostics::Code,
@@ -71,7 +71,7 @@ pub(crate) fn calls<'a>(at: &At<'a>, declared: &'a OperatorBox) -> Vec<DeclaredC
 pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
     let look = |expression: Expression<'_>| {
         let mut late = None;
-        each_read(expression, &mut |path| {
+        expression.each_read(&mut |path| {
             if late.is_none() {
                 late = completed_late(plan, path);
             }

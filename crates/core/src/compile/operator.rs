@@ -121,6 +121,16 @@ pub(crate) struct Context<'a> {
     pub(crate) listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
+impl<'a> Context<'a> {
+    /// Returns the entries that `cross` can name.
+    fn named(&self) -> cross::NamedEntries<'a> {
+        cross::NamedEntries {
+            crds: self.crds,
+            schemas: self.known.schemas,
+        }
+    }
+}
+
 /// Compiles the operator of the entry at `at`; `None` if its kind is unknown, which is reported.
 pub(crate) fn operator<'a>(
     at: &At<'a>,
@@ -238,7 +248,7 @@ fn parts(
         finalizer,
         other_finalizers,
         imports,
-        cross: cross::plans(&box_at.field("cross"), &declared.cross, context),
+        cross: cross::plans(&box_at.field("cross"), &declared.cross, context.named()),
         observe: observe::plan(
             &box_at.field("observe"),
             declared.observe.as_ref(),

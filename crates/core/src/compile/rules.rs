@@ -22,7 +22,7 @@ use crate::{
     value::{Key, Path, PathStep},
 };
 
-pub(crate) use order::{are_late, calls, each_read};
+pub(crate) use order::{are_late, calls};
 
 /// Compiles the rules of the entry at `at`, then those of the Motifs that it imports.
 pub(crate) fn plan(

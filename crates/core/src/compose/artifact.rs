@@ -1,4 +1,4 @@
-//! Fetched sources.
+//! Fetched sources, and what is recorded of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::api::SourceStatus;
 
 /// The documents of one source at one revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +49,27 @@ pub enum Verified {
     By(String),
     /// Required by a policy that only warns, and missing or wrong: the reason.
     Warned(String),
+}
+
+/// One source of a resolved composition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceRecord {
+    /// The identity of its request.
+    pub source: String,
+    /// Its URL, see [`Artifact::url`].
+    pub url: String,
+    /// Its revision.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
+    /// Its digest.
+    pub digest: String,
+    /// The result of verifying its signatures.
+    #[serde(default)]
+    pub verified: Verified,
+    /// The names of its operators, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<String>,
 }
 
 /// Artifacts by the identity of their request.
@@ -98,5 +121,36 @@ impl Artifact {
     pub fn text(&self, name: &str) -> Option<&str> {
         let file = self.documents.iter().find(|file| file.name == name)?;
         Some(&file.text)
+    }
+}
+
+impl SourceRecord {
+    /// Returns the record of a source without its operators.
+    pub fn of(source: &str, artifact: &Artifact) -> Self {
+        Self {
+            source: source.to_owned(),
+            url: artifact.url.clone(),
+            revision: artifact.revision.clone(),
+            digest: artifact.digest.clone(),
+            verified: artifact.verified.clone(),
+            operators: Vec::new(),
+        }
+    }
+
+    /// Returns it as a status reports it.
+    pub fn row(&self) -> SourceStatus {
+        let (verified, message) = match &self.verified {
+            Verified::By(who) => (Some(who.clone()), String::new()),
+            Verified::Warned(why) => (None, why.clone()),
+            Verified::NotRequired => (None, String::new()),
+        };
+        SourceStatus {
+            source: self.source.clone(),
+            url: self.url.clone(),
+            revision: self.revision.clone(),
+            digest: self.digest.clone(),
+            verified,
+            message,
+        }
     }
 }

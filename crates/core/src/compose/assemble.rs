@@ -3,35 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::artifact::Artifacts;
+use super::artifact::{Artifacts, SourceRecord};
 use super::blocks::Blocks;
-use super::composition::Composition;
+use super::composition::{Composition, MemberKatalog, under_spec};
 use super::includes::Includes;
-use super::merge::{map, plain, under_spec};
-use super::resolved::{Resolved, SourceRecord};
+use super::resolved::{Resolved, locate};
 use crate::api::{CrdEntry, KatalogSpec, Scope, Scopes, names};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::document::{KatalogDocument, check_dependencies, read_present};
-use crate::tree::{Key, Layer, Origin, Tree, TreeValue};
-
-/// One Katalog of a composition.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct MemberKatalog {
-    /// Its unique name, which stays when its source gets another version.
-    pub(super) name: String,
-    /// Its name in messages.
-    pub(super) file: String,
-    /// The Katalog's own name.
-    pub(super) katalog: String,
-    /// The position of its source; `None` for entries of the composition itself.
-    pub(super) source: Option<usize>,
-    /// The document in the present spelling.
-    pub(super) tree: Tree,
-    /// Its overrides, in order.
-    pub(super) over: Vec<Layer>,
-    /// The contents, if they were read and have no overrides.
-    pub(super) spec: Option<KatalogSpec>,
-}
+use crate::tree::{Key, Origin, Tree, TreeValue};
 
 /// What was used for a merge.
 pub(super) struct MergeInputs<'a> {
@@ -132,7 +112,7 @@ pub(super) fn whole(
     let mut tree = head.tree.clone();
     if let Some(spec) = tree.get_mut("spec").and_then(Tree::as_map_mut) {
         spec.retain(|(key, _)| key.name != "crds");
-        spec.push((plain("crds"), map(merged)));
+        spec.push((Key::new("crds"), Tree::map(merged)));
     }
     let document = KatalogDocument {
         name: head.name.clone(),
@@ -181,29 +161,18 @@ fn dependencies(entries: &[(Key, Tree)], scopes: &Scopes, found: &mut Diagnostic
     let needed = entries.iter().map(|(key, entry)| {
         let depends = entry
             .get("dependsOn")
-            .map(|tree| (plain("dependsOn"), tree.clone()));
-        (key.clone(), map(depends.into_iter().collect()))
+            .map(|tree| (Key::new("dependsOn"), tree.clone()));
+        (key.clone(), Tree::map(depends.into_iter().collect()))
     });
     let mut problems = Diagnostics::default();
     check_dependencies(
-        &under_spec(vec![(plain("crds"), map(needed.collect()))]),
+        &under_spec(vec![(Key::new("crds"), Tree::map(needed.collect()))]),
         &mut problems,
     );
     for problem in &mut problems.0 {
         locate(problem, scopes);
     }
     add_new(found, problems);
-}
-
-/// Sets file and position of a problem below an entry of `spec.crds`.
-pub(super) fn locate(problem: &mut Diagnostic, scopes: &Scopes) {
-    use crate::tree::Segment::Field;
-    if let [Field(spec), Field(crds), Field(name), ..] = problem.path.segments()
-        && (&**spec, &**crds) == ("spec", "crds")
-        && let Some(scope) = scopes.of(name)
-    {
-        problem.locate_in(&scope.origin);
-    }
 }
 
 /// Adds the problems that are not reported yet.
@@ -229,19 +198,19 @@ fn head_tree(composition: &Composition, blocks: &Blocks) -> Tree {
     let shared = fields.unwrap_or_default().iter();
     let shared =
         shared.filter(|(key, value)| SHARED.contains(&key.name.as_str()) && !value.is_null());
-    let mut spec = map(shared.cloned().collect());
+    let mut spec = Tree::map(shared.cloned().collect());
     blocks.put(&mut spec);
     if let Some(fields) = spec.as_map_mut() {
-        fields.push((plain("crds"), map(Vec::new())));
+        fields.push((Key::new("crds"), Tree::map(Vec::new())));
     }
     let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
     let mut document = vec![
-        (plain("apiVersion"), text(names::API_VERSION)),
-        (plain("kind"), text("Katalog")),
+        (Key::new("apiVersion"), text(names::API_VERSION)),
+        (Key::new("kind"), text("Katalog")),
     ];
     if let Some(metadata) = composition.tree.get("metadata") {
-        document.push((plain("metadata"), metadata.clone()));
+        document.push((Key::new("metadata"), metadata.clone()));
     }
-    document.push((plain("spec"), spec));
-    map(document)
+    document.push((Key::new("spec"), spec));
+    Tree::map(document)
 }

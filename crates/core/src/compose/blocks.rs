@@ -4,8 +4,7 @@
 //! for each field. `notification`: the same, and teams are added to each other, each as a whole. `providers`: added to each
 //! other by name; the later one of a name replaces the earlier one.
 
-use super::merge::{map, plain};
-use crate::tree::{Tree, TreeValue};
+use crate::tree::{Key, Tree, TreeValue};
 
 /// The merged blocks.
 #[derive(Debug, Default)]
@@ -68,7 +67,7 @@ impl Blocks {
             if let Some(block) = block {
                 spec.take(&[name]);
                 if let Some(fields) = spec.as_map_mut() {
-                    fields.push((plain(name), block.clone()));
+                    fields.push((Key::new(name), block.clone()));
                 }
             }
         }
@@ -77,7 +76,7 @@ impl Blocks {
 
 fn over(known: &mut Option<Tree>, added: &Tree) {
     known
-        .get_or_insert_with(|| map(Vec::new()))
+        .get_or_insert_with(|| Tree::map(Vec::new()))
         .override_with(added);
 }
 
@@ -92,7 +91,7 @@ mod tests {
         for spec in documents {
             blocks.add(&Tree::from_json(&json!({ "spec": spec })));
         }
-        let mut spec = map(Vec::new());
+        let mut spec = Tree::map(Vec::new());
         blocks.put(&mut spec);
         spec.to_json()
     }

@@ -1,16 +1,14 @@
-//! Documents that are composed from sources.
+//! Documents that are composed from sources, and the Katalogs that they consist of.
 
 use std::collections::BTreeMap;
 
-use super::assemble::MemberKatalog;
 use super::lock::Lock;
-use super::merge::{map, plain};
 use super::request::{Base, Declaring, Request, requests};
 use crate::api::duration::Span;
-use crate::api::{LockMode, Sources, names};
+use crate::api::{KatalogSpec, LockMode, Sources, names};
 use crate::diagnostics::FieldPath;
 use crate::document::{KatalogDocument, KomposerDocument};
-use crate::tree::{Tree, TreeValue};
+use crate::tree::{Key, Layer, Tree, TreeValue};
 use crate::{plan, scope::beside};
 
 /// A document that is composed from sources: a Komposer, or a Katalog with `sources`.
@@ -37,6 +35,25 @@ pub struct Composition {
     sources: Sources,
     interval: Option<Span>,
     pub(super) is_katalog: bool,
+}
+
+/// One Katalog of a composition.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MemberKatalog {
+    /// Its unique name, which stays when its source gets another version.
+    pub(super) name: String,
+    /// Its name in messages.
+    pub(super) file: String,
+    /// The Katalog's own name.
+    pub(super) katalog: String,
+    /// The position of its source; `None` for entries of the composition itself.
+    pub(super) source: Option<usize>,
+    /// The document in the present spelling.
+    pub(super) tree: Tree,
+    /// Its overrides, in order.
+    pub(super) over: Vec<Layer>,
+    /// The contents, if they were read and have no overrides.
+    pub(super) spec: Option<KatalogSpec>,
 }
 
 impl Composition {
@@ -131,16 +148,16 @@ impl Composition {
                 fields.push((key.clone(), value.clone()));
             }
         }
-        fields.push((plain("crds"), own));
+        fields.push((Key::new("crds"), own));
         let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
         let mut document = vec![
-            (plain("apiVersion"), text(names::API_VERSION)),
-            (plain("kind"), text("Katalog")),
+            (Key::new("apiVersion"), text(names::API_VERSION)),
+            (Key::new("kind"), text("Katalog")),
         ];
         if let Some(metadata) = self.tree.get("metadata") {
-            document.push((plain("metadata"), metadata.clone()));
+            document.push((Key::new("metadata"), metadata.clone()));
         }
-        document.push((plain("spec"), map(fields)));
+        document.push((Key::new("spec"), Tree::map(fields)));
         let file = self.file.clone().unwrap_or_default();
         let name = match (&self.base, &self.file) {
             (Base::Cluster { .. }, None) => self.name.clone(),
@@ -151,9 +168,14 @@ impl Composition {
             file,
             katalog: self.name.clone(),
             source: None,
-            tree: map(document),
+            tree: Tree::map(document),
             over: Vec::new(),
             spec: None,
         }
     }
+}
+
+/// A document that has nothing but these fields of `spec`.
+pub(super) fn under_spec(entries: Vec<(Key, Tree)>) -> Tree {
+    Tree::map(vec![(Key::new("spec"), Tree::map(entries))])
 }

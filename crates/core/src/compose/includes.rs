@@ -9,12 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::artifact::{Artifact, Artifacts};
-use super::assemble::MemberKatalog;
-use super::merge::under_spec;
+use super::composition::{MemberKatalog, under_spec};
 use crate::api::KatalogSpec;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::document::{DocumentKind, parse_stream};
-use crate::tree::{Layer, Origin, Tree};
+use crate::tree::{Key, Layer, Origin, Tree};
 use crate::value::Node;
 use crate::{
     definitions::{CrdShape, Schemas},
@@ -282,7 +281,7 @@ fn api_types(file: &str, entry: &str, text: &str) -> Result<Layer, String> {
     let crds = Tree::from_json(&json!({ entry: { "apiTypes": types } }));
     Ok(Layer {
         file: file.into(),
-        tree: under_spec(vec![(super::merge::plain("crds"), crds)]),
+        tree: under_spec(vec![(Key::new("crds"), crds)]),
     })
 }
 

@@ -11,18 +11,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::artifact::{Artifact, Artifacts};
-use super::assemble::{self, MemberKatalog};
+use super::artifact::{Artifact, Artifacts, SourceRecord};
+use super::assemble;
 use super::blocks::Blocks;
-use super::composition::Composition;
+use super::composition::{Composition, MemberKatalog, under_spec};
 use super::lock::Lock;
 use super::request::{Base, Request, RequestKind};
-use super::resolved::{Resolved, SourceRecord};
+use super::resolved::Resolved;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, did_you_mean};
 use crate::document::{
     DocumentKind, KatalogDocument, Source, parse_stream, read_katalog, read_komposer,
 };
-use crate::tree::{Key, Layer, Tree, TreeValue};
+use crate::tree::{Key, Layer, Tree};
 
 /// The maximum number of sources of a composition, those of nested compositions included.
 const MOST_SOURCES: usize = 1000;
@@ -362,11 +362,11 @@ impl Merger<'_> {
         for (part, entries) in layers {
             self.parts[part].over.push(Layer {
                 file: file.as_str().into(),
-                tree: under_spec(vec![(plain("crds"), map(entries))]),
+                tree: under_spec(vec![(Key::new("crds"), Tree::map(entries))]),
             });
         }
         if !own.is_empty() {
-            let part = composition.own_part(map(own));
+            let part = composition.own_part(Tree::map(own));
             self.part(part);
         }
     }
@@ -450,8 +450,8 @@ fn nested(place: &[&str], key: &Key, value: Tree) -> Tree {
         name: (*name).to_owned(),
         span: key.span,
     };
-    let inner = map(vec![(last, value)]);
-    let wrap = |inner, name: &&str| map(vec![(plain(name), inner)]);
+    let inner = Tree::map(vec![(last, value)]);
+    let wrap = |inner, name: &&str| Tree::map(vec![(Key::new(name), inner)]);
     above.iter().rev().fold(inner, wrap)
 }
 
@@ -467,22 +467,4 @@ fn below(source: &str, name: &str) -> String {
         "" => source.to_owned(),
         name => format!("{source}/{name}"),
     }
-}
-
-/// A key without a position.
-pub(super) fn plain(name: &str) -> Key {
-    Key {
-        name: name.to_owned(),
-        span: None,
-    }
-}
-
-/// A map without a position.
-pub(super) fn map(entries: Vec<(Key, Tree)>) -> Tree {
-    Tree::new(TreeValue::Map(entries))
-}
-
-/// A document that has nothing but these fields of `spec`.
-pub(super) fn under_spec(entries: Vec<(Key, Tree)>) -> Tree {
-    map(vec![(plain("spec"), map(entries))])
 }

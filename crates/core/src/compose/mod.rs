@@ -19,13 +19,14 @@ mod merge;
 mod print;
 mod request;
 mod resolved;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use crate::api::oci::{BadReference, OciReference, is_digest};
-pub use artifact::{Artifact, Artifacts, Fetched, Verified};
+pub use artifact::{Artifact, Artifacts, Fetched, SourceRecord, Verified};
 pub use composition::Composition;
 pub use lock::{BadLock, LOCK_FILE, Lock, Locked, is_pinned};
 pub use merge::{Merged, merge};
 pub use request::{Base, DeclarationSite, Request, RequestKind};
-pub use resolved::{Resolved, SourceRecord};
+pub use resolved::Resolved;

@@ -4,12 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::artifact::Verified;
-use super::merge::plain;
-use super::resolved::{Resolved, SourceRecord};
+use super::artifact::{SourceRecord, Verified};
+use super::resolved::Resolved;
 use crate::api::Scope;
 use crate::diagnostics::FieldPath;
-use crate::tree::{Origin, Tree, TreeValue};
+use crate::tree::{Key, Origin, Tree, TreeValue};
 
 impl Resolved {
     /// Returns the merged Katalogs as a YAML stream, one document for each source. `origins` adds to each value the file and line
@@ -41,7 +40,7 @@ impl Resolved {
             if !["crds", "info"].contains(&key.name.as_str()) {
                 spec.take(&[&key.name]);
                 if let Some(fields) = spec.as_map_mut() {
-                    fields.push((plain(&key.name), value.clone()));
+                    fields.push((Key::new(&key.name), value.clone()));
                 }
             }
         }

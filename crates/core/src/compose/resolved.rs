@@ -1,17 +1,11 @@
-//! The result of a merge, and how it is stored.
+//! The result of a merge.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::artifact::{Artifact, Verified};
-use super::assemble::{Assembled, Head, MemberKatalog, whole};
+use super::artifact::SourceRecord;
 use super::includes::Included;
-use crate::api::{KatalogSpec, Scope, SourceStatus};
-use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::document::{KatalogDocument, Source};
-use crate::tree::{Layer, Tree};
+use crate::api::{KatalogSpec, Scopes};
+use crate::diagnostics::{Diagnostic, Diagnostics, FieldPath};
+use crate::document::KatalogDocument;
+use crate::tree::Tree;
 use crate::{
     definitions::Schemas,
     scope::{Library, Reference},
@@ -28,96 +22,6 @@ pub struct Resolved {
     pub(super) includes: Included,
     /// The composition as a Katalog without entries.
     pub(super) head: Tree,
-}
-
-/// One source of a resolved composition.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceRecord {
-    /// The identity of its request.
-    pub source: String,
-    /// Its URL, see [`Artifact::url`].
-    pub url: String,
-    /// Its revision.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub revision: String,
-    /// Its digest.
-    pub digest: String,
-    /// The result of verifying its signatures.
-    #[serde(default)]
-    pub verified: Verified,
-    /// The names of its operators, sorted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub operators: Vec<String>,
-}
-
-impl SourceRecord {
-    /// Returns the record of a source without its operators.
-    pub fn of(source: &str, artifact: &Artifact) -> Self {
-        Self {
-            source: source.to_owned(),
-            url: artifact.url.clone(),
-            revision: artifact.revision.clone(),
-            digest: artifact.digest.clone(),
-            verified: artifact.verified.clone(),
-            operators: Vec::new(),
-        }
-    }
-
-    /// Returns it as a status reports it.
-    pub fn row(&self) -> SourceStatus {
-        let (verified, message) = match &self.verified {
-            Verified::By(who) => (Some(who.clone()), String::new()),
-            Verified::Warned(why) => (None, why.clone()),
-            Verified::NotRequired => (None, String::new()),
-        };
-        SourceStatus {
-            source: self.source.clone(),
-            url: self.url.clone(),
-            revision: self.revision.clone(),
-            digest: self.digest.clone(),
-            verified,
-            message,
-        }
-    }
-}
-
-/// A composition in its stored form.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Stored {
-    name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    namespace: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    labels: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    head: Value,
-    sources: Vec<SourceRecord>,
-    parts: Vec<StoredPart>,
-    #[serde(default)]
-    includes: Included,
-}
-
-/// One Katalog in its stored form.
-#[derive(Serialize, Deserialize)]
-struct StoredPart {
-    name: String,
-    file: String,
-    katalog: String,
-    document: Value,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    over: Vec<StoredLayer>,
-}
-
-/// Overrides in their stored form.
-#[derive(Serialize, Deserialize)]
-struct StoredLayer {
-    file: String,
-    document: Value,
 }
 
 impl Resolved {
@@ -175,93 +79,18 @@ impl Resolved {
     /// Sets file and position of the problems of entries.
     pub fn locate(&self, problems: &mut Diagnostics) {
         for problem in &mut problems.0 {
-            super::assemble::locate(problem, &self.document.spec.scopes);
+            locate(problem, &self.document.spec.scopes);
         }
     }
+}
 
-    /// Returns everything that is needed to run the composition. Positions in files are not included.
-    pub fn to_json(&self) -> Value {
-        let part = |scope: &Scope| StoredPart {
-            name: scope.origin.name.to_string(),
-            file: scope.origin.file.to_string(),
-            katalog: scope.katalog.to_string(),
-            document: scope.origin.tree.to_json(),
-            over: (scope.origin.over.iter())
-                .map(|layer| StoredLayer {
-                    file: layer.file.to_string(),
-                    document: layer.tree.to_json(),
-                })
-                .collect(),
-        };
-        let document = &self.document;
-        let stored = Stored {
-            name: document.name.clone(),
-            namespace: document.namespace.clone(),
-            labels: document.labels.clone(),
-            annotations: document.annotations.clone(),
-            file: document.file.clone(),
-            head: self.head.to_json(),
-            sources: self.sources.clone(),
-            parts: document.spec.scopes.0.iter().map(part).collect(),
-            includes: self.includes.clone(),
-        };
-        // Only maps with keys that are text, which always serialize.
-        serde_json::to_value(stored).unwrap_or_default()
-    }
-
-    /// Reads what [`Resolved::to_json`] returned, with warnings.
-    ///
-    /// # Errors
-    /// A value of another form, or documents that are no longer valid.
-    pub fn from_json(value: &Value) -> Result<(Self, Vec<Diagnostic>), Diagnostics> {
-        let other = |why: String| {
-            let message = format!("this is not a stored composition: {why}");
-            Diagnostics::from(Diagnostic::error(
-                Code::WrongShape,
-                FieldPath::root(),
-                message,
-            ))
-        };
-        let stored = Stored::deserialize(value).map_err(|why| other(why.to_string()))?;
-        let tree = |value: &Value| Source::from_object(value).map(|source| source.tree);
-        let mut parts = Vec::with_capacity(stored.parts.len());
-        for part in stored.parts {
-            let layer = |layer: StoredLayer| {
-                Ok(Layer {
-                    tree: tree(&layer.document)?,
-                    file: layer.file.into(),
-                })
-            };
-            parts.push(MemberKatalog {
-                tree: tree(&part.document)?,
-                over: part
-                    .over
-                    .into_iter()
-                    .map(layer)
-                    .collect::<Result<_, Diagnostics>>()?,
-                name: part.name,
-                file: part.file,
-                katalog: part.katalog,
-                source: None,
-                spec: None,
-            });
-        }
-        let head = Head {
-            name: stored.name,
-            namespace: stored.namespace,
-            labels: stored.labels,
-            annotations: stored.annotations,
-            file: stored.file,
-            tree: tree(&stored.head)?,
-        };
-        let mut found = Diagnostics::default();
-        let Assembled { document, sources } = whole(&head, parts, stored.sources, &mut found)?;
-        let resolved = Self {
-            sources,
-            document,
-            includes: stored.includes,
-            head: head.tree,
-        };
-        Ok((resolved, found.into_result()?))
+/// Sets file and position of a problem below an entry of `spec.crds`.
+pub(super) fn locate(problem: &mut Diagnostic, scopes: &Scopes) {
+    use crate::tree::Segment::Field;
+    if let [Field(spec), Field(crds), Field(name), ..] = problem.path.segments()
+        && (&**spec, &**crds) == ("spec", "crds")
+        && let Some(scope) = scopes.of(name)
+    {
+        problem.locate_in(&scope.origin);
     }
 }

@@ -7,7 +7,6 @@
 //!
 //! Objects from a cluster follow the same steps without positions: [`Source::from_object`].
 
-mod advice;
 pub mod aliases;
 mod check;
 mod convert;
@@ -24,7 +23,7 @@ mod read;
 mod rules;
 mod simulate;
 mod source;
-mod verbatim;
+mod stream;
 mod yaml;
 
 pub use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
@@ -38,4 +37,5 @@ pub use read::{
 };
 pub(crate) use read::{read_included, read_partly, read_present};
 pub(crate) use simulate::check_resources;
-pub use source::{Documents, Source, Stream, parse_stream, read_stream};
+pub use source::{Source, Stream, parse_stream};
+pub use stream::{Documents, read_stream};

@@ -1,5 +1,7 @@
 //! Rules that a schema cannot express.
 
+mod sources;
+
 use std::sync::LazyLock;
 
 use jiff::civil::Date;
@@ -10,6 +12,8 @@ use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::tree::{Key, Tree};
+
+pub(crate) use sources::check_sources;
 
 static ENTRY_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| match Shape::of::<CrdEntry>() {
     Shape::Object(object) => object.fields.keys().cloned().collect(),
@@ -250,7 +254,7 @@ pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
     let deprecation = lifecycle.and_then(|one| one.deprecation.as_ref());
     check_deprecation(deprecation, &path.field("lifecycle"), found);
     check_shared(spec.notes.as_ref(), spec.profiles.as_ref(), &path, found);
-    super::komposer::check_sources(spec.sources.as_ref(), &path.field("sources"), found);
+    check_sources(spec.sources.as_ref(), &path.field("sources"), found);
     let crds = path.field("crds");
     for (name, entry) in &spec.crds {
         let path = crds.field(name);

@@ -1,14 +1,17 @@
 //! Parses YAML to [`Tree`]s, one document at a time.
 
+mod advice;
+mod verbatim;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Options, Spanned};
 
-use super::advice::advise;
-use super::verbatim::verbatim;
 use crate::diagnostics::Code;
 use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
+use advice::advise;
+use verbatim::verbatim;
 
 /// The maximum nesting of lists and maps. Katalogs need about fifteen.
 pub(crate) const MAX_DEPTH: usize = 64;

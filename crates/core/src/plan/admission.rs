@@ -1,8 +1,7 @@
 //! The parts of a plan for admission, protection and conversion.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
-use super::{Plan, describe};
 use crate::api::{FailurePolicy, Operation};
 
 /// A moment at which rules apply.
@@ -129,18 +128,4 @@ pub struct NamespacePlan {
     pub failure_policy: FailurePolicy,
     /// True if it is removed when the gateway stops.
     pub cleanup: bool,
-}
-
-impl Plan {
-    /// Returns the plan with `default` where it is not declared whether rules apply at admission: the environment of the
-    /// gateway decides then. Call it before the operators are shared.
-    #[must_use]
-    pub fn with_admission(mut self, default: bool) -> Self {
-        self.security.admission.get_or_insert(default);
-        for operator in self.operators.iter_mut().filter_map(Arc::get_mut) {
-            operator.admission.enabled.get_or_insert(default);
-            operator.hash = describe::hash(operator);
-        }
-        self
-    }
 }

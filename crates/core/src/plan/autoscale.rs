@@ -1,4 +1,37 @@
-//! The metrics of an operator that its autoscaler reads.
+//! The autoscaler of an operator, and the metrics that it reads.
+
+use std::time::Duration;
+
+use super::Gate;
+use crate::value::Key;
+
+/// An operator's autoscaler.
+#[derive(Debug)]
+pub struct AutoscalePlan {
+    /// The interval of evaluating the gate.
+    pub interval: Duration,
+    /// How long the gate must be closed before the declared capacity returns.
+    pub cooldown: Duration,
+    /// The gate; it reads only metrics.
+    pub gate: Gate,
+    /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
+    pub cross: Box<[(Key, Box<str>)]>,
+    /// The capacity while the gate is open.
+    pub capacity: CapacityPlan,
+    /// Hash of all of it.
+    pub hash: String,
+}
+
+/// Values that replace the declared capacity.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CapacityPlan {
+    /// Concurrent passes, at least 1.
+    pub workers: Option<usize>,
+    /// The depth that counts as a full queue; 0 disables it.
+    pub queue_depth: Option<u32>,
+    /// Resync period; zero is off.
+    pub resync: Option<Duration>,
+}
 
 /// A metric that conditions compare, by its name below `metrics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

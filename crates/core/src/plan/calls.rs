@@ -4,7 +4,7 @@ mod token;
 
 use std::time::Duration;
 
-use super::{Gate, Leaf, Moment, Moments, OperatorPlan};
+use super::{Gate, Leaf, Moments};
 use crate::value::Key;
 
 pub use token::{Piece, Retry};
@@ -83,19 +83,4 @@ pub enum Token {
         /// The key in its data.
         key: Box<str>,
     },
-}
-
-impl OperatorPlan {
-    /// Returns the number of calls after those of `stage` are.
-    pub(crate) fn calls_until(&self, stage: Stage) -> usize {
-        self.calls.partition_point(|call| call.stage <= stage)
-    }
-
-    /// True if calls are made for the gates of a pass.
-    pub fn gates_ask_outside(&self) -> bool {
-        let before = &self.calls[..self.calls_until(Stage::ReconcileGate)];
-        before
-            .iter()
-            .any(|call| call.moments.includes(Moment::Pass))
-    }
 }

@@ -1,13 +1,42 @@
-//! Converts a rendered value to the type of its field, in the same way for literals at compile time and for expressions in
+//! The type of a field. Converts a rendered value to the type of its field, in the same way for literals at compile time and for expressions in
 //! a pass.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 
-use super::Coerce;
 use crate::value::Node;
 
 /// Highest port number.
 const MAX_PORT: i64 = 65_535;
+
+/// The type of a field: [`Coerce::apply`]. Coercion trims and leaves the field out if the result is empty, except for
+/// `Native`, `Text`, `Base64` and `Auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coerce {
+    /// The expression's own type; null leaves the field out.
+    Native,
+    /// Text; a number becomes its digits. Never trimmed, never left out.
+    Text,
+    /// As `Native`, but other values become text: a text field of a manifest.
+    AsText,
+    /// Text, left out if empty.
+    OptionalText,
+    /// An integer.
+    Int,
+    /// A port number; 0 leaves the field out, as empty text does.
+    Port,
+    /// A decimal number.
+    Float,
+    /// `true` or `false`.
+    Bool,
+    /// An integer if the text is one, else text: for ports, percentages, quantities, which are not always integers.
+    IntOrText,
+    /// Base64 of the text: Secret data.
+    Base64,
+    /// The type that the text looks like: an integer, a number, a boolean, else text.
+    Auto,
+    /// One of these words, ignoring case; other text stays unchanged.
+    Word(&'static [&'static str]),
+}
 
 /// The reason why a value does not fit a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

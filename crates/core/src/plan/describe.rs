@@ -10,12 +10,15 @@ mod targets;
 mod tree;
 mod upkeep;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildAlias, ChildPlan, ForEach,
     ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnDeletePlan, OnDeleteStep, OnFalse,
-    OperatorPlan, Reads, ResourceType, StatusField, Watched,
+    OperatorPlan, Plan, Reads, ResourceType, StatusField, Watched,
     cross::{CrossPlan, CrossSelector, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
@@ -28,6 +31,20 @@ use tree::{coerced, leaf, of_template};
 /// Returns the hash of everything in a plan that changes what a pass does or reports: equal hashes need no new pass.
 pub(crate) fn hash(plan: &OperatorPlan) -> String {
     value::hash(&operator(plan))
+}
+
+impl Plan {
+    /// Returns the plan with `default` where it is not declared whether rules apply at admission: the environment of the
+    /// gateway decides then. Call it before the operators are shared.
+    #[must_use]
+    pub fn with_admission(mut self, default: bool) -> Self {
+        self.security.admission.get_or_insert(default);
+        for operator in self.operators.iter_mut().filter_map(Arc::get_mut) {
+            operator.admission.enabled.get_or_insert(default);
+            operator.hash = hash(operator);
+        }
+        self
+    }
 }
 
 /// Describes a plan without its name, schedule and capacity.

@@ -1,7 +1,7 @@
 //! Children of the elements of a list or map.
 
-use super::{ForEach, ImportPlan, inputs};
-use crate::value::{Path, PathStep};
+use super::{ImportPlan, inputs};
+use crate::value::{Key, Path, PathStep};
 
 /// The element, in addition to its declared name.
 pub(crate) const ITEM: &str = "item";
@@ -9,6 +9,20 @@ pub(crate) const ITEM: &str = "item";
 pub(crate) const INDEX: &str = "index";
 /// The value of a map's element.
 pub(crate) const VALUE: &str = "value";
+
+/// A list or map; each element makes a child.
+#[derive(Clone, Debug)]
+pub struct ForEach {
+    /// Its path, from the template roots.
+    pub field: Path,
+    /// The name of the element in templates, beside `.item`.
+    pub name: Key,
+    /// True if the element of a map is `{key, value}`, as its templates read it; otherwise it is the key, and `.value` the
+    /// value.
+    pub pairs: bool,
+    /// Its path in the Katalog, for messages: `….deployments[0].forEach`.
+    pub path: Box<str>,
+}
 
 impl ForEach {
     /// True if a template that reads `path` reads the element; the root includes it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ChildPlan, GroupKind, Leaf, Mode};
+use super::{GroupKind, Leaf};
 use crate::value::Key;
 
 /// A Secret whose values are generated when it is missing, and stay until they expire.
@@ -89,51 +89,6 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
         text = after;
     }
     text.ends_with(end)
-}
-
-impl ChildPlan {
-    /// Returns the expressions beside the body: the names of the certificate, the source of the copy, and the number of
-    /// pods.
-    pub(crate) fn upkeep(&self) -> impl Iterator<Item = &Leaf> {
-        let certificate = self.generated.iter().flat_map(|plan| {
-            let GeneratedSecretPlan {
-                once: _,
-                renew_after: _,
-                certificate,
-            } = &**plan;
-            certificate
-        });
-        let names = certificate.flat_map(|plan| {
-            let CertificatePlan {
-                common_name,
-                hosts,
-                valid_for: _,
-            } = plan;
-            common_name.iter().chain(hosts)
-        });
-        let copy = self.copy.iter().flat_map(|plan| {
-            let CopyPlan {
-                kind: _,
-                name,
-                namespace,
-                allowed: _,
-                parts: _,
-            } = &**plan;
-            std::iter::once(name).chain(namespace)
-        });
-        let scale = self.scale.iter().flat_map(|plan| plan.leaves());
-        names.chain(copy).chain(scale)
-    }
-
-    /// True if its body is rendered only on creation, so that random values in it are kept.
-    pub fn draws_once(&self) -> bool {
-        self.generated.is_some() || (self.mode == Mode::Once && !self.spread)
-    }
-
-    /// True if it is not created again after somebody deletes it: the inventory records that it was created.
-    pub fn stays_gone(&self) -> bool {
-        self.mode == Mode::Once && self.generated.is_none()
-    }
 }
 
 #[cfg(test)]

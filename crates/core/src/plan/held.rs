@@ -1,6 +1,6 @@
 //! Gates that hold a pass back, and when it runs again.
 
-use super::{Gate, Leaf, OnFalse, OperatorPlan, Stage};
+use super::{Gate, Leaf, OnFalse};
 
 /// The gates of a custom resource.
 #[derive(Debug, Default)]
@@ -22,14 +22,4 @@ pub struct RequeuePlan {
     pub after: Leaf,
     /// The gate of the rule.
     pub gate: Gate,
-}
-
-impl OperatorPlan {
-    /// True if gates are evaluated, or calls made, before a pass.
-    pub(crate) fn holds_back(&self) -> bool {
-        let HoldPlan {
-            enqueue, reconcile, ..
-        } = &self.hold;
-        !enqueue.is_empty() || !reconcile.is_empty() || self.calls_until(Stage::ReconcileGate) > 0
-    }
 }

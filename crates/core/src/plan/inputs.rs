@@ -1,10 +1,41 @@
-//! Values that come from inputs of imports: texts that are known without a custom resource, and values that only the user sets.
+//! Imports of Motifs, and values that come from their inputs: texts that are known without a custom resource, and values that
+//! only the user sets.
 
-use super::{ImportPlan, InputPlan, Leaf, Tree};
+use super::{Coerce, Leaf, Tree};
 use crate::{
     template::{Budget, Data},
-    value::{Map, Node, Path, PathStep},
+    value::{Key, Map, Node, Path, PathStep},
 };
+
+/// One import of a Motif: `.inputs` of the children and status fields that it declares.
+#[derive(Debug)]
+pub struct ImportPlan {
+    /// The name of the Motif's document, for messages.
+    pub motif: Box<str>,
+    /// The import whose Motif declares this one, as an index into
+    /// [`OperatorPlan::imports`](super::OperatorPlan::imports): the given values read its inputs as `.inputs`. `None` for the
+    /// Katalog.
+    pub outer: Option<usize>,
+    /// The inputs that the Motif declares, in order.
+    pub inputs: Box<[InputPlan]>,
+}
+
+/// One input of an import.
+#[derive(Debug)]
+pub struct InputPlan {
+    /// Its name below `.inputs`.
+    pub name: Key,
+    /// The value that the import gives.
+    pub given: Option<Tree>,
+    /// The Motif's default if no value is given, or the given value renders to nothing. It reads no inputs.
+    pub default: Option<Tree>,
+    /// The declared type.
+    pub coerce: Coerce,
+    /// True if only the user's intent determines it, not the state of the cluster.
+    pub is_intent: bool,
+    /// The path of the given value, for messages.
+    pub path: Box<str>,
+}
 
 /// Returns the text of a leaf of a child of `import` if it does not depend on the custom resource: a literal, or inputs
 /// that are literal.

@@ -1,7 +1,19 @@
-//! Checks names.
+//! Rules for names of objects.
 
-use super::NameRule;
 use crate::api::names;
+
+/// The rule for names of a kind. Source: Kubernetes, "Object Names and IDs".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// DNS-1123 subdomain, at most 253 characters.
+    Subdomain,
+    /// DNS-1035 label, at most 63 characters: Services.
+    Label1035,
+    /// DNS-1123 label, at most 63 characters: Namespaces.
+    Label1123,
+    /// Any path segment, for RBAC kinds and unknown kinds: no `/`, no `%`, not `.` or `..`, at most 253 characters.
+    PathSegment,
+}
 
 /// Longest name of any object, in bytes.
 const NAME_BYTES: usize = 253;

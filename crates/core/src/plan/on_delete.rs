@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BlockPlan, ChildPlan, Gate, OperatorPlan, ResourceType};
+use super::{BlockPlan, ChildPlan, Gate};
 
 /// The steps to run before a custom resource is deleted.
 ///
@@ -37,20 +37,5 @@ impl OnDeletePlan {
     pub fn entries(&self) -> impl Iterator<Item = &ChildPlan> {
         let steps = self.steps.iter();
         steps.flat_map(|step| step.made.iter().chain(&step.deleted))
-    }
-}
-
-impl OperatorPlan {
-    /// Returns the kinds of which its custom resources may have children.
-    pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
-        let on_delete = self
-            .on_delete
-            .as_deref()
-            .into_iter()
-            .flat_map(OnDeletePlan::entries);
-        self.children
-            .iter()
-            .chain(on_delete)
-            .map(|child| &child.kind)
     }
 }

@@ -17,6 +17,7 @@ mod granted;
 mod manifests;
 mod rights;
 
+pub use super::watched::{CLAIMS_NAMESPACE, NAMESPACE};
 pub(crate) use granted::chosen_role;
 pub use manifests::{katalog_manifests, manifests, role_name, roles_for_people, source_manifests};
 pub use rights::{Permissions, PolicyRule};
@@ -33,11 +34,6 @@ use crate::api::{DeletionPolicy, names};
 
 /// Default name of the leader election Lease.
 pub const LEASE: &str = "orkestra";
-/// Namespace of the runtime.
-pub const NAMESPACE: &str = "orkestra-system";
-/// Namespace of the Leases by which installations claim kinds: the same for all installations of a cluster, and used for
-/// nothing else.
-pub const CLAIMS_NAMESPACE: &str = "orkestra-claims";
 /// Name of the runtime's service account and of its role.
 pub const SERVICE_ACCOUNT: &str = "orkestra";
 

@@ -1,6 +1,6 @@
 //! Rules that complete and check custom resources.
 
-use super::{CelRule, Gate, ImportPlan, Leaf, Moments, OperatorPlan, inputs};
+use super::{CelRule, Gate, ImportPlan, Leaf, Moments, inputs};
 use crate::value::{Key, Path, PathStep};
 
 /// Rules that change and check a custom resource before anything else is decided.
@@ -36,7 +36,8 @@ pub struct Normalized {
 /// A mutation rule.
 #[derive(Debug)]
 pub struct Completion {
-    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
+    /// the Katalog.
     pub import: Option<usize>,
     /// The field to set.
     pub target: Target,
@@ -64,7 +65,8 @@ pub enum Target {
 /// A validation rule.
 #[derive(Debug)]
 pub struct ValidationRulePlan {
-    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
+    /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
+    /// the Katalog.
     pub import: Option<usize>,
     /// Its label in messages: its name, or its field.
     pub label: Box<str>,
@@ -155,15 +157,6 @@ fn up_to_list(path: &Path) -> Path {
     };
     let steps = path.steps().iter().take_while(|step| !is_item(step));
     steps.cloned().collect()
-}
-
-impl OperatorPlan {
-    /// Returns the fields of the spec that are written to the custom resource if they differ.
-    pub fn persisted(&self) -> impl Iterator<Item = &Path> {
-        let all = self.rules.persist.then_some(&self.rules.normalize);
-        let known = all.into_iter().flatten().filter(|one| one.is_known);
-        known.map(|one| &one.path)
-    }
 }
 
 /// The roots that rules may change.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ChildPlan, Gate, Leaf, Mode, kinds};
+use super::{Gate, Leaf};
 
 /// The field of a workload with its number of pods.
 pub const REPLICAS: [&str; 2] = ["spec", "replicas"];
@@ -29,19 +29,6 @@ pub struct ScaleStep {
     pub gate: Gate,
     /// The number of pods to add or remove; `None` is 1.
     pub by: Option<Leaf>,
-}
-
-impl ChildPlan {
-    /// True if an autoscaler may own `spec.replicas` of the child: it is in a namespace, Orkestra corrects the field, and the
-    /// kind can be scaled. Only then are autoscalers listed and watched, and only for it is that permission derived.
-    pub fn may_be_scaled(&self) -> bool {
-        let sets_replicas = self.scale.is_some() || self.body.may_have(&REPLICAS);
-        // An autoscaler and its target are in one namespace.
-        self.mode == Mode::Reconciled
-            && self.kind.namespaced != Some(false)
-            && kinds::may_be_scaled(&self.kind.group_kind())
-            && sets_replicas
-    }
 }
 
 impl ScalePlan {

@@ -1,6 +1,56 @@
-//! Values of the conditions of a status.
+//! The status that is written to custom resources.
 
-use crate::api::conditions::ConditionStatus;
+use super::{Coerce, Gate, Leaf};
+use crate::{api::conditions::ConditionStatus, value::Path};
+
+/// The status that is written to the custom resource.
+#[derive(Debug)]
+pub struct StatusPlan {
+    /// True if conditions are written (`status.conditions: false` disables them).
+    pub conditions: bool,
+    /// User-defined conditions.
+    pub own: Box<[OwnCondition]>,
+    /// An additional gate for `Ready`.
+    pub ready_when: Gate,
+    /// Declared fields, those of Motifs and includes first, in declaration order; a later one with the same path takes
+    /// precedence.
+    pub fields: Box<[StatusField]>,
+}
+
+/// One entry of `status.fields`.
+#[derive(Debug)]
+pub struct StatusField {
+    /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
+    /// the Katalog.
+    pub import: Option<usize>,
+    /// The path relative to `status`.
+    pub path: Path,
+    /// The value.
+    pub value: Leaf,
+    /// The declared type; `None` uses the CRD's schema, else the value's own type.
+    pub kind: Option<Coerce>,
+    /// The gate of the field; if closed, the old value stays.
+    pub gate: Gate,
+    /// True if it is cleared when the gate is closed.
+    pub clear: bool,
+}
+
+/// One entry of `status.conditions`.
+#[derive(Debug)]
+pub struct OwnCondition {
+    /// Its type.
+    pub name: Box<str>,
+    /// `True`, `False` or `Unknown`; `None` uses the gate.
+    pub status: Option<Leaf>,
+    /// A single word.
+    pub reason: Option<Leaf>,
+    /// The message.
+    pub message: Option<Leaf>,
+    /// The gate of the condition; if closed, the condition stays unchanged.
+    pub gate: Gate,
+    /// Its path in the Katalog, for messages.
+    pub path: Box<str>,
+}
 
 /// Parses the status of a condition, ignoring case; empty text is unknown.
 pub(crate) fn read_status(text: &str) -> Option<ConditionStatus> {

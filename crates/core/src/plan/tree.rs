@@ -1,7 +1,66 @@
-//! Builds and queries trees.
+//! Objects with expressions at the leaves.
 
-use super::{Chosen, Leaf, Tree};
-use crate::value::Node;
+use super::{Coerce, GroupKind};
+use crate::{
+    template::Template,
+    value::{Key, Node},
+};
+
+/// A compiled string or scalar at a leaf.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// The expression, or a literal.
+    pub template: Template,
+    /// The type of the field.
+    pub coerce: Coerce,
+    /// Its path in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
+    pub path: Box<str>,
+}
+
+/// The values of all profiles in one place, and the choice between them.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The name of the profile, ignoring case.
+    pub name: Leaf,
+    /// The values by profile name in lower case; a profile may have none.
+    pub options: Box<[(Box<str>, Option<Tree>)]>,
+}
+
+/// An object, or a part of one, with expressions at its leaves.
+#[derive(Clone, Debug)]
+pub enum Tree {
+    /// A value without expressions.
+    Fixed(Node),
+    /// One rendered value.
+    Leaf(Leaf),
+    /// A map with fixed keys; a value that is left out removes its key. The map itself stays, even if empty.
+    Map(Box<[(Key, Tree)]>),
+    /// A map that is left out if the value of its first key is: a port without a number.
+    Part(Box<[(Key, Tree)]>),
+    /// A list; values that are left out are removed, and an empty list is left out.
+    List(Box<[Tree]>),
+    /// The name of the container of `image` in the workload with this name: `plan::container_name`.
+    ContainerName(Leaf),
+    /// An image, and its tag if it has none: `plan::tagged_image`.
+    Image(Box<(Leaf, Leaf)>),
+    /// The value of a profile that each custom resource chooses.
+    Chosen(Box<Chosen>),
+    /// An object, and the patch merged into it.
+    Patched(Box<(Tree, Tree)>),
+    /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
+    Workload(Box<(GroupKind, Leaf)>),
+    /// A part of the custom resource as the value of a label.
+    Owner(OwnerPart),
+}
+
+/// The part of a custom resource in the value of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerPart {
+    /// Its kind in lower case.
+    Kind,
+    /// Its name.
+    Name,
+}
 
 impl Tree {
     /// True if the tree has a value other than `false` at the path, or a template that may render one: what a template gives

@@ -28,6 +28,18 @@ pub(crate) enum Expression<'a> {
     Body(&'a ChildPlan),
 }
 
+impl Expression<'_> {
+    /// Calls `look` with every path that the expression reads.
+    pub(crate) fn each_read(self, look: &mut dyn FnMut(&Path)) {
+        match self {
+            Expression::Leaf(leaf) => leaf.template.reads().iter().for_each(look),
+            Expression::Condition(condition) => condition.visit_reads(&mut |path| look(path)),
+            Expression::ForEach(each) => look(&each.field),
+            Expression::Body(_) => {}
+        }
+    }
+}
+
 /// The purpose of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {

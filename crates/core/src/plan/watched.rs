@@ -2,8 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rbac;
 use crate::value::{Node, Path};
+
+/// Namespace of the runtime.
+pub const NAMESPACE: &str = "orkestra-system";
+/// Namespace of the Leases by which installations claim kinds: the same for all installations of a cluster, and used for
+/// nothing else.
+pub const CLAIMS_NAMESPACE: &str = "orkestra-claims";
 
 /// The namespaces of Kubernetes and of Orkestra itself: objects of built-in kinds in them are not operated.
 ///
@@ -12,8 +17,8 @@ pub const SYSTEM_NAMESPACES: [&str; 5] = [
     "kube-system",
     "kube-public",
     "kube-node-lease",
-    rbac::NAMESPACE,
-    rbac::CLAIMS_NAMESPACE,
+    NAMESPACE,
+    CLAIMS_NAMESPACE,
 ];
 
 /// The custom resources of an operator.

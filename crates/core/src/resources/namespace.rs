@@ -1,6 +1,6 @@
 //! `namespaces`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::word_list};
+use super::{Child, Metadata, Row, Shorthand};
 use crate::{
     api::children::{Common, Namespace},
     scope::Fields,
@@ -28,7 +28,7 @@ impl Shorthand for Namespace {
         } = self;
         if !finalizers.is_empty() {
             let at = child.at.field("finalizers");
-            metadata.finalizers = Some(word_list(&at, finalizers));
+            metadata.finalizers = Some(at.text_list(finalizers));
         }
         Fields::default()
     }

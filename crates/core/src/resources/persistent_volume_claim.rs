@@ -1,6 +1,6 @@
 //! `persistentVolumeClaims`.
 
-use super::{Child, Metadata, Row, Shorthand, literals, pod::word_list};
+use super::{Child, Metadata, Row, Shorthand, literals};
 use crate::{
     api::{
         children::{Common, PersistentVolumeClaim},
@@ -76,5 +76,5 @@ pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> Tree {
     if modes.is_empty() {
         return Tree::texts(&[SINGLE_WRITER]);
     }
-    word_list(&at.field("accessModes"), modes)
+    at.field("accessModes").text_list(modes)
 }

@@ -192,7 +192,7 @@ pub(super) const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 /// Compiles `command` and `args`: each item may be a template, or one template returns the list.
 fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
     match texts {
-        Texts::List(list) => Some(word_list(at, list)),
+        Texts::List(list) => Some(at.text_list(list)),
         Texts::Template(text) if text.contains("{{") => at.value(text, Coerce::Native),
         Texts::Template(text) => {
             at.error_hint(
@@ -215,16 +215,6 @@ fn as_list(line: &str) -> String {
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     format!("[{}]", words.join(", "))
-}
-
-/// Compiles a list of texts, each of which may be a template.
-pub(super) fn word_list(at: &At<'_>, list: &[Text]) -> Tree {
-    Tree::list(
-        list.iter()
-            .enumerate()
-            .filter_map(|(index, text)| at.index(index).value(text, Coerce::Text))
-            .collect(),
-    )
 }
 
 fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {

@@ -1,6 +1,6 @@
 //! `roles` and `clusterRoles`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::word_list};
+use super::{Child, Metadata, Row, Shorthand};
 use crate::{
     api::{
         children::{ClusterRole, Common, PolicyRule, Role},
@@ -77,7 +77,7 @@ fn rule(at: &At<'_>, declared: &PolicyRule) -> Tree {
         if texts.is_empty() {
             at.field(name).error(Code::Empty, "this is empty");
         }
-        word_list(&at.field(name), texts)
+        at.field(name).text_list(texts)
     };
     let mut fields = Fields::default();
     let groups = match api_groups {

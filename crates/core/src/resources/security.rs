@@ -1,6 +1,5 @@
 //! Security contexts of containers and pods.
 
-use super::pod::word_list;
 use crate::{
     api::children::{Capabilities, PodSecurity, SecurityContext},
     diagnostics::Code,
@@ -81,7 +80,7 @@ fn caps(at: &At<'_>, capabilities: &Capabilities) -> Option<Tree> {
         }
         fields.put(
             name,
-            (!list.is_empty()).then(|| word_list(&at.field(name), list)),
+            (!list.is_empty()).then(|| at.field(name).text_list(list)),
         );
     }
     fields.into_optional()

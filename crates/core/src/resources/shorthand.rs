@@ -1,10 +1,9 @@
 //! The interface of all kinds that have their own list: a row and an expansion.
 
-use super::Workload;
 use crate::{
     api::{
         autoscale::WorkloadAutoscale,
-        children::{Common, Copies},
+        children::{Common, Copies, ForEach},
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
@@ -126,6 +125,19 @@ pub(crate) struct Child<'a> {
     pub(crate) name_text: &'a str,
     /// The workloads that it can select.
     pub(crate) workloads: &'a [Workload<'a>],
+}
+
+/// A workload of the operatorBox that a Service, an autoscaler or a budget can refer to.
+#[derive(Clone)]
+pub(crate) struct Workload<'a> {
+    /// Its kind.
+    pub(crate) kind: GroupKind,
+    /// Its name, as declared.
+    pub(crate) name: String,
+    /// The list that it is expanded for.
+    pub(crate) each: Option<&'a ForEach>,
+    /// Its port, as declared, and its place.
+    pub(crate) port: Option<(At<'a>, &'a Scalar)>,
 }
 
 /// The metadata of an object without its name and namespace.

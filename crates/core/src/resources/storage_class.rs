@@ -1,6 +1,6 @@
 //! `storageClasses`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::word_list};
+use super::{Child, Metadata, Row, Shorthand};
 use crate::{
     api::children::{Common, StorageClass},
     plan::{Coerce, Tree},
@@ -64,7 +64,7 @@ impl Shorthand for StorageClass {
                 Coerce::Bool,
             ),
         );
-        let options = || -> Tree { word_list(&at.field("mountOptions"), mount_options) };
+        let options = || -> Tree { at.field("mountOptions").text_list(mount_options) };
         root.put("mountOptions", (!mount_options.is_empty()).then(options));
         root
     }

@@ -1,30 +1,13 @@
 //! The parts common to kinds with pods: selector, pod template, rollout; and the lookup of the workload that others select.
 
-use super::{Child, Metadata};
+use super::{Child, Metadata, Workload};
 use crate::{
-    api::{
-        children::{ForEach, RollingUpdate},
-        names,
-        scalar::Scalar,
-    },
+    api::{children::RollingUpdate, names, scalar::Scalar},
     diagnostics::Code,
     plan::{Coerce, GroupKind, Leaf, OwnerPart, Tree},
     scope::{At, Fields, Problems, resolve_profile},
     template::Template,
 };
-
-/// A workload of the operatorBox that a Service, an autoscaler or a budget can refer to.
-#[derive(Clone)]
-pub(crate) struct Workload<'a> {
-    /// Its kind.
-    pub(crate) kind: GroupKind,
-    /// Its name, as declared.
-    pub(crate) name: String,
-    /// The list that it is expanded for.
-    pub(crate) each: Option<&'a ForEach>,
-    /// Its port, as declared, and its place.
-    pub(crate) port: Option<(At<'a>, &'a Scalar)>,
-}
 
 impl Workload<'_> {
     /// True if its number of pods can be changed.

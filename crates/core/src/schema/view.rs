@@ -53,9 +53,22 @@ pub enum NestedSchema<'s> {
     Nowhere,
 }
 
+impl BuiltIn {
+    /// Returns the schema of complete objects of a kind.
+    pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<Schema<'_>> {
+        Some(Schema::new(self.object(group, version, kind)?, self))
+    }
+
+    /// Returns the schema of `metadata`.
+    pub(crate) fn object_meta(&self) -> Option<Schema<'_>> {
+        let meta = self.definition("apimachinery.pkg.apis.meta.v1.ObjectMeta")?;
+        Some(Schema::new(meta, self))
+    }
+}
+
 impl<'s> Schema<'s> {
     /// A position in the schemas of Kubernetes' built-in kinds.
-    pub(super) fn new(node: &'s Node, built_in: &'s BuiltIn) -> Self {
+    fn new(node: &'s Node, built_in: &'s BuiltIn) -> Self {
         Self {
             built_in: Some(built_in),
             ..Self::of_part(node)

@@ -65,6 +65,16 @@ impl At<'_> {
         }
     }
 
+    /// Compiles a list of texts, each of which may be a template.
+    pub(crate) fn text_list(&self, list: &[Text]) -> Tree {
+        Tree::list(
+            list.iter()
+                .enumerate()
+                .filter_map(|(index, text)| self.index(index).value(text, Coerce::Text))
+                .collect(),
+        )
+    }
+
     /// Returns the value of the scalar here; `None` if it is left out, or after an error, which is reported.
     pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
         match scalar.as_str() {

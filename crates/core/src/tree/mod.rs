@@ -71,6 +71,16 @@ pub struct Key {
     pub span: Option<Span>,
 }
 
+impl Key {
+    /// A key without a position.
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            span: None,
+        }
+    }
+}
+
 impl Tree {
     /// A value without a position.
     pub fn new(value: TreeValue) -> Self {
@@ -79,6 +89,11 @@ impl Tree {
             value,
             verbatim: Box::default(),
         }
+    }
+
+    /// A map without a position.
+    pub(crate) fn map(entries: Vec<(Key, Tree)>) -> Self {
+        Tree::new(TreeValue::Map(entries))
     }
 
     /// Converts a value, without positions. Recursive: the caller limits the depth.
@@ -91,13 +106,7 @@ impl Tree {
             Value::Array(items) => TreeValue::List(items.iter().map(Tree::from_json).collect()),
             Value::Object(map) => TreeValue::Map(
                 map.iter()
-                    .map(|(name, value)| {
-                        let key = Key {
-                            name: name.clone(),
-                            span: None,
-                        };
-                        (key, Tree::from_json(value))
-                    })
+                    .map(|(name, value)| (Key::new(name), Tree::from_json(value)))
                     .collect(),
             ),
         })

@@ -2,7 +2,6 @@
 
 use crate::{
     api::calls::Fires,
-    compile::rules,
     diagnostics::Code,
     plan::{
         AdmissionPlan, CHANGES, Completion, EXTERNAL, Gate, Leaf, Moments, OLD, OPERATION,
@@ -136,7 +135,7 @@ impl<'p> MomentContext<'p> {
             }
             settling.stage = call.stage;
             visit_call(call, 0, &mut |expression, _| {
-                rules::each_read(expression, &mut |path| {
+                expression.each_read(&mut |path| {
                     settling.read(call.import, path, &mut moments);
                 });
             });
@@ -216,7 +215,7 @@ impl<'p> MomentContext<'p> {
     }
 
     fn leaf(&self, import: Option<usize>, leaf: &Leaf, moments: &mut Moments) {
-        rules::each_read(Expression::Leaf(leaf), &mut |path| {
+        Expression::Leaf(leaf).each_read(&mut |path| {
             self.read(import, path, moments);
         });
     }

@@ -10,10 +10,7 @@ use crate::{
         calls::DeclaredCalls,
         imports::{self, Imported},
     },
-    plan::{
-        EXTERNAL, OperatorPlan, Stage, Target,
-        walk::{Expression, visit_completion},
-    },
+    plan::{EXTERNAL, OperatorPlan, Stage, Target, walk::visit_completion},
     scope::At,
     value::{Path, PathStep},
 };
@@ -63,22 +60,12 @@ pub(crate) fn are_late(plan: &OperatorPlan) -> bool {
     let mut are_late = plan.calls.iter().any(|call| call.stage == Stage::Mutation);
     for one in &plan.rules.mutation {
         visit_completion(one, &mut |expression, place| {
-            each_read(expression, &mut |path| {
+            expression.each_read(&mut |path| {
                 are_late |= plan.reads_answers(place.import, path);
             });
         });
     }
     are_late
-}
-
-/// Calls `look` with every path that the expression reads.
-pub(crate) fn each_read(expression: Expression<'_>, look: &mut dyn FnMut(&Path)) {
-    match expression {
-        Expression::Leaf(leaf) => leaf.template.reads().iter().for_each(look),
-        Expression::Condition(condition) => condition.visit_reads(&mut |path| look(path)),
-        Expression::ForEach(each) => look(&each.field),
-        Expression::Body(_) => {}
-    }
 }
 
 impl OperatorPlan {

@@ -13,7 +13,6 @@ mod amount;
 mod conditions;
 mod cross;
 mod each;
-mod fixed;
 mod inputs;
 mod list;
 mod observe;

@@ -1,6 +1,8 @@
 //! Checks the trees of children against the schemas of their kinds.
 
-use super::{Typing, fixed, whole_lists};
+mod fixed;
+
+use super::{Typing, whole_lists};
 use crate::{
     diagnostics::{Code, did_you_mean},
     plan::{ChildPlan, Coerce, Tree},

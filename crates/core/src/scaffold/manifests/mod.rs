@@ -288,6 +288,19 @@ impl Context {
         let path = part.iter().map(String::as_str).chain(["env", name]);
         self.fields.add(&path.collect::<Vec<_>>(), &json!(value))
     }
+
+    /// Moves the remaining fields of an object into the `patch` of its entry.
+    fn patch(&self, mut rest: Value, made: &mut Map<String, Value>) {
+        for field in ["apiVersion", "kind", "metadata"] {
+            take(&mut rest, field);
+        }
+        if let Some(map) = rest.as_object_mut() {
+            map.retain(|_, value| value != &json!({}));
+            if !map.is_empty() {
+                made.insert("patch".to_owned(), self.names.rewritten(&rest, ""));
+            }
+        }
+    }
 }
 
 /// Returns the namespace of most objects.

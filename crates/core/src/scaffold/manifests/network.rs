@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Context, INSTANCE, others::patch, take, take_at};
+use super::{Context, INSTANCE, take, take_at};
 use crate::scaffold::{at, text};
 
 /// Suffixes of a Service's name after the name of its workload.
@@ -93,7 +93,7 @@ pub(super) fn service(context: &mut Context, object: &Value) -> Option<Map<Strin
     if ports.is_empty() {
         return None;
     }
-    patch(context, rest, &mut made);
+    context.patch(rest, &mut made);
     Some(made)
 }
 
@@ -179,7 +179,7 @@ pub(super) fn ingress(context: &mut Context, object: &Value) -> Option<Map<Strin
     if let Some(tls) = take_at(&mut rest, &["spec", "tls"]) {
         made.insert("tls".to_owned(), encryption(context, &tls)?);
     }
-    patch(context, rest, &mut made);
+    context.patch(rest, &mut made);
     Some(made)
 }
 
@@ -246,7 +246,7 @@ pub(super) fn autoscaler(context: &mut Context, object: &Value) -> Option<Map<St
         take_at(&mut rest, &["spec", "metrics"]);
         made.insert("targetCPUUtilizationPercentage".to_owned(), cpu);
     }
-    patch(context, rest, &mut made);
+    context.patch(rest, &mut made);
     Some(made)
 }
 
@@ -280,6 +280,6 @@ pub(super) fn budget(context: &mut Context, object: &Value) -> Option<Map<String
         return None;
     };
     made.insert((*field).to_owned(), bound.clone());
-    patch(context, rest, &mut made);
+    context.patch(rest, &mut made);
     Some(made)
 }

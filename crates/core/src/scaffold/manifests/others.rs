@@ -48,21 +48,8 @@ pub(super) fn short(context: &mut Context, object: &Value, kind: &str, version: 
         }
         _ => return None,
     };
-    patch(context, rest, &mut made);
+    context.patch(rest, &mut made);
     Some((list, made))
-}
-
-/// Moves the remaining fields of an object into the `patch` of its entry.
-pub(super) fn patch(context: &Context, mut rest: Value, made: &mut Map<String, Value>) {
-    for field in ["apiVersion", "kind", "metadata"] {
-        take(&mut rest, field);
-    }
-    if let Some(map) = rest.as_object_mut() {
-        map.retain(|_, value| value != &json!({}));
-        if !map.is_empty() {
-            made.insert("patch".to_owned(), context.names.rewritten(&rest, ""));
-        }
-    }
 }
 
 /// Converts an object in full.

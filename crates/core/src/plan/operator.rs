@@ -1,26 +1,18 @@
-//! The types of a plan, which `compile` creates and `step` reads.
-//!
-//! One file: types without logic.
+//! Compiled Katalogs and their operators.
 
-mod child;
-
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::{
-    AdmissionPlan, CallPlan, CleanupPlan, ConversionPlan, EmitPlan, EnrichPlan, Gate, GroupKind,
-    HoldPlan, KatalogRef, MetadataKey, ObservePlan, OnDeletePlan, RequeuePlan, ResourceType,
-    RulesPlan, SecurityPlan, TargetsPlan, Watched, cross::CrossPlan, introspection::Introspection,
+    AdmissionPlan, AutoscalePlan, BlockPlan, CallPlan, ChildAlias, ChildPlan, CleanupPlan,
+    ConversionPlan, EmitPlan, EnrichPlan, Gate, GroupKind, HoldPlan, ImportPlan, KatalogRef, Leaf,
+    MetadataKey, Moment, ObservePlan, OnDeletePlan, Reads, RequeuePlan, ResourceType, RulesPlan,
+    SecurityPlan, Stage, StatusPlan, TargetsPlan, Watched, cross::CrossPlan, is_read,
 };
 use crate::{
     api::{DeletionPolicy, DependencyCondition, apply_set, names},
+    enrich::{Addition, Relation},
     value::{Key, Path},
 };
-
-pub use child::*;
 
 /// A compiled Katalog.
 #[derive(Debug)]
@@ -231,6 +223,67 @@ impl OperatorPlan {
             &self.resource.group,
         )
     }
+
+    /// Returns the kinds of which its custom resources may have children.
+    pub fn kinds(&self) -> impl Iterator<Item = &ResourceType> {
+        let on_delete = self
+            .on_delete
+            .as_deref()
+            .into_iter()
+            .flat_map(OnDeletePlan::entries);
+        self.children
+            .iter()
+            .chain(on_delete)
+            .map(|child| &child.kind)
+    }
+
+    /// Returns the number of calls after those of `stage` are.
+    pub(crate) fn calls_until(&self, stage: Stage) -> usize {
+        self.calls.partition_point(|call| call.stage <= stage)
+    }
+
+    /// True if calls are made for the gates of a pass.
+    pub fn gates_ask_outside(&self) -> bool {
+        let before = &self.calls[..self.calls_until(Stage::ReconcileGate)];
+        before
+            .iter()
+            .any(|call| call.moments.includes(Moment::Pass))
+    }
+
+    /// True if gates are evaluated, or calls made, before a pass.
+    pub(crate) fn holds_back(&self) -> bool {
+        let HoldPlan {
+            enqueue, reconcile, ..
+        } = &self.hold;
+        !enqueue.is_empty() || !reconcile.is_empty() || self.calls_until(Stage::ReconcileGate) > 0
+    }
+
+    /// Returns the fields of the spec that are written to the custom resource if they differ.
+    pub fn persisted(&self) -> impl Iterator<Item = &Path> {
+        let all = self.rules.persist.then_some(&self.rules.normalize);
+        let known = all.into_iter().flatten().filter(|one| one.is_known);
+        known.map(|one| &one.path)
+    }
+
+    /// Returns the additions that templates read, each with the kind of the children.
+    pub fn additions_read(&self) -> impl Iterator<Item = (&'static Addition, &GroupKind)> {
+        let declared = self
+            .enrich
+            .iter()
+            .flat_map(|entry| entry.target.additions());
+        declared.flat_map(|addition| {
+            let kinds = self.reads.children.keys();
+            let kinds = kinds.filter(|kind| is_read(addition, &self.reads, kind));
+            kinds.map(move |kind| (addition, kind))
+        })
+    }
+
+    /// Returns the relations that are watched for additions to children.
+    pub fn relations(&self) -> BTreeSet<Relation> {
+        let read = self.additions_read();
+        read.filter_map(|(addition, _)| addition.source.relation())
+            .collect()
+    }
 }
 
 /// The queue settings of an operator.
@@ -276,34 +329,6 @@ impl Default for Backoff {
     }
 }
 
-/// An operator's autoscaler.
-#[derive(Debug)]
-pub struct AutoscalePlan {
-    /// The interval of evaluating the gate.
-    pub interval: Duration,
-    /// How long the gate must be closed before the declared capacity returns.
-    pub cooldown: Duration,
-    /// The gate; it reads only metrics.
-    pub gate: Gate,
-    /// The operators whose metrics the gate reads: the name below `.cross`, and the entry.
-    pub cross: Box<[(Key, Box<str>)]>,
-    /// The capacity while the gate is open.
-    pub capacity: CapacityPlan,
-    /// Hash of all of it.
-    pub hash: String,
-}
-
-/// Values that replace the declared capacity.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CapacityPlan {
-    /// Concurrent passes, at least 1.
-    pub workers: Option<usize>,
-    /// The depth that counts as a full queue; 0 disables it.
-    pub queue_depth: Option<u32>,
-    /// Resync period; zero is off.
-    pub resync: Option<Duration>,
-}
-
 /// An operator that another one depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
@@ -311,135 +336,4 @@ pub struct Dependency {
     pub on: Box<str>,
     /// The condition that it must meet.
     pub condition: DependencyCondition,
-}
-
-/// The paths that a plan reads of objects; records keep only these.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
-    /// Paths of the custom resource that templates and conditions read (`spec.image`, `status.phase`). An event that
-    /// changes none of them, nor the fields that the runtime itself needs, triggers no pass.
-    pub cr: Vec<Path>,
-    /// Paths of children, by kind, that templates read. Every declared kind has an entry, possibly empty.
-    pub children: BTreeMap<GroupKind, Vec<Path>>,
-    /// Paths of the custom resource whose text must be unique among all others of the kind.
-    pub unique: Vec<Path>,
-    /// The data about the operator itself that templates and conditions read.
-    pub introspection: BTreeSet<Introspection>,
-}
-
-impl Reads {
-    /// Returns the paths that records of children of that kind keep; none of a kind that is not declared.
-    pub fn of_children(&self, kind: &GroupKind) -> &[Path] {
-        self.children.get(kind).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// A name below `.children`. Every declared kind has several: `.children.configMap`, `.children.configmap`,
-/// `.children.configMaps`, `.children.configmaps`. Only names that a template reads are kept; reading any other name is an
-/// error at compile time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChildAlias {
-    /// The name in templates.
-    pub name: Key,
-    /// The kind of the children.
-    pub kind: GroupKind,
-    /// One object, or a map of all by object name.
-    pub number: Number,
-}
-
-/// The value at a name below `.children`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Number {
-    /// One object: of Jobs the latest, of other kinds the first declared.
-    Singular,
-    /// A map of the objects by name.
-    Plural,
-}
-
-/// One import of a Motif: `.inputs` of the children and status fields that it declares.
-#[derive(Debug)]
-pub struct ImportPlan {
-    /// The name of the Motif's document, for messages.
-    pub motif: Box<str>,
-    /// The import whose Motif declares this one, as an index into [`OperatorPlan::imports`]: the given values read its
-    /// inputs as `.inputs`. `None` for the Katalog.
-    pub outer: Option<usize>,
-    /// The inputs that the Motif declares, in order.
-    pub inputs: Box<[InputPlan]>,
-}
-
-/// One input of an import.
-#[derive(Debug)]
-pub struct InputPlan {
-    /// Its name below `.inputs`.
-    pub name: Key,
-    /// The value that the import gives.
-    pub given: Option<Tree>,
-    /// The Motif's default if no value is given, or the given value renders to nothing. It reads no inputs.
-    pub default: Option<Tree>,
-    /// The declared type.
-    pub coerce: Coerce,
-    /// True if only the user's intent determines it, not the state of the cluster.
-    pub is_intent: bool,
-    /// The path of the given value, for messages.
-    pub path: Box<str>,
-}
-
-/// One lifecycle block, with the parts common to its children.
-#[derive(Debug)]
-pub struct BlockPlan {
-    /// Its path in the Katalog, or in the Motif of `import`.
-    pub path: Box<str>,
-    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
-    pub import: Option<usize>,
-    /// The gate of the block; if closed, all of its children are closed.
-    pub gate: Gate,
-}
-
-/// The status that is written to the custom resource.
-#[derive(Debug)]
-pub struct StatusPlan {
-    /// True if conditions are written (`status.conditions: false` disables them).
-    pub conditions: bool,
-    /// User-defined conditions.
-    pub own: Box<[OwnCondition]>,
-    /// An additional gate for `Ready`.
-    pub ready_when: Gate,
-    /// Declared fields, those of Motifs and includes first, in declaration order; a later one with the same path takes
-    /// precedence.
-    pub fields: Box<[StatusField]>,
-}
-
-/// One entry of `status.fields`.
-#[derive(Debug)]
-pub struct StatusField {
-    /// The import that declares it, as an index into [`OperatorPlan::imports`]; `None` for the Katalog.
-    pub import: Option<usize>,
-    /// The path relative to `status`.
-    pub path: Path,
-    /// The value.
-    pub value: Leaf,
-    /// The declared type; `None` uses the CRD's schema, else the value's own type.
-    pub kind: Option<Coerce>,
-    /// The gate of the field; if closed, the old value stays.
-    pub gate: Gate,
-    /// True if it is cleared when the gate is closed.
-    pub clear: bool,
-}
-
-/// One entry of `status.conditions`.
-#[derive(Debug)]
-pub struct OwnCondition {
-    /// Its type.
-    pub name: Box<str>,
-    /// `True`, `False` or `Unknown`; `None` uses the gate.
-    pub status: Option<Leaf>,
-    /// A single word.
-    pub reason: Option<Leaf>,
-    /// The message.
-    pub message: Option<Leaf>,
-    /// The gate of the condition; if closed, the condition stays unchanged.
-    pub gate: Gate,
-    /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
 }

@@ -1,6 +1,6 @@
 //! Checks literal values against a schema.
 
-use super::tree::TreePosition;
+use super::TreePosition;
 use crate::{
     diagnostics::Code,
     resources::amount::{self, shortened},

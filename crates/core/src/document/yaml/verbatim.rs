@@ -1,6 +1,6 @@
 //! Finds the parts of a text that appear unchanged in the file, so that an error inside a multi-line text has a position.
 
-use super::yaml;
+use super::line_break;
 use crate::tree::{Span, Verbatim};
 
 /// The maximum number of parts of one text. A text of escapes has as many parts as characters.
@@ -115,7 +115,7 @@ impl VerbatimWalk<'_> {
 
     /// Advances past the break that ends this line; `None` if the line continues.
     fn below(&mut self) -> Option<()> {
-        let bytes = yaml::line_break(self.source)?;
+        let bytes = line_break(self.source)?;
         self.skip(bytes)?;
         self.place.line = self.place.line.checked_add(1)?;
         self.place.column = 1;

@@ -1,6 +1,6 @@
 //! Replacements for the parser's messages.
 
-use super::super::yaml::SyntaxError;
+use super::super::SyntaxError;
 use crate::diagnostics::Code;
 
 /// The start of a parser message and its replacement: code, message, fix.

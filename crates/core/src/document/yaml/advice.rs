@@ -5,7 +5,7 @@
 
 mod parser_messages;
 
-use super::yaml::{self, Chunk, SyntaxError};
+use super::{Chunk, SyntaxError};
 use crate::diagnostics::Code;
 use crate::tree::Span;
 use parser_messages::{TABS, say};
@@ -15,7 +15,7 @@ use parser_messages::{TABS, say};
 /// `message` and `span` are the parser's; the span counts from the start of `chunk`.
 pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
     let reported = say(message);
-    let lines: Vec<&str> = yaml::lines(chunk.text)
+    let lines: Vec<&str> = super::lines(chunk.text)
         .map(|line| line.trim_end_matches(['\n', '\r']))
         .collect();
     let stopped = span.map_or((0, 0), |span| {
@@ -31,7 +31,10 @@ pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> Syn
     };
     let before = &lines[found.line][..found.byte];
     let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let start: usize = yaml::lines(chunk.text).take(found.line).map(str::len).sum();
+    let start: usize = super::lines(chunk.text)
+        .take(found.line)
+        .map(str::len)
+        .sum();
     SyntaxError {
         code: found.code,
         message: found.message.to_owned(),
@@ -240,7 +243,7 @@ mod tests {
             lines: 0,
             bytes: 0,
         };
-        let error = super::super::yaml::parse(chunk).unwrap_err();
+        let error = super::super::parse(chunk).unwrap_err();
         let span = error.span.unwrap();
         (span.line, span.column, error.message, error.hint)
     }
