@@ -19,7 +19,8 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    katalog::{Katalog, KatalogObject, Latest, Shared},
+    katalog::{Katalog, Latest, Shared},
+    object::KatalogObject,
     watched::{ChangedObject, Namespaces, Watches, declaring, reference},
 };
 
@@ -185,7 +186,7 @@ impl FollowedKatalogs {
         let mut started = Vec::new();
         for object in objects {
             let key = object.reference();
-            self.shared.katalogs.put(&key, &object);
+            self.shared.sources.katalogs.put(&key, &object);
             let known = self
                 .katalogs
                 .get(&key)
@@ -229,7 +230,7 @@ impl FollowedKatalogs {
     }
 
     fn remove(&mut self, katalog: &KatalogRef) {
-        self.shared.katalogs.remove(katalog);
+        self.shared.sources.katalogs.remove(katalog);
         // The entry stays until the next one of its name: its task may still have kinds to release.
         if let Some(entry) = self.katalogs.get(katalog) {
             entry.objects.send_replace(None);

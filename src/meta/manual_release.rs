@@ -13,7 +13,8 @@ use serde_json::json;
 use super::{
     calls::{CallError, Resource},
     claims::{Claim, EXPIRY, Record, State, lease_of},
-    katalog::{KatalogObject, kinds_stored},
+    katalog::kinds_stored,
+    object::KatalogObject,
     release::{Progress, ReleaseError, Released, group_kind, release_kind},
     revisions::Revisions,
 };

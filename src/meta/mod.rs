@@ -16,9 +16,11 @@ mod failures;
 mod feed;
 mod files;
 mod katalog;
+mod known;
 mod ledger;
 mod manual_release;
 mod motifs;
+mod object;
 mod plans;
 mod release;
 mod revisions;
@@ -33,7 +35,7 @@ mod watched;
 use std::{sync::Arc, time::Duration};
 
 use orkestra_ground::tasks::{self, Ends, Task};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
@@ -54,7 +56,7 @@ pub(crate) use self::{
     katalog::{Examined, examine_katalog, examine_komposer, examine_motif},
     plans::follow_plans,
 };
-use self::{claims::Keeper, katalog::Shared, supervisor::Supervisor};
+use self::{claims::Keeper, katalog::Shared, sources::SourceContext, supervisor::Supervisor};
 use crate::runtime::context::Context;
 
 /// How long to wait for the first list of CRDs.
@@ -63,8 +65,6 @@ const CRDS_PATIENCE: Duration = Duration::from_secs(5);
 const CLAIMS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long dropping the claims may take at shutdown.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How many sources are fetched at a time.
-const FETCHES: usize = 8;
 /// How long to wait for the first list of Motifs.
 const MOTIFS_PATIENCE: Duration = Duration::from_secs(5);
 /// The divisor of the shutdown time that Katalogs get to finish their work; operators get the rest.
@@ -121,6 +121,7 @@ impl Runtime {
         let (synced, is_synced) = watch::channel(false);
         let supervisor = Supervisor::new(Arc::clone(&context), is_synced);
         let name = Arc::clone(context.leadership.identity());
+        let sources = Arc::new(SourceContext::new(Arc::clone(&context)));
         Self {
             installation: Installation {
                 name,
@@ -130,9 +131,7 @@ impl Runtime {
                 context,
                 supervisor,
                 motifs: Arc::new(motifs::Motifs::new()),
-                katalogs: sources::katalogs::Katalogs::new(),
-                fetch: Arc::new(NoFetch),
-                fetches: Semaphore::new(FETCHES),
+                sources,
                 publisher,
                 synced,
             }),
@@ -143,8 +142,10 @@ impl Runtime {
     /// Sets what fetches the sources of Komposers from outside of the cluster; by default nothing does.
     #[must_use]
     pub fn fetching(mut self, fetch: Arc<dyn Fetch>) -> Self {
-        if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.fetch = fetch;
+        if let Some(shared) = Arc::get_mut(&mut self.shared)
+            && let Some(sources) = Arc::get_mut(&mut shared.sources)
+        {
+            sources.fetch = fetch;
         }
         self
     }

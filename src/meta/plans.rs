@@ -26,12 +26,13 @@ use super::{
     directory::{KatalogView, OperatorView, Publisher, Readiness, SourceView},
     feed::is_served,
     katalog::{
-        KatalogObject, RunnableRevision, artifacts, judge, kinds_named, known,
+        RunnableRevision, artifacts, judge,
         used_motifs::Composed,
         used_motifs::{self},
-        whole_schemas,
     },
+    known::{kinds_named, known, whole_schemas},
     motifs::Motif,
+    object::KatalogObject,
     revisions::Revisions,
     watched::{Namespaces, Watches, declaring, own_kind},
 };

@@ -22,11 +22,7 @@ use orkestra_core::{
 use serde_json::Value;
 
 use super::{
-    super::{
-        calls::Resource,
-        directory::KatalogInfo,
-        katalog::{KatalogObject, disabled, kinds_named, kinds_of},
-    },
+    super::{calls::Resource, directory::KatalogInfo, katalog::disabled, katalog::kinds_of},
     FileError,
     charts::NamedChart,
     manifest::{Manifest, read_text},
@@ -34,6 +30,7 @@ use super::{
 use crate::{
     compose::{self, Fetch},
     files::{self, Compiled, beside},
+    meta::{known::kinds_named, object::KatalogObject},
 };
 
 /// A text file.

@@ -46,7 +46,8 @@ pub use self::{error::FileError, manifest::AppliedObject};
 use super::{
     claims::{ClaimState, Seniority},
     directory::{KatalogView, OperatorView, SourceView, any_changed},
-    katalog::{Shared, kinds_of, known, whole_schemas},
+    katalog::{Shared, kinds_of},
+    known::{known, whole_schemas},
     ledger::WantedKatalog,
     release::group_kind,
     status::{self, Operating, StatusInputs, Verdict},

@@ -16,9 +16,11 @@ use super::{
     super::{calls::CallError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
     Existence, InForce, Katalog, Lead, Running,
     judge::{RunnableRevision, kinds_of},
-    known::storage,
 };
-use crate::{meta::release::group_kind, runtime::Phase};
+use crate::{
+    meta::{known::storage, release::group_kind},
+    runtime::Phase,
+};
 
 /// The delay before leadership is checked after a refused write.
 const LOST: Duration = Duration::from_millis(500);

@@ -35,7 +35,7 @@ impl Katalog {
         }
         let sources = self
             .sources
-            .get_or_insert_with(|| Sources::start(&self.shared, &self.reference));
+            .get_or_insert_with(|| Sources::start(&self.shared.sources, &self.reference));
         let requested = self.object.requested.as_ref();
         let requested = requested.map(|requested| requested.latest().to_owned());
         sources.want(self.requests.clone(), requested);

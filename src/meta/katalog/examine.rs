@@ -20,11 +20,12 @@ use serde_json::Value;
 use super::{
     super::watched::own_kind,
     judge::compile_document,
-    known::{kinds_named, known, whole_schemas},
-    object::KatalogObject,
     used_motifs::{UsedMotifs, take},
 };
-use crate::runtime::context::Context;
+use crate::{
+    meta::{known::kinds_named, known::known, known::whole_schemas, object::KatalogObject},
+    runtime::context::Context,
+};
 
 /// Objects per page.
 const PAGE: u32 = 200;

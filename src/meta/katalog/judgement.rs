@@ -11,9 +11,9 @@ use super::{
     super::status::Verdict,
     Katalog, Running, VerdictSubject,
     judge::{RunnableRevision, judge, permitted},
-    known::{kinds_named, known, schemas, whole_schemas},
     used_motifs::{Composed, RequestedMotifs, UsedMotifs, take},
 };
+use crate::meta::{known::kinds_named, known::known, known::schemas, known::whole_schemas};
 
 impl Katalog {
     /// Judges the object by the CRD records, so that it can claim its kinds at once.

@@ -18,8 +18,6 @@ mod declared;
 mod examine;
 mod judge;
 mod judgement;
-mod known;
-mod object;
 mod releases;
 mod report;
 mod stored;
@@ -40,21 +38,22 @@ use orkestra_core::{
 };
 use orkestra_ground::Backoff;
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::watch,
     task::JoinSet,
     time::{Instant, sleep_until},
 };
 
-use self::{object::Document, used_motifs::RequestedMotifs};
+use self::used_motifs::RequestedMotifs;
 use super::{
     calls::{CallError, Resource},
     claims::Seniority,
     directory::{OperatorView, Publisher, any_changed},
     ledger::WantedKatalog,
     motifs::Motifs,
+    object::{Document, KatalogObject},
     release::{Progress, ReleaseError, Released, group_kind},
     revisions::Revisions,
-    sources::{Fetch, Sources, approval::Unapproved, katalogs::Katalogs},
+    sources::{SourceContext, Sources, approval::Unapproved},
     status::Verdict,
     supervisor::{Snapshot, Supervisor},
 };
@@ -64,8 +63,6 @@ pub(crate) use self::{
     composed::read as artifacts,
     examine::{Examined, examine_katalog, examine_komposer, examine_motif},
     judge::{RunnableRevision, disabled, judge, kinds_of},
-    known::{kinds_named, known, whole_schemas},
-    object::KatalogObject,
     stored::kinds_stored,
 };
 
@@ -81,12 +78,8 @@ pub(crate) struct Shared {
     pub(crate) supervisor: Arc<Supervisor>,
     /// The Motifs that Katalogs import by name.
     pub(crate) motifs: Arc<Motifs>,
-    /// The Katalogs that Komposers take as sources.
-    pub(crate) katalogs: Katalogs,
-    /// Fetches the other sources of Komposers.
-    pub(crate) fetch: Arc<dyn Fetch>,
-    /// Limits concurrent fetches.
-    pub(crate) fetches: Semaphore,
+    /// What the sources of Komposers are read with.
+    pub(crate) sources: Arc<SourceContext>,
     /// Publishes Katalogs for readers.
     pub(crate) publisher: Publisher,
     /// Whether all Katalogs that existed at the start are known.

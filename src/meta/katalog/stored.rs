@@ -7,15 +7,14 @@ use serde_json::Value;
 
 use super::{
     super::{
-        calls::CallError,
-        revisions::{Content, Revision, StoreError, TooLarge},
-        status::Verdict,
+        calls::CallError, revisions::Content, revisions::Revision, revisions::StoreError,
+        revisions::TooLarge, status::Verdict,
     },
     Katalog, composed,
     judge::{RunnableRevision, judge, permitted},
-    known::{kinds_named, schemas},
     used_motifs::{Composed, UsedMotifs, stored, take},
 };
+use crate::meta::{known::kinds_named, known::schemas};
 
 impl Katalog {
     /// Stores the candidate and runs it.

@@ -10,10 +10,7 @@ use orkestra_core::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{
-    super::{calls::Resource, katalog::Shared},
-    FetchError, Secret, Secrets,
-};
+use super::{super::calls::Resource, FetchError, Secret, Secrets, SourceContext};
 
 /// The result of a fetch.
 pub(super) struct Done {
@@ -25,18 +22,22 @@ pub(super) struct Done {
 }
 
 /// Fetches one source, at most as many at a time as the process permits; `None` if the process is stopping.
-pub(super) async fn fetch(shared: Arc<Shared>, of: KatalogRef, request: Request) -> Option<Done> {
-    let _permit = shared.fetches.acquire().await.ok()?;
+pub(super) async fn fetch(
+    context: Arc<SourceContext>,
+    of: KatalogRef,
+    request: Request,
+) -> Option<Done> {
+    let _permit = context.fetches.acquire().await.ok()?;
     let id = request.id.clone();
     let auth = request.auth.as_ref();
     let auth = auth.and_then(|auth| auth.secret_ref.as_ref());
     let secrets = async {
         let mut verify = Vec::new();
         for wanted in request.verify.iter().flat_map(Verify::secrets) {
-            verify.extend(secret(&shared, &of, Some(wanted)).await?);
+            verify.extend(secret(&context, &of, Some(wanted)).await?);
         }
         Ok(Secrets {
-            auth: secret(&shared, &of, auth).await?,
+            auth: secret(&context, &of, auth).await?,
             verify,
         })
     };
@@ -51,7 +52,7 @@ pub(super) async fn fetch(shared: Arc<Shared>, of: KatalogRef, request: Request)
         }
     };
     let began = Instant::now();
-    let result = shared.fetch.fetch(&request, &secrets).await;
+    let result = context.fetch.fetch(&request, &secrets).await;
     Some(Done {
         id,
         result,
@@ -61,7 +62,7 @@ pub(super) async fn fetch(shared: Arc<Shared>, of: KatalogRef, request: Request)
 
 /// Reads a Secret by name, in the namespace of the Komposer.
 async fn secret(
-    shared: &Shared,
+    context: &SourceContext,
     of: &KatalogRef,
     wanted: Option<&SourceSecret>,
 ) -> Result<Option<Secret>, FetchError> {
@@ -72,7 +73,7 @@ async fn secret(
         message,
         permanent: false,
     };
-    let secrets = Resource::secrets(&shared.context.wire);
+    let secrets = Resource::secrets(&context.runtime.wire);
     let found = secrets.get(Some(&of.namespace), name).await;
     let found =
         found.map_err(|error| transient(format!("cannot read Secret `{name}`: {error}")))?;

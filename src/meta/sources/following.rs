@@ -10,8 +10,8 @@ use orkestra_core::{
 use tokio::{sync::watch, time::Instant};
 
 use super::{
-    super::{katalog::Shared, watched::Watches},
-    FetchError, FetchedSources, WantedSources,
+    super::watched::Watches,
+    FetchError, FetchedSources, SourceContext, WantedSources,
     config_maps::{ConfigMap, ConfigMaps},
     fetching::{Done, fetch},
     schedule::{Outcome, RETRY, Schedule},
@@ -20,7 +20,7 @@ use crate::metrics::FetchResult;
 
 /// Follows the sources of one Komposer.
 pub(super) struct SourceFollower {
-    shared: Arc<Shared>,
+    context: Arc<SourceContext>,
     of: KatalogRef,
     wants: watch::Receiver<Arc<WantedSources>>,
     sender: watch::Sender<FetchedSources>,
@@ -30,13 +30,13 @@ pub(super) struct SourceFollower {
 
 impl SourceFollower {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        context: Arc<SourceContext>,
         of: KatalogRef,
         wants: watch::Receiver<Arc<WantedSources>>,
         sender: watch::Sender<FetchedSources>,
     ) -> Self {
         Self {
-            shared,
+            context,
             of,
             wants,
             sender,
@@ -49,7 +49,7 @@ impl SourceFollower {
     pub(super) async fn run(&mut self) {
         let mut fetching: FuturesUnordered<BoxFuture<'static, Option<Done>>> =
             FuturesUnordered::new();
-        let mut katalogs = self.shared.katalogs.changed();
+        let mut katalogs = self.context.katalogs.changed();
         self.schedule.resume(Instant::now());
         self.wants.mark_changed();
         let mut states = Vec::new();
@@ -61,8 +61,8 @@ impl SourceFollower {
             }
             let now = Instant::now();
             for request in self.schedule.take_due(now) {
-                let (shared, of) = (Arc::clone(&self.shared), self.of.clone());
-                fetching.push(Box::pin(fetch(shared, of, request)));
+                let (context, of) = (Arc::clone(&self.context), self.of.clone());
+                fetching.push(Box::pin(fetch(context, of, request)));
             }
             let far = now + RETRY.longest;
             let due = self.schedule.next().unwrap_or(far).min(far);
@@ -95,7 +95,7 @@ impl SourceFollower {
                 _ => None,
             })
             .collect();
-        let informers = &self.shared.context.informers;
+        let informers = &self.context.runtime.informers;
         self.config_maps.watch(names, &self.of.namespace, informers);
         self.publish();
     }
@@ -118,7 +118,7 @@ impl SourceFollower {
         let mut results = Vec::new();
         for request in self.schedule.requests() {
             if let RequestKind::Katalogs { name, selector } = &request.kind {
-                let katalogs = &self.shared.katalogs;
+                let katalogs = &self.context.katalogs;
                 let found =
                     katalogs.artifact(&self.of.namespace, name.as_deref(), selector.as_ref());
                 results.push((request.id.clone(), found));
@@ -136,7 +136,7 @@ impl SourceFollower {
         result: Result<Arc<Artifact>, FetchError>,
         took: Option<Duration>,
     ) {
-        let at = (Instant::now(), &self.shared.context.entropy);
+        let at = (Instant::now(), &self.context.runtime.entropy);
         let Some(outcome) = self.schedule.note(id, result, at) else {
             return;
         };
@@ -154,7 +154,7 @@ impl SourceFollower {
             }
         };
         if let Some(request) = self.schedule.request(id) {
-            let metrics = &self.shared.context.metrics;
+            let metrics = &self.context.runtime.metrics;
             metrics.fetched(&request.kind, counted, took);
         }
         self.publish();

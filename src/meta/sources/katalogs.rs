@@ -12,10 +12,8 @@ use orkestra_core::{
 };
 use tokio::sync::watch;
 
-use super::{
-    super::{katalog::KatalogObject, revisions::essence},
-    FetchError,
-};
+use super::{super::revisions::essence, FetchError};
+use crate::meta::object::KatalogObject;
 
 /// The known Katalogs and Komposers.
 #[derive(Debug)]

@@ -29,12 +29,40 @@ use orkestra_core::{
     reasons::KatalogReason,
 };
 use orkestra_ground::tasks::{self, Ends, Task};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::following::SourceFollower;
 pub use self::remote::ClusterFetch;
-use super::katalog::Shared;
+use self::{following::SourceFollower, katalogs::Katalogs};
+use crate::runtime::context::Context;
+
+/// How many sources are fetched at a time.
+const FETCHES: usize = 8;
+
+/// What the sources of all Komposers of a process are read with.
+#[derive(Debug)]
+pub(crate) struct SourceContext {
+    /// Informers, client, clock, entropy, metrics.
+    runtime: Arc<Context>,
+    /// The Katalogs that Komposers take as sources.
+    pub(crate) katalogs: Katalogs,
+    /// Fetches the other sources.
+    pub(crate) fetch: Arc<dyn Fetch>,
+    /// Limits concurrent fetches.
+    fetches: Semaphore,
+}
+
+impl SourceContext {
+    /// Creates one that fetches nothing from outside of the cluster.
+    pub(crate) fn new(runtime: Arc<Context>) -> Self {
+        Self {
+            runtime,
+            katalogs: Katalogs::new(),
+            fetch: Arc::new(NoFetch),
+            fetches: Semaphore::new(FETCHES),
+        }
+    }
+}
 
 /// Fetches sources from outside of the cluster.
 pub trait Fetch: Send + Sync + fmt::Debug {
@@ -131,11 +159,11 @@ struct WantedSources {
 
 impl Sources {
     /// Starts the task of a Komposer.
-    pub(crate) fn start(shared: &Arc<Shared>, of: &KatalogRef) -> Self {
+    pub(crate) fn start(context: &Arc<SourceContext>, of: &KatalogRef) -> Self {
         let stop = CancellationToken::new();
         let (wanted, wants) = watch::channel(Arc::default());
         let (sender, known) = watch::channel(FetchedSources::default());
-        let following = SourceFollower::new(Arc::clone(shared), of.clone(), wants, sender);
+        let following = SourceFollower::new(Arc::clone(context), of.clone(), wants, sender);
         let named = tasks::named(Task::Sources, of);
         drop(named.keep(
             Ends::with(&stop),

@@ -19,10 +19,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    super::{directory::KatalogInfo, watched::Content},
-    known::kinds_named,
-};
+use super::{directory::KatalogInfo, known::kinds_named, watched::Content};
 
 /// The annotation in which `kubectl apply` keeps a copy of the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
