@@ -98,11 +98,12 @@ impl Crate {
             for path in &source.paths {
                 let to = self.owner(path);
                 let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-                let (Some(user), Some(used)) = (from.get(shared), to.get(shared)) else {
+                let (Some(child), Some(target)) = (from.get(shared), to.get(shared)) else {
                     continue;
                 };
                 let parent = uses.entry(from[..shared].to_vec()).or_default();
-                parent.entry(user.clone()).or_default().insert(used.clone());
+                let targets = parent.entry(child.clone()).or_default();
+                targets.insert(target.clone());
             }
         }
         uses
@@ -192,7 +193,10 @@ fn sibling_modules_do_not_use_each_other_in_a_ring() {
         for (parent, uses) in Crate::read(&folder).siblings() {
             arrows += uses.values().map(BTreeSet::len).sum::<usize>();
             if let Some(ring) = cycle(&uses) {
-                let parent = [&[krate.clone()], &parent[..]].concat().join("::");
+                let parent = std::iter::once(krate.clone())
+                    .chain(parent)
+                    .collect::<Vec<_>>()
+                    .join("::");
                 problems.push(format!("below {parent}: {}", ring.join(" → ")));
             }
         }

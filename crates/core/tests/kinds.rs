@@ -1,7 +1,7 @@
 //! Each kind of child with a short form, from a Katalog that sets every field of it: the objects that it makes, against
 //! Kubernetes' own schemas, and the rights that they need.
 //!
-//! The same Katalogs run on a genuine control plane: `tests/it/kinds.rs`. `UPDATE=1 cargo test -p orkestra-core --test
+//! The same Katalogs run on a genuine control plane: `tests/it/kinds/mod.rs`. `UPDATE=1 cargo test -p orkestra-core --test
 //! kinds` writes the expected objects anew.
 
 #![allow(

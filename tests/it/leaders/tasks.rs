@@ -61,7 +61,7 @@ const IN_THEIR_SCENARIO: [(Task, &str); 8] = [
     (Task::WebhookConfigurations, "tests/it/gateway/ends.rs"),
     (Task::Webhooks, "tests/it/gateway/ends.rs"),
     (Task::Plans, "tests/it/gateway/alone.rs"),
-    (Task::Sources, "tests/it/komposer.rs"),
+    (Task::Sources, "tests/it/komposer/mod.rs"),
     (Task::Files, "tests/it/files.rs"),
     (Task::Probe, "tests/it/outage.rs"),
 ];

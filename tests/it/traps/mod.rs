@@ -36,8 +36,8 @@ enum Proof {
 /// A trap: its number, what must hold, and what proves it.
 type Trap = (u8, &'static str, &'static [Proof]);
 
-const GATES: &str = "crates/core/tests/pass/gates.rs";
-const QUEUE: &str = "src/runtime/queue/tests.rs";
+const GATES: &str = "crates/core/tests/pass/gates/mod.rs";
+const QUEUE: &str = "src/runtime/queue/tests/mod.rs";
 
 const TRAPS: &[Trap] = &[
     (
@@ -186,10 +186,10 @@ const TRAPS: &[Trap] = &[
         "a message is cut between characters, and only where the API server would refuse it",
         &[
             Elsewhere("crates/core/src/api/conditions/tests.rs", "no_limit_ever_splits_a_character_or_is_passed"),
-            Elsewhere("crates/core/tests/pass/report.rs", "a_long_message_is_cut"),
+            Elsewhere("crates/core/tests/pass/report/mod.rs", "a_long_message_is_cut"),
             Elsewhere("src/events/series.rs", "notes_are_cut_between_characters"),
             Elsewhere("src/events/name.rs", "names_are_cut_between_characters"),
-            Elsewhere("crates/cluster/src/wire/tests.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
+            Elsewhere("crates/cluster/src/wire/tests/mod.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
         ],
     ),
     (32, "of two certificates one wins", &[Later("webhooks")]),

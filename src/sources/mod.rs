@@ -29,11 +29,11 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if name != "tests" {
+            if name != "tests" && !path.ends_with("src/sources") {
                 sources(&path, found);
             }
         } else if path.extension().is_some_and(|end| end == "rs")
-            && !["tests.rs", "testing.rs", "sources.rs"].contains(&&*name)
+            && !["tests.rs", "testing.rs"].contains(&&*name)
         {
             let text = std::fs::read_to_string(&path).unwrap();
             let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap();

@@ -1,6 +1,6 @@
 //! The status of a Katalog.
 
-#[path = "../../../crates/core/tests/kstatus/mod.rs"]
+#[path = "../../../../crates/core/tests/kstatus/mod.rs"]
 mod kstatus;
 mod problems;
 mod revisions;

@@ -29,7 +29,7 @@ use crate::{
 pub use markdown::profiles_markdown;
 
 /// The built-in profiles, in the format of a `profiles` file.
-const BUILT_IN_PROFILES: &str = include_str!("profiles.yaml");
+const BUILT_IN_PROFILES: &str = include_str!("../profiles.yaml");
 
 /// The name of the built-in document in messages.
 const BUILT_IN_NAME: &str = "built-in profiles";
