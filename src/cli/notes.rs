@@ -11,20 +11,20 @@ use orkestra_core::{
 
 use super::{Failure, output};
 
-/// List the notes, which are the functions for templates
+/// List the functions for templates
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(subcommand)]
     what: Option<NotesCommand>,
-    /// Limit to notes of this domain, such as string or time
+    /// Limit to functions of this domain, such as string or time
     #[arg(long, global = true, value_name = "DOMAIN")]
     domain: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 enum NotesCommand {
-    /// Search for notes, best match first
+    /// Search for functions, best match first
     ///
     /// WORDS match names and descriptions, their synonyms, such as "join strings" or "random password", and functions of
     /// Sprig and Helm, such as toYaml.
@@ -33,9 +33,9 @@ enum NotesCommand {
         #[arg(required = true)]
         words: Vec<String>,
     },
-    /// Print the documentation of one note, with an example
+    /// Print the documentation of one function, with an example
     Show {
-        /// Name or alias of the note
+        /// Name or alias of the function
         name: String,
     },
 }
@@ -66,14 +66,14 @@ fn check_domain(domain: &str, notes: &[NoteDoc]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Renders the notes that match `words`, and the replacements for functions of Sprig and Helm among them.
+/// Renders the functions that match `words`, and the replacements for functions of Sprig and Helm among them.
 fn search(words: &str, domain: Option<&str>) -> anyhow::Result<String> {
     let mut found = search_notes(words);
     found.retain(|note| domain.is_none_or(|domain| note.domain == domain));
     let instead = notes_instead(words);
     anyhow::ensure!(
         !(found.is_empty() && instead.is_empty()),
-        "no note matches `{words}`; `ork notes` lists all notes"
+        "no function matches `{words}`; `ork notes` lists all functions"
     );
     let mut text = String::new();
     for (name, hint) in &instead {
@@ -92,15 +92,17 @@ fn find<'a>(name: &str, notes: &'a [NoteDoc]) -> anyhow::Result<&'a NoteDoc> {
             .iter()
             .flat_map(|note| note.aliases.iter().copied().chain([note.name]));
         match nearest(name, names) {
-            Some(near) => anyhow::anyhow!("unknown note `{name}`; did you mean `{near}`?"),
+            Some(near) => anyhow::anyhow!("unknown function `{name}`; did you mean `{near}`?"),
             None => {
-                anyhow::anyhow!("unknown note `{name}`; to find one, run `ork notes search WORDS`")
+                anyhow::anyhow!(
+                    "unknown function `{name}`; to find one, run `ork notes search WORDS`"
+                )
             }
         }
     })
 }
 
-/// Renders one line per note: name, domain, description.
+/// Renders one line per function: name, domain, description.
 fn table(notes: &[NoteDoc]) -> String {
     let width = |of: fn(&NoteDoc) -> usize| notes.iter().map(of).max().unwrap_or_default();
     let (name, domain) = (

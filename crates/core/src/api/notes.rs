@@ -32,7 +32,7 @@ pub struct Note {
     /// A description of the result for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The template that gives the function's value. It can call built-in functions and other notes.
+    /// The template that gives the function's value. It can call built-in functions and others of the list.
     pub expression: String,
     /// If `true`, the function may replace a built-in function of the same name. Default `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,8 +19,10 @@ pub(crate) fn only_contributes(wide: &[Imported<'_>]) {
     for import in wide.iter().filter(|import| import.is_outermost()) {
         let has_parts = import.motif.resources.is_some() || import.motif.status.is_some();
         let what = match (has_parts, import.gives_inputs()) {
-            (true, _) => "its resources and status are not taken here, only its profiles and notes",
-            (false, true) => "profiles and notes take no inputs",
+            (true, _) => {
+                "its resources and status are not taken here, only its profiles and functions"
+            }
+            (false, true) => "profiles and functions take no inputs",
             (false, false) => continue,
         };
         let hint = "import it in an entry of `spec.crds`";

@@ -5,12 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use super::intern::Interner;
 use crate::{
     api::OperatedKind,
     plan::{
         ChildKey, GroupKind, MetadataKey, ObjectKey, ObjectNamespaces, OperatorPlan, ResourceType,
     },
+    value::intern::Interner,
 };
 
 /// The maximum number of kinds, labels or finalizers to read.

@@ -40,7 +40,6 @@ mod hold;
 pub mod hold_reason;
 mod identity;
 mod inputs;
-mod intern;
 mod introspection;
 pub mod inventory;
 pub mod kstatus;

@@ -97,7 +97,7 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/enrich", "More about children", "katalog.spec.crds.enrich", "Data that is added to children for templates. The objects that it is taken from are watched, and a change starts a pass of the affected custom resources only. If there is nothing to add, the key is absent; if a permission is missing, fields that read the key keep their values. `enrichAll` adds everything that templates read.";
     "katalog/imports", "Imports", "katalog.spec.crds.imports", "Motifs that are part of the operator. Under `spec.imports` a Motif provides profiles and functions to the whole Katalog.";
     "katalog/profiles", "Profiles", "katalog.spec.profiles", "Named values of some fields, which `profile` refers to. They take precedence over built-in profiles of the same name.";
-    "katalog/notes", "Notes", "katalog.spec.notes", "Functions of the Katalog. Each is a named template.";
+    "katalog/notes", "Functions", "katalog.spec.notes", "Functions of the Katalog. Each is a named template.";
     "katalog/security", "Security", "katalog.spec.security", "Protection and webhooks. All webhooks share one server and one certificate.";
     "katalog/notification", "Notification", "katalog.spec.notification", "Who is notified of failures.";
     "katalog/providers-list", "Providers", "katalog.spec.providers", "Providers of resources outside of the cluster.";

@@ -3,7 +3,11 @@
 use super::ast::Block;
 use super::functions::{self, Functions};
 use super::template::Inner;
-use super::{Template, TemplateError, intern, parse, reads};
+use super::{Template, TemplateError, parse, reads};
+use crate::value::intern::Interner;
+
+/// The live templates. Those of one source that call the same functions of a user are one.
+static SHARED: Interner<Inner> = Interner::new();
 
 impl Template {
     /// Parses and checks a text. Text without `{{` is also a template; its result is the text itself.
@@ -14,7 +18,9 @@ impl Template {
     ///
     /// Source: Go's text/template, without `define`, `template` and `block`.
     pub fn parse(source: &str) -> Result<Template, Vec<TemplateError>> {
-        if let Some(known) = intern::find(source) {
+        if let Some(known) = SHARED.find(source, |known| {
+            *known.source == *source && known.functions.is_none()
+        }) {
             return Ok(Template(known));
         }
         Template::compile(source, &Functions::default())
@@ -33,7 +39,7 @@ impl Template {
 
     /// Returns the template with an empty result.
     pub(super) fn empty() -> Template {
-        Template(intern::share(Inner {
+        Template(SHARED.share(Inner {
             source: Box::default(),
             body: Block::default(),
             warnings: Box::default(),
@@ -46,7 +52,7 @@ impl Template {
 
     fn compile(source: &str, functions: &Functions) -> Result<Template, Vec<TemplateError>> {
         let parsed = parse::parse(source, functions)?;
-        Ok(Template(intern::share(Inner {
+        Ok(Template(SHARED.share(Inner {
             source: source.into(),
             reads: reads::reads(&parsed.body),
             body: parsed.body,

@@ -34,7 +34,7 @@ impl EvalError {
     /// The error of a user's note, at the position of its call. With nested notes, the message names the innermost.
     #[cold]
     pub(super) fn in_note(self, note: &str, at: u32) -> EvalError {
-        const IN: &str = "in the note `";
+        const IN: &str = "in the function `";
         let message = if self.message.starts_with(IN) {
             self.message
         } else {

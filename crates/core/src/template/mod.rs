@@ -23,7 +23,6 @@ mod flows;
 mod functions;
 pub mod go;
 mod infer;
-mod intern;
 mod kro;
 mod notes;
 mod parse;

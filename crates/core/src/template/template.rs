@@ -1,6 +1,7 @@
 //! The template: parsed once and evaluated often.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::TemplateError;
@@ -93,10 +94,24 @@ impl Template {
     }
 }
 
+impl PartialEq for Inner {
+    fn eq(&self, other: &Inner) -> bool {
+        self.source == other.source && self.functions == other.functions
+    }
+}
+
+impl Eq for Inner {}
+
+/// As the source hashes, by which a template is looked up before it is parsed.
+impl Hash for Inner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.source.hash(state);
+    }
+}
+
 impl PartialEq for Template {
     fn eq(&self, other: &Template) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || self.0.source == other.0.source && self.0.functions == other.0.functions
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }
 

@@ -14,6 +14,7 @@
 mod edit;
 mod fault;
 mod hash;
+pub(crate) mod intern;
 mod key;
 pub mod nesting;
 mod network;

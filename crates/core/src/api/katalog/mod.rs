@@ -70,7 +70,7 @@ pub struct KatalogSpec {
     /// Author, version and other descriptive metadata for registries and users. A file may declare them in `metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub info: Option<Info>,
-    /// A list of Motifs whose profiles and notes are available to the whole Katalog.
+    /// A list of Motifs whose profiles and functions are available to the whole Katalog.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<MotifImport>,
     /// Profiles that fields named `profile` refer to.

@@ -445,7 +445,7 @@ impl PlanReads {
             offset_of(source, &format!(".{read}")).or_else(|| offset_of(source, read))
         });
         let message = match (place.source, offset) {
-            (Some(_), None) => format!("{message}; a note that is called here reads it"),
+            (Some(_), None) => format!("{message}; a function that is called here reads it"),
             _ => message,
         };
         self.unreadable.push(Unreadable {

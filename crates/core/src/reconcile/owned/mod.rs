@@ -7,8 +7,8 @@ mod set;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{intern::Interner, metadata::in_metadata};
-use crate::value::{Key, Node, Path, Projection};
+use super::metadata::in_metadata;
+use crate::value::{Key, Node, Path, Projection, intern::Interner};
 
 pub(super) use self::set::{Element, Scalar};
 pub use self::set::{Fields, OwnValues, PathElement};

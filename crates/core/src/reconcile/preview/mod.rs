@@ -96,6 +96,56 @@ pub struct Preview {
 ///
 /// # Errors
 /// [`Malformed`] if the custom resource or a child has no name, kind or version.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use orkestra_core::{
+///     compile,
+///     definitions::Schemas,
+///     document::read_stream,
+///     plan::KatalogRef,
+///     reconcile::preview::{Assumptions, preview},
+///     scope::Library,
+///     value::Node,
+/// };
+///
+/// let text = "
+/// apiVersion: orkestra.orkspace.io/v1
+/// kind: Katalog
+/// metadata: { name: ponds }
+/// spec:
+///   crds:
+///     pond:
+///       apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+///       operatorBox:
+///         onReconcile:
+///           configMaps: [{ data: { depth: '{{ .spec.depth }}' } }]
+/// ";
+/// let (documents, _) = read_stream("katalog.yaml", text)?;
+/// let reference = KatalogRef::new("default".to_owned(), "ponds".to_owned());
+/// let spec = &documents.katalogs[0].spec;
+/// let (plan, _) = compile::katalog(&reference, spec, &Schemas::default(), &Library::default())?;
+/// let plan = &plan.operators[0];
+///
+/// let pond = Node::from(&serde_json::json!({
+///     "apiVersion": "water.example/v1", "kind": "Pond",
+///     "metadata": { "name": "north", "namespace": "default", "uid": "u1" }, "spec": { "depth": 3 },
+/// }));
+/// let assumed = Assumptions {
+///     cr: pond,
+///     children: &[],
+///     cross: &[],
+///     version: None,
+///     calls: &BTreeMap::new(),
+///     scopes: &BTreeMap::new(),
+///     now: jiff::Timestamp::UNIX_EPOCH,
+///     seen_as: None,
+/// };
+/// let preview = preview(plan, assumed)?;
+/// assert_eq!(preview.objects[0].to_json()["data"]["depth"], "3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn preview(plan: &OperatorPlan, assumed: Assumptions<'_>) -> Result<Preview, Malformed> {
     let (scopes, guessed) = scopes(plan, assumed.scopes);
     let namespaced = plan.resource.namespaced.unwrap_or(true);

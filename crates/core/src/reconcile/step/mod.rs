@@ -64,6 +64,68 @@ impl Scopes for BTreeMap<GroupKind, bool> {
 /// Decides one pass over a custom resource that is not being deleted, or returns the reads that it needs first. `scopes`
 /// holds the served kinds, `now` is the present time for templates: the same for every call of a pass, and for its status.
 /// `entropy` is the pass's own source, from which children that are created once draw.
+///
+/// ```
+/// use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+///
+/// use orkestra_core::{
+///     compile,
+///     definitions::Schemas,
+///     document::read_stream,
+///     plan::{GroupKind, KatalogRef},
+///     reconcile::{
+///         record::{CrRecord, Observed},
+///         sources::Answers,
+///         step::{Intent, StepResult, step},
+///     },
+///     scope::Library,
+///     template::Entropy,
+///     value::Node,
+/// };
+///
+/// let text = "
+/// apiVersion: orkestra.orkspace.io/v1
+/// kind: Katalog
+/// metadata: { name: ponds }
+/// spec:
+///   crds:
+///     pond:
+///       apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+///       operatorBox:
+///         onReconcile:
+///           configMaps: [{ data: { depth: '{{ .spec.depth }}' } }]
+/// ";
+/// let (documents, _) = read_stream("katalog.yaml", text)?;
+/// let reference = KatalogRef::new("default".to_owned(), "ponds".to_owned());
+/// let spec = &documents.katalogs[0].spec;
+/// let (plan, _) = compile::katalog(&reference, spec, &Schemas::default(), &Library::default())?;
+/// let plan = &plan.operators[0];
+///
+/// let pond = Node::from(&serde_json::json!({
+///     "apiVersion": "water.example/v1", "kind": "Pond",
+///     "metadata": { "name": "north", "namespace": "default", "uid": "u1" }, "spec": { "depth": 3 },
+/// }));
+/// let cr = Arc::new(CrRecord::read(&pond, &plan.reads.cr)?);
+/// let observed = Observed {
+///     inventory: Arc::clone(&cr.inventory),
+///     cr,
+///     children: Vec::new(),
+///     orphans: Vec::new(),
+///     unseen: BTreeSet::new(),
+///     reported: Some(true),
+///     answers: Answers::new(),
+/// };
+/// let scopes = BTreeMap::from([(GroupKind { group: "".into(), kind: "ConfigMap".into() }, true)]);
+/// let (now, entropy) = (jiff::Timestamp::UNIX_EPOCH, Entropy::seeded([0; 32]));
+/// let StepResult::Done(cycle) = step(plan, &scopes, &observed, now, &entropy) else {
+///     panic!("nothing else is read");
+/// };
+/// let [Intent::Apply(rendered)] = &cycle.intents[..] else {
+///     panic!("one child is wanted: {cycle:?}");
+/// };
+/// assert_eq!(rendered.object.to_json()["data"]["depth"], "3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn step(
     plan: &OperatorPlan,
     scopes: &dyn Scopes,

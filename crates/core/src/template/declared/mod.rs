@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
         for (index, declared) in self.declared.iter().enumerate() {
             let FunctionSource { name, shadow, .. } = *declared;
             if index == MOST_FUNCTIONS {
-                let message = format!("more than {MOST_FUNCTIONS} notes");
+                let message = format!("more than {MOST_FUNCTIONS} functions");
                 self.of_name(index, Code::TooLarge, message, None);
                 return;
             }
@@ -109,12 +109,13 @@ impl<'a> Compiler<'a> {
                 continue;
             }
             if let Some(first) = self.positions.get(name) {
-                let message = format!("the note at position {first} is called `{name}` already");
+                let message =
+                    format!("the function at position {first} is called `{name}` already");
                 self.of_name(index, Code::SetTwice, message, None);
                 continue;
             }
             if notes::find(name).is_some() && !shadow {
-                let message = format!("`{name}` hides the built-in note of this name");
+                let message = format!("`{name}` hides the built-in function of this name");
                 let hint = "choose another name, or say `shadow: true`";
                 self.of_name(index, Code::HiddenNote, message, Some(hint));
                 if let Some(problem) = self.problems.last_mut() {
@@ -174,7 +175,8 @@ impl<'a> Compiler<'a> {
             return;
         };
         if level > MOST_LEVELS {
-            let message = format!("`{name}` calls notes that call notes, {level} levels deep");
+            let message =
+                format!("`{name}` calls functions that call functions, {level} levels deep");
             let hint = format!("at most {MOST_LEVELS} are allowed");
             self.of_name(index, Code::TooLarge, message, Some(&hint));
             return;
@@ -247,7 +249,7 @@ impl<'a> Compiler<'a> {
                 len: after,
                 code: Code::NoteCircle,
                 message: format!("`{name}` calls itself: {}", path.join(" → ")),
-                hint: Some("a note cannot need its own result".into()),
+                hint: Some("a function cannot need its own result".into()),
             },
         });
     }

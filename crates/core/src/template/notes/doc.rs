@@ -100,12 +100,12 @@ pub fn notes_markdown() -> String {
     let (sample, now) = notes_sample();
     let mut out = format!(
         "<!-- Generated from crates/core/src/template/notes: UPDATE=1 cargo test -p orkestra-core --lib notes -->\n\
-         # Notes\n\n\
-         Notes are the functions of the template language. The value is the first argument; a piped value is the last one. \
-         A missing value is the zero value of the type that the note expects; it is not an error by itself.\n\n\
+         # Functions\n\n\
+         The functions of the template language. The value is the first argument; a piped value is the last one. \
+         A missing value is the zero value of the type that the function expects; it is not an error by itself.\n\n\
          A signature lists the types of the arguments and of the result. Optional arguments are in brackets; dots mean that \
-         more arguments may follow. Notes marked *random* are permitted only where a value is generated once and stored; \
-         notes marked *clock* read the current time.\n\n\
+         more arguments may follow. Functions marked *random* are permitted only where a value is generated once and stored; \
+         functions marked *clock* read the current time.\n\n\
          The examples use this data, with {now} as the current time; a test executes each of them:\n\n\
          ```yaml\n{sample}```\n"
     );

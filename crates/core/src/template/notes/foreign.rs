@@ -87,7 +87,7 @@ static TABLE: &[ForeignFunctions] = &[
             "plural",
         ],
         &["toUpper", "toLower", "camelToKebab", "slugify"],
-        "there is none; notes that change case are `toUpper`, `toLower`, `camelToKebab` and `slugify`",
+        "there is none; functions that change case are `toUpper`, `toLower`, `camelToKebab` and `slugify`",
     ),
     row(
         &["wrap", "wrapWith", "shuffle"],
@@ -280,7 +280,7 @@ static TABLE: &[ForeignFunctions] = &[
     row(
         &["include", "tpl"],
         &[],
-        "there is none: declare a note of your own under `notes.functions` and call it by its name",
+        "there is none: declare a function of your own under `notes.functions` and call it by its name",
     ),
     row(
         &["required", "fail"],

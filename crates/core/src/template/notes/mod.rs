@@ -7,7 +7,7 @@
 
 #![allow(
     clippy::unnecessary_wraps,
-    reason = "all notes have one signature, also those that cannot fail"
+    reason = "all functions have one signature, also those that cannot fail"
 )]
 
 mod access;

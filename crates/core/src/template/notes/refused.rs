@@ -17,7 +17,7 @@ static REFUSED: &[Refused] = &[
     Refused {
         names: &["call"],
         reason: "is not here: no value is a function",
-        hint: Some("a note is called by its name"),
+        hint: Some("a function is called by its name"),
     },
     Refused {
         names: &[

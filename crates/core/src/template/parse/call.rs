@@ -106,7 +106,7 @@ impl Parser<'_, Katalog> {
     ) -> Result<Expr, TemplateError> {
         let word = self.slice(name);
         if given > 0 {
-            let message = format!("`{word}` is a note of the Katalog and takes no arguments");
+            let message = format!("`{word}` is a function of the Katalog and takes no arguments");
             return Err(TemplateError {
                 code: Code::ArgumentCount,
                 ..lexer::error(name.at, name.end, &message)

@@ -68,7 +68,7 @@ pub(super) fn character(rest: &str) -> Option<&'static str> {
             "text stands in straight double quotes"
         }
         (',', _) => "arguments have spaces between them, and no commas",
-        ('(', _) => "arguments stand behind the note with spaces between them: `note A B`",
+        ('(', _) => "arguments stand behind the function with spaces between them: `name A B`",
         _ => return None,
     })
 }

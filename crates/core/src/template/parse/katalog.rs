@@ -46,7 +46,7 @@ impl Syntax for Katalog {
         _: bool,
     ) -> Result<Expr, TemplateError> {
         let what = parser.slice(start);
-        let message = format!("`{what}…` is not a note, so it takes no arguments");
+        let message = format!("`{what}…` is not a function, so it takes no arguments");
         Err(TemplateError {
             hint: foreign::method(&parser.source[start.at..]).map(str::to_owned),
             ..lexer::error(start.at, end, &message)

@@ -62,9 +62,9 @@ pub(super) fn meant(note: &Note, args: &[Expr], piped: bool) -> Option<String> {
 /// Returns the warning about such a call.
 pub(super) fn warning(name: Token, meant: &str, piped: bool) -> TemplateError {
     let message = if piped {
-        "the piped value is the last argument, and this note takes the value first"
+        "the piped value is the last argument, and this function takes the value first"
     } else {
-        "the arguments are in Sprig's order: this note takes the value first"
+        "the arguments are in Sprig's order: this function takes the value first"
     };
     TemplateError {
         code: Code::ArgumentOrder,

@@ -101,7 +101,7 @@ const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
     (
         "{{ .a .b }}",
         ".a .b",
-        "`.a…` is not a note, so it takes no arguments",
+        "`.a…` is not a function, so it takes no arguments",
         None,
     ),
 ];

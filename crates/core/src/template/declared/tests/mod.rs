@@ -131,7 +131,7 @@ fn a_note_hides_a_built_in_one_with_a_warning_unless_that_is_meant() {
     let (functions, problems) = compile(&[("toUpper", "mine")]);
     assert_eq!(
         problems,
-        ["0 name warning: `toUpper` hides the built-in note of this name"]
+        ["0 name warning: `toUpper` hides the built-in function of this name"]
     );
     assert_eq!(
         value("{{ toUpper }}", &functions, &Node::Null),
@@ -160,11 +160,11 @@ fn a_note_takes_no_arguments_and_has_no_fields() {
     for (source, message) in [
         (
             "{{ tier 1 }}",
-            "`tier` is a note of the Katalog and takes no arguments",
+            "`tier` is a function of the Katalog and takes no arguments",
         ),
         (
             "{{ .a | tier }}",
-            "`tier` is a note of the Katalog and takes no arguments",
+            "`tier` is a function of the Katalog and takes no arguments",
         ),
         ("{{ tier.x }}", "`tier` is text, which has no fields"),
         ("{{ tear }}", "unknown function `tear`"),
@@ -196,7 +196,7 @@ fn an_error_inside_a_note_is_an_error_of_its_caller_and_says_where() {
     assert_eq!(error.offset, 17);
     assert_eq!(
         error.message,
-        "in the note `inner`: `toInt` was given text that is no number"
+        "in the function `inner`: `toInt` was given text that is no number"
     );
 }
 
@@ -268,13 +268,13 @@ fn notes_are_not_nested_without_end_and_not_without_number() {
     let (_, problems) = chain(50);
     assert_eq!(
         problems,
-        ["0 name error: `n0` calls notes that call notes, 51 levels deep"]
+        ["0 name error: `n0` calls functions that call functions, 51 levels deep"]
     );
     let (_, problems) = chain(2000);
     assert!(
         problems
             .iter()
-            .any(|reported| reported.contains("more than 1000 notes"))
+            .any(|reported| reported.contains("more than 1000 functions"))
     );
 }
 

@@ -90,8 +90,8 @@ fn a_name_that_comes_twice_is_refused_and_the_first_one_counts() {
     assert_eq!(
         problems,
         [
-            "1 name error: the note at position 0 is called `a` already",
-            "2 name error: the note at position 0 is called `a` already",
+            "1 name error: the function at position 0 is called `a` already",
+            "2 name error: the function at position 0 is called `a` already",
         ]
     );
     assert_eq!(

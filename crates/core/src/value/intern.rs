@@ -1,4 +1,4 @@
-//! Shares equal parts of records within the process.
+//! Shares equal values within the process.
 
 use std::{
     hash::{BuildHasher, Hash},
@@ -11,7 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 const SWEEP_FROM: usize = 64;
 
 /// The shared values of one type; dead entries are swept when the table has doubled since the last sweep.
-pub(super) struct Interner<T>(Mutex<Option<Table<T>>>);
+pub(crate) struct Interner<T>(Mutex<Option<Table<T>>>);
 
 struct Table<T> {
     hasher: DefaultHashBuilder,
@@ -22,32 +22,48 @@ struct Table<T> {
 
 impl<T: Hash + Eq> Interner<T> {
     /// Creates an empty interner, for a static.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
     /// Returns the shared instance of an equal value.
-    pub(super) fn share(&self, value: T) -> Arc<T> {
+    pub(crate) fn share(&self, value: T) -> Arc<T> {
+        self.with(|table| table.share(value))
+    }
+
+    /// Returns the live value that hashes as `key` does and that `is_it` accepts.
+    pub(crate) fn find<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        is_it: impl Fn(&T) -> bool,
+    ) -> Option<Arc<T>> {
+        self.with(|table| table.find(table.hasher.hash_one(key), is_it))
+    }
+
+    fn with<R>(&self, run: impl FnOnce(&mut Table<T>) -> R) -> R {
         // The table is consistent between any two statements, so poisoning is ignored.
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = table.get_or_insert_with(|| Table {
+        run(table.get_or_insert_with(|| Table {
             hasher: DefaultHashBuilder::default(),
             held: HashTable::new(),
             sweep_at: SWEEP_FROM,
-        });
-        table.share(value)
+        }))
     }
 }
 
 impl<T: Hash + Eq> Table<T> {
-    fn share(&mut self, value: T) -> Arc<T> {
-        let hash = self.hasher.hash_one(&value);
+    fn find(&self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<Arc<T>> {
         let mut known = None;
         self.held.find(hash, |(_, weak)| {
-            known = weak.upgrade().filter(|known| **known == value);
+            known = weak.upgrade().filter(|known| is_it(known));
             known.is_some()
         });
-        if let Some(known) = known {
+        known
+    }
+
+    fn share(&mut self, value: T) -> Arc<T> {
+        let hash = self.hasher.hash_one(&value);
+        if let Some(known) = self.find(hash, |known| *known == value) {
             return known;
         }
         if self.held.len() >= self.sweep_at {
