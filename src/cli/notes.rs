@@ -185,7 +185,7 @@ mod tests {
         let text = search("genCA", None).unwrap();
         assert!(text.contains("`tls` of an entry in `secrets`"), "{text}");
         let error = search("zebra", None).unwrap_err().to_string();
-        assert!(error.contains("no note matches `zebra`"), "{error}");
+        assert!(error.contains("no function matches `zebra`"), "{error}");
         let text = search("join", Some("string")).unwrap();
         assert!(text.starts_with("join "), "{text}");
     }

@@ -1,14 +1,19 @@
 //! Flags for the sources of Komposers.
 
-use std::{env, fs, path::PathBuf, sync::Arc};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use orkestra_core::compose::{LOCK_FILE, Lock};
 use orkestra_guard::{Allow, Guard, Variables};
-use orkestra_registry::{Keychain, artifact::Kind};
+use orkestra_registry::{DEFAULT_KATALOGS, DEFAULT_MOTIFS, Keychain, artifact::Kind};
 use orkestra_sources::{Fetcher, Options, Policy};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
-use super::{options::CommaSeparated, output, registry};
+use super::{options::CommaSeparated, output};
 use crate::compose::{Fetch, Remote};
 
 /// Flags that limit which sources are fetched.
@@ -76,8 +81,8 @@ pub(super) fn at_desk(allowed: Vec<Allow>) -> Options {
         ));
         Keychain::anonymous()
     });
-    options.katalogs = registry::base(Kind::Katalog);
-    options.motifs = registry::base(Kind::Motif);
+    options.katalogs = base(Kind::Katalog);
+    options.motifs = base(Kind::Motif);
     options
 }
 
@@ -90,8 +95,8 @@ impl Fetching {
     /// The fetcher for Komposers of a cluster: it calls only permitted hosts, without credentials of its own.
     pub(super) fn in_cluster(&self) -> anyhow::Result<Fetcher> {
         let mut options = Options::new(Guard::for_sources(self.allowed()));
-        options.katalogs = registry::base(Kind::Katalog);
-        options.motifs = registry::base(Kind::Motif);
+        options.katalogs = base(Kind::Katalog);
+        options.motifs = base(Kind::Motif);
         Ok(Fetcher::new(self.complete(options)?))
     }
 
@@ -116,7 +121,7 @@ impl Fetching {
             options.policy = Policy::parse(&text).with_context(|| file.display().to_string())?;
         }
         if let Some(file) = &self.ca_file {
-            options.roots = registry::certificates(file)?;
+            options.roots = certificates(file)?;
         }
         Ok(options)
     }
@@ -155,10 +160,36 @@ impl Sources {
 }
 
 /// The lock file of a Komposer's file or folder.
-pub(super) fn lock_file(path: &std::path::Path) -> PathBuf {
+pub(super) fn lock_file(path: &Path) -> PathBuf {
     if path.is_dir() {
         path.join(LOCK_FILE)
     } else {
         path.with_file_name(LOCK_FILE)
     }
+}
+
+/// Reads certificates from a file in PEM.
+pub(super) fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file);
+    let read = read.and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let roots =
+        read.with_context(|| format!("cannot read certificates from {}", file.display()))?;
+    anyhow::ensure!(
+        !roots.is_empty(),
+        "{} has no certificate in PEM",
+        file.display()
+    );
+    Ok(roots)
+}
+
+/// The folder that short names are below.
+pub(super) fn base(kind: Kind) -> String {
+    let (variable, default) = match kind {
+        Kind::Katalog => ("ORK_REGISTRY", DEFAULT_KATALOGS),
+        Kind::Motif => ("ORK_MOTIFS_REGISTRY", DEFAULT_MOTIFS),
+    };
+    let set = env::var(variable)
+        .ok()
+        .filter(|base| !base.trim().is_empty());
+    set.unwrap_or_else(|| default.to_owned())
 }

@@ -12,21 +12,18 @@ pub(in crate::cli) mod verify;
 mod keys;
 mod steps;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use orkestra_registry::{
-    Client, DEFAULT_KATALOGS, DEFAULT_MOTIFS, Digest, Keychain, Limits, ManifestState, Options,
-    Reference, artifact::Kind,
+    Client, Digest, Keychain, Limits, ManifestState, Options, Reference, artifact::Kind,
 };
 use orkestra_sources::Fetcher;
-use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::{Failure, sources};
+use super::{
+    Failure,
+    sources::{self, base, certificates},
+};
 use crate::compose::Remote;
 
 /// Flags for connections to registries.
@@ -100,20 +97,6 @@ impl Registry {
     }
 }
 
-/// Reads certificates from a file in PEM.
-pub(in crate::cli) fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
-    let read = CertificateDer::pem_file_iter(file);
-    let read = read.and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let roots =
-        read.with_context(|| format!("cannot read certificates from {}", file.display()))?;
-    anyhow::ensure!(
-        !roots.is_empty(),
-        "{} has no certificate in PEM",
-        file.display()
-    );
-    Ok(roots)
-}
-
 impl Artifact {
     fn parse(&self) -> anyhow::Result<Reference> {
         let kind = if self.motif {
@@ -123,18 +106,6 @@ impl Artifact {
         };
         Ok(Reference::parse(&self.reference, &base(kind))?)
     }
-}
-
-/// The folder that short names are below.
-pub(in crate::cli) fn base(kind: Kind) -> String {
-    let (variable, default) = match kind {
-        Kind::Katalog => ("ORK_REGISTRY", DEFAULT_KATALOGS),
-        Kind::Motif => ("ORK_MOTIFS_REGISTRY", DEFAULT_MOTIFS),
-    };
-    let set = env::var(variable)
-        .ok()
-        .filter(|base| !base.trim().is_empty());
-    set.unwrap_or_else(|| default.to_owned())
 }
 
 /// The digest of a reference, which a tag has now.

@@ -126,7 +126,7 @@ fn the_language_page_shows_the_budget() {
     } = Budget::default();
     let rows = format!(
         "| budget | limit | used by |\n|---|---|---|\n\
-         | steps | {steps} | each expression, statement and loop iteration; each item that a note processes, and each 16 bytes of \
+         | steps | {steps} | each expression, statement and loop iteration; each item that a function processes, and each 16 bytes of \
          its text arguments |\n\
          | bytes | {} MiB | all intermediate and final values; in addition, each text is limited to {} MiB |\n\
          | levels | {depth} | nested calls and blocks, and nested lists and maps that are printed |\n",
