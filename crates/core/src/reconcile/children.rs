@@ -16,18 +16,14 @@ use crate::{
 
 /// Returns `.children`: by kind the first declared object that exists (`deployment`), for Jobs the most recently created one,
 /// and all objects by name (`deployments`).
-pub(super) fn children_data(
-    plan: &OperatorPlan,
-    observed: &Observed,
-    manager: &str,
-    frame: Frame<'_>,
-) -> Node {
+pub(super) fn children_data(plan: &OperatorPlan, observed: &Observed, frame: Frame<'_>) -> Node {
     if plan.children_names.is_empty() {
         return Node::default();
     }
+    let manager = plan.field_manager();
     let mut by_kind: BTreeMap<&GroupKind, Vec<&ObservedChild>> = BTreeMap::new();
     for child in &observed.children {
-        if child.record.is_ours(&observed.cr.id.uid, manager) {
+        if child.record.is_ours(&observed.cr.id.uid, &manager) {
             by_kind.entry(&child.key.kind).or_default().push(child);
         }
     }

@@ -5,10 +5,10 @@
 use jiff::Timestamp;
 
 use super::{
-    children::children_data,
     record::Observed,
     render::{Renderer, Setting},
     template_data::{Cleanup, Sources},
+    view::PassView,
 };
 use crate::{
     api::{
@@ -31,9 +31,8 @@ pub(super) fn evaluate(
         return;
     };
     let setting = Setting::of(plan, observed);
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let mut renderer = Renderer {
         data: &data,
         budget: &mut Budget::default(),

@@ -15,7 +15,6 @@ use jiff::Timestamp;
 
 use super::{
     child_metadata::ChildMetadata,
-    children::children_data,
     collect,
     cycle::Deletion,
     expand::Elements,
@@ -27,6 +26,7 @@ use super::{
     render::{Frame, RenderError, Renderer, Setting},
     sources::Read,
     step::{NamespaceContext, Permit, Scopes, key_of, not_created, permit},
+    view::PassView,
 };
 use crate::{
     plan::{ChildKey, ChildPlan, OnDeletePlan, OnDeleteStep, OperatorPlan},
@@ -91,9 +91,8 @@ pub fn finish(
     };
     let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
     let sources = collect::for_deletion(plan, observed, now);
-    let frame = setting.frame(&sources);
-    let children = children_data(plan, observed, &manager, frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, &sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let mut end = DeletionPass {
         place: NamespaceContext {
             plan,

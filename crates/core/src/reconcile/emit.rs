@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    children::children_data,
     failure::Failure,
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
     template_data::Sources,
     verdict::Executed,
+    view::PassView,
 };
 use crate::{
     api::EmitOn,
@@ -58,9 +58,8 @@ pub fn emitted(
         return <_>::default();
     }
     let setting = Setting::of(plan, observed);
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let has_failed = !executed.failures.is_empty();
     let (mut sent, mut held, mut faults) = (Vec::new(), BTreeSet::new(), Vec::new());
     for declared in &plan.emits {

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 
 use super::{
-    children::children_data,
     data_source::{DataSource, PassInput, all_answered},
     identity::Uid,
     record::{Observed, ObservedChild},
@@ -11,6 +10,7 @@ use super::{
     render::{RenderError, Renderer, Setting, workload_label},
     sources::{Answer, Read},
     template_data::Sources,
+    view::PassView,
 };
 use crate::{
     enrich::{self, Addition, Source},
@@ -158,9 +158,8 @@ fn is_open(
     if entry.gate.is_empty() {
         return Ok(true);
     }
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), setting, now);
+    let (frame, data) = (view.frame, view.data());
     let mut renderer = Renderer {
         data: &data,
         budget: &mut Budget::default(),

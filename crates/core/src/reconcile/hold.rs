@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    children::children_data,
     cycle::{Cycle, StepResult},
     external,
     hold_reason::HoldReason,
@@ -13,6 +12,7 @@ use super::{
     record::Observed,
     render::{Renderer, Setting},
     template_data::Sources,
+    view::PassView,
 };
 use crate::{
     api::duration,
@@ -67,9 +67,8 @@ fn closed(
         return None;
     }
     let setting = Setting::of(plan, observed);
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let mut budget = Budget::default();
     let mut renderer = Renderer {
         data: &data,

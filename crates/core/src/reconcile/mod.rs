@@ -67,5 +67,6 @@ pub mod step;
 pub mod template_data;
 pub mod unique;
 pub mod verdict;
+mod view;
 pub mod waiting_for;
 mod watched;

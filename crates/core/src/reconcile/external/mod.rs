@@ -8,7 +8,6 @@ use self::view::{NO_ANSWER, failed, not_called, read_answer};
 pub use self::view::{answered, assumed};
 use super::{
     calls::Request,
-    children::children_data,
     cycle::{Cycle, StepResult},
     failure::Failure,
     inputs::Inputs,
@@ -17,6 +16,7 @@ use super::{
     render::{RenderError, Renderer, Setting},
     sources::{Answer, Read},
     template_data::Sources,
+    view::PassView,
 };
 use crate::{
     plan::{
@@ -127,9 +127,8 @@ fn asked(
     if !call.moments.includes(sources.moment) {
         return Ok(CallState::Nothing);
     }
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), setting, now);
+    let (frame, data) = (view.frame, view.data());
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let mut budget = Budget::default();

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::{
-    children::children_data,
     failure::Failure,
     gate::{is_given, is_same},
     gate_effects::GateEffects,
@@ -22,12 +21,13 @@ use super::{
     prepared::Prepared,
     reason::Reason,
     record::Observed,
-    render::{Frame, RenderError, Renderer, Setting},
+    render::{RenderError, Renderer, Setting},
     template_data::Sources,
+    view::PassView,
 };
 use crate::{
     plan::{CHANGES, Completion, Moment, OperatorPlan, Target, ValidationRulePlan, target_of},
-    template::{Budget, Data},
+    template::Budget,
     value::{Node, Path, PathStep, set},
 };
 
@@ -35,9 +35,7 @@ use crate::{
 #[derive(Clone, Copy)]
 struct Rules<'a> {
     plan: &'a OperatorPlan,
-    frame: Frame<'a>,
-    children: &'a Node,
-    now: Timestamp,
+    view: &'a PassView<'a>,
 }
 
 /// Normalizes the custom resource, and completes it with these rules: sets [`Sources::cr`] and [`Sources::prepared`].
@@ -143,22 +141,15 @@ fn evaluate(
     work: impl FnOnce(Rules<'_>, &mut Prepared),
 ) -> GateEffects {
     let setting = Setting::of(plan, observed);
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let rules = Rules {
-        plan,
-        frame,
-        children: &children,
-        now,
-    };
-    work(rules, prepared);
+    let view = PassView::of(plan, (observed, sources), &setting, now);
+    work(Rules { plan, view: &view }, prepared);
     setting.effects
 }
 
-impl<'a> Rules<'a> {
+impl Rules<'_> {
     /// Returns the moment of the evaluation.
     fn moment(&self) -> Moment {
-        self.frame.sources.moment
+        self.view.frame.sources.moment
     }
 
     /// Calls `work` with the input of expressions of `import` while the custom resource is `cr`.
@@ -168,11 +159,11 @@ impl<'a> Rules<'a> {
         import: Option<usize>,
         work: impl FnOnce(&mut Renderer<'_, '_>) -> Result<T, RenderError>,
     ) -> Result<T, RenderError> {
-        let data = self.data(cr);
+        let data = self.view.data_of(cr);
         let inputs;
         let around;
         let data = if import.is_some() {
-            inputs = Inputs::of(self.plan, &data, self.frame);
+            inputs = Inputs::of(self.plan, &data, self.view.frame);
             around = inputs.around(data);
             around.of(import)?
         } else {
@@ -181,19 +172,8 @@ impl<'a> Rules<'a> {
         work(&mut Renderer {
             data,
             budget: &mut Budget::default(),
-            frame: self.frame,
+            frame: self.view.frame,
         })
-    }
-
-    fn data<'d>(&self, cr: &'d Node) -> Data<'d>
-    where
-        'a: 'd,
-    {
-        self.frame
-            .sources
-            .data_of(cr)
-            .with("children", self.children)
-            .at(self.now)
     }
 
     /// Returns the field that a rule sets on `cr`, and its value; none if it does not apply.

@@ -5,13 +5,13 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::super::{
-    children::children_data,
     cycle::{Cycle, Intent},
     inputs::Inputs,
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
     template_data::Cleanup,
+    view::PassView,
 };
 use crate::{
     plan::{ChildPlan, Condition, Gate, Mode, OperatorPlan},
@@ -96,10 +96,8 @@ pub(super) fn left_out(
         return plan.children.iter().map(refused).collect();
     }
     let setting = Setting::of(plan, observed);
-    let frame = setting.frame(&cycle.sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = cycle.sources.data(observed);
-    let data = data.with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, &cycle.sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let closed = |child: &ChildPlan| {

@@ -7,7 +7,6 @@ mod own;
 
 pub use self::gated::gated;
 use super::{
-    children::children_data,
     crd_status::{CONDITIONS, CrdStatus, GENERATION},
     field_holders,
     inputs::Inputs,
@@ -18,6 +17,7 @@ use super::{
     requested::LAST_HANDLED,
     template_data::{Cleanup, Sources},
     verdict::{Executed, verdict},
+    view::PassView,
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
@@ -186,9 +186,8 @@ fn declared_fields(
     now: jiff::Timestamp,
 ) -> Vec<Condition> {
     let setting = Setting::of(plan, observed);
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &plan.field_manager(), frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let failed = !executed.failures.is_empty();

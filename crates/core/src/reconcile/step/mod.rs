@@ -30,7 +30,6 @@ pub(super) use self::{
 };
 use super::{
     child_metadata::ChildMetadata,
-    children::children_data,
     cleanup, collect, hold,
     inputs::Inputs,
     inventory::Inventory,
@@ -39,6 +38,7 @@ use super::{
     render::{Renderer, Setting},
     sources::Read,
     template_data::{Cleanup, Sources},
+    view::PassView,
 };
 pub use super::{
     cycle::{Cycle, Deletion, Intent, Rendered, StepResult},
@@ -179,9 +179,8 @@ fn decide(
     entropy: &Entropy,
 ) -> Result<Cycle, Vec<Read>> {
     let (manager, setting) = (plan.field_manager(), Setting::of(plan, observed));
-    let frame = setting.frame(sources);
-    let children = children_data(plan, observed, &manager, frame);
-    let data = sources.data(observed).with("children", &children).at(now);
+    let view = PassView::of(plan, (observed, sources), &setting, now);
+    let (frame, data) = (view.frame, view.data());
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let (labels, failed) = labels(plan, &observed.cr, &data, frame);

@@ -1,0 +1,50 @@
+//! What templates see in one pass: the custom resource, its children, and the data of the sources.
+
+use jiff::Timestamp;
+
+use super::{
+    children::children_data,
+    record::Observed,
+    render::{Frame, Setting},
+    template_data::Sources,
+};
+use crate::{plan::OperatorPlan, template::Data, value::Node};
+
+/// The data of a pass, with the frame in which it is rendered.
+pub(super) struct PassView<'a> {
+    /// The shared context of the renderings.
+    pub(super) frame: Frame<'a>,
+    observed: &'a Observed,
+    children: Node,
+    now: Timestamp,
+}
+
+impl<'a> PassView<'a> {
+    /// Creates the view of a pass. `setting` collects the side results of conditions.
+    pub(super) fn of(
+        plan: &OperatorPlan,
+        (observed, sources): (&'a Observed, &'a Sources),
+        setting: &'a Setting<'_>,
+        now: Timestamp,
+    ) -> Self {
+        let frame = setting.frame(sources);
+        Self {
+            frame,
+            observed,
+            children: children_data(plan, observed, frame),
+            now,
+        }
+    }
+
+    /// Returns the roots for templates.
+    pub(super) fn data(&self) -> Data<'_> {
+        let data = self.frame.sources.data(self.observed);
+        data.with("children", &self.children).at(self.now)
+    }
+
+    /// Returns the roots for templates, with `cr` in the place of the custom resource.
+    pub(super) fn data_of<'d>(&'d self, cr: &'d Node) -> Data<'d> {
+        let data = self.frame.sources.data_of(cr);
+        data.with("children", &self.children).at(self.now)
+    }
+}
