@@ -14,7 +14,7 @@ impl Template {
     ///
     /// # Errors
     /// An exhausted budget, a value that a note rejects, or a value of the wrong type; see
-    /// [`EvalErrorKind`](super::EvalErrorKind).
+    /// [`EvalErrorKind`](crate::template::EvalErrorKind).
     pub fn eval<'d>(
         &self,
         data: &Data<'d>,
