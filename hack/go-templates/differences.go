@@ -30,7 +30,7 @@ var differences = []struct{ template, ours, why string }{
 	{`{{ spec.image }}`, `nginx:1.25`, `a known root without its dot is read as if it had one, with a warning`},
 	{`{{ define "a" }}b{{ end }}`, refused, `a template is one text`},
 	{`{{ block "a" . }}b{{ end }}`, refused, `likewise`},
-	{`{{ define "a" }}b{{ end }}{{ template "a" }}`, refused, `likewise; declare a note instead`},
+	{`{{ define "a" }}b{{ end }}{{ template "a" }}`, refused, `likewise; declare a function instead`},
 	{`{{ js "a" }}`, refused, `Kubernetes objects contain no JavaScript`},
 	{`{{ $ := 1 }}{{ $ }}`, refused, "`$` is always the root data"},
 }
