@@ -21,6 +21,7 @@ pub(in crate::runtime) fn failure(key: &ChildKey, error: &WireError) -> Failure 
     }
 }
 
+/// Describes a refused request for the custom resource.
 pub(in crate::runtime) fn failure_of_cr(
     bound: &BoundPlan,
     cr: &CrRecord,

@@ -103,7 +103,8 @@ impl Scopes for BTreeMap<GroupKind, bool> {
 ///
 /// let pond = Node::from(&serde_json::json!({
 ///     "apiVersion": "water.example/v1", "kind": "Pond",
-///     "metadata": { "name": "north", "namespace": "default", "uid": "u1" }, "spec": { "depth": 3 },
+///     "metadata": { "name": "north", "namespace": "default", "uid": "u1", "resourceVersion": "1" },
+///     "spec": { "depth": 3 },
 /// }));
 /// let cr = Arc::new(CrRecord::read(&pond, &plan.reads.cr)?);
 /// let observed = Observed {
