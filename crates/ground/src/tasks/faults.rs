@@ -2,9 +2,11 @@
 //! fail.
 //!
 //! A test sets `ORK_TASK_FAULTS` to a file and writes lines into it, `TASK` or `TASK OF`, where `OF` is a part of the task's
-//! subject. Each line makes one task panic: a running one, or the next one that starts. Lines that were read are removed.
+//! subject. Each line makes one task panic: a running one, or the next one that starts. Lines that were read are removed. If the
+//! task ends by itself at the same moment, its line waits for the next one.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     pin::Pin,
     sync::{Arc, LazyLock, Mutex, PoisonError},
@@ -48,6 +50,7 @@ where
     tokio::select! {
         biased;
         () = seat.struck.notified() => {
+            seat.strike();
             std::panic::resume_unwind(Box::new("a fault on purpose"))
         }
         done = &mut work => done,
@@ -57,7 +60,7 @@ where
 /// Panics if a test requested it. For code that is not a task of its own.
 pub(super) fn point(name: &str, of: &str) {
     if let Some(points) = &*POINTS
-        && points.state().take(name, of)
+        && points.state().take(name, of).is_some()
     {
         std::panic::resume_unwind(Box::new("a fault on purpose"));
     }
@@ -70,6 +73,8 @@ struct Points(Mutex<State>);
 struct State {
     last: u64,
     running: Vec<(u64, Task, Box<str>, Arc<Notify>)>,
+    /// Lines that have hit a task which has not panicked yet.
+    hit: BTreeMap<u64, String>,
     /// Lines that have not hit a task yet.
     pending: Vec<String>,
 }
@@ -89,11 +94,12 @@ impl Points {
     fn enter(self: &Arc<Self>, task: Task, of: &str) -> RunningTask {
         let struck = Arc::new(Notify::new());
         let mut state = self.state();
-        if state.take(task.name(), of) {
-            struck.notify_one();
-        }
         state.last += 1;
         let id = state.last;
+        if let Some(line) = state.take(task.name(), of) {
+            state.hit.insert(id, line);
+            struck.notify_one();
+        }
         state
             .running
             .push((id, task, of.into(), Arc::clone(&struck)));
@@ -119,7 +125,11 @@ impl Points {
                 .position(|(_, task, of, _)| is_meant(line, task.name(), of));
             match meant {
                 // The entry is removed now, so that no other line hits the same task.
-                Some(at) => state.running.remove(at).3.notify_one(),
+                Some(at) => {
+                    let (id, .., struck) = state.running.remove(at);
+                    state.hit.insert(id, line.to_owned());
+                    struck.notify_one();
+                }
                 None => state.pending.push(line.to_owned()),
             }
         }
@@ -127,13 +137,20 @@ impl Points {
 }
 
 impl State {
-    /// True if a line was pending for this task; the line is consumed.
-    fn take(&mut self, name: &str, of: &str) -> bool {
+    /// Removes the line that was pending for this task, if there is one.
+    fn take(&mut self, name: &str, of: &str) -> Option<String> {
         let at = self
             .pending
             .iter()
             .position(|line| is_meant(line, name, of));
-        at.map(|at| self.pending.remove(at)).is_some()
+        at.map(|at| self.pending.remove(at))
+    }
+}
+
+impl RunningTask {
+    /// Records that the line that hit it makes it panic.
+    fn strike(&self) {
+        self.points.state().hit.remove(&self.id);
     }
 }
 
@@ -141,6 +158,9 @@ impl Drop for RunningTask {
     fn drop(&mut self) {
         let mut state = self.points.state();
         state.running.retain(|(id, ..)| *id != self.id);
+        // It has ended before it could panic.
+        let missed = state.hit.remove(&self.id);
+        state.pending.extend(missed);
     }
 }
 
@@ -169,8 +189,24 @@ mod tests {
         assert!(elector.struck.notified().now_or_never().is_some());
         let again = points.enter(Task::Elector, "");
         assert!(again.struck.notified().now_or_never().is_none());
+        lake.strike();
+        elector.strike();
         drop((pond, lake, elector, again));
-        assert!(points.state().running.is_empty());
+        let state = points.state();
+        assert!(state.running.is_empty() && state.pending.is_empty());
+    }
+
+    #[test]
+    fn a_line_that_hit_a_task_at_its_end_waits_for_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("faults");
+        let points = Arc::new(Points::default());
+        let first = points.enter(Task::HttpConnection, "");
+        std::fs::write(&path, "http-connection \n").unwrap();
+        points.look(&path);
+        drop(first);
+        let next = points.enter(Task::HttpConnection, "");
+        assert!(next.struck.notified().now_or_never().is_some());
     }
 
     use futures::FutureExt;
