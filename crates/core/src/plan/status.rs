@@ -60,7 +60,7 @@ pub(crate) fn read_status(text: &str) -> Option<ConditionStatus> {
     let mut all = ConditionStatus::ALL.into_iter();
     all.find(|status| status.as_str().eq_ignore_ascii_case(text))
 }
-/// Longest reason, in bytes. Source: the same.
+/// Longest reason, in bytes. Source: Kubernetes, `metav1.Condition`.
 const LONGEST_REASON: usize = 1024;
 
 /// True if a text is a valid reason of a condition. Source: Kubernetes, `metav1.Condition`.

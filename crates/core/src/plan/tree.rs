@@ -66,20 +66,22 @@ impl Tree {
     /// True if the tree has a value other than `false` at the path, or a template that may render one: what a template gives
     /// is up to the author of a custom resource. `*` is any item or key.
     pub(crate) fn may_have(&self, path: &[&str]) -> bool {
-        let Some((step, rest)) = path.split_first() else {
-            return !matches!(self, Self::Fixed(Node::Null | Node::Bool(false)));
-        };
-        match self {
-            Self::Fixed(node) => has(node, path),
-            // A text field of the object would be no map.
-            Self::Leaf(_) => true,
-            Self::Map(entries) | Self::Part(entries) => entries
+        match (self, path.split_first()) {
+            (Self::Fixed(node), _) => has(node, path),
+            // What a template renders may be a map.
+            (_, None) | (Self::Leaf(_), _) => true,
+            (Self::Map(entries) | Self::Part(entries), Some((step, rest))) => entries
                 .iter()
                 .any(|(key, below)| (*step == "*" || **key == **step) && below.may_have(rest)),
-            Self::List(items) => *step == "*" && items.iter().any(|item| item.may_have(rest)),
-            Self::Patched(parts) => parts.0.may_have(path) || parts.1.may_have(path),
-            Self::Chosen(chosen) => chosen.trees().any(|tree| tree.may_have(path)),
-            Self::ContainerName(_) | Self::Image(_) | Self::Workload(_) | Self::Owner(_) => false,
+            (Self::List(items), Some((step, rest))) => {
+                *step == "*" && items.iter().any(|item| item.may_have(rest))
+            }
+            (Self::Patched(parts), _) => parts.0.may_have(path) || parts.1.may_have(path),
+            (Self::Chosen(chosen), _) => chosen.trees().any(|tree| tree.may_have(path)),
+            (
+                Self::ContainerName(_) | Self::Image(_) | Self::Workload(_) | Self::Owner(_),
+                Some(_),
+            ) => false,
         }
     }
 

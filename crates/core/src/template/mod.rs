@@ -7,8 +7,8 @@
 //!                                               a Node: native or text
 //! ```
 //!
-//! The language is Go's text/template without `define`, `template` and `block`. Its functions are called notes, and a
-//! Katalog may define [`Functions`] of its own. The differences from Go serve operators: a missing value is empty and never
+//! The language is Go's text/template without `define`, `template` and `block`. A Katalog declares [`Functions`]
+//! of its own in `notes`, beside the built-in ones. The differences from Go serve operators: a missing value is empty and never
 //! an error, numbers print exactly, and one [`Budget`] bounds the time and memory of an evaluation.
 
 mod ast;

@@ -40,7 +40,7 @@ pub(super) fn kstatus(object: &Value) -> Kstatus {
 
 /// What breaks the convention in a state that a controller has written; empty where it is kept: `Ready` is always there; exactly
 /// one of `Reconciling` and `Stalled` is there while it is not true, and none while it is, except that `Suspended` alone is enough:
-/// nothing is under way then; nothing is there that is false; no type is there twice; and every condition of ours is about the observed generation.
+/// nothing is under way then; nothing is there that is false; no type occurs twice; and every condition of ours is about the observed generation.
 pub(super) fn faults(object: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut types: Vec<&str> = conditions(object)
@@ -51,7 +51,7 @@ pub(super) fn faults(object: &Value) -> Vec<String> {
     let all = types.len();
     types.dedup();
     if types.len() < all {
-        faults.push(format!("a type is there twice: {types:?}"));
+        faults.push(format!("a type occurs twice: {types:?}"));
     }
     let ready = condition(object, "Ready");
     if ready.is_none() {
