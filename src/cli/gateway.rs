@@ -74,11 +74,10 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         directory.clone(),
         context.metrics.clone(),
         stage.clone(),
-        connection.client.clone(),
+        &context.wire,
         context.clock.clone(),
     )
-    .with_access(ports.access(&args.http, &connection.client)?)
-    .reaching(context.wire.reach().clone())
+    .with_access(ports.access(&args.http, &context.wire)?)
     .with_liveness(Liveness::new(move || vitals.check()));
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());

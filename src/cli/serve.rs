@@ -11,7 +11,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use orkestra_cluster::client::{self, ClusterOptions, Connection};
+use orkestra_cluster::{
+    client::{self, ClusterOptions, Connection},
+    wire::Wire,
+};
 use orkestra_core::plan::policy::ChildPolicy;
 use orkestra_ground::{
     Backoff, Entropy,
@@ -137,10 +140,10 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         runtime = runtime.fetching(fetch);
     }
     let stage = Stage::default();
-    let access = ports.access(http, &connection.client)?;
+    let access = ports.access(http, &context.wire)?;
     let vitals = Vitals::start();
     let alive = vitals.clone();
-    let pages = pages(&runtime, &context, &connection.client, access, &stage)
+    let pages = pages(&runtime, &context, access, &stage)
         .with_liveness(Liveness::new(move || alive.check()));
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());
@@ -188,23 +191,16 @@ fn namespaces(feed: &Feed) -> Namespaces {
 }
 
 /// Returns the pages of the runtime.
-fn pages(
-    runtime: &Runtime,
-    context: &Arc<Context>,
-    client: &kube::Client,
-    access: Access,
-    stage: &Stage,
-) -> Pages {
+fn pages(runtime: &Runtime, context: &Arc<Context>, access: Access, stage: &Stage) -> Pages {
     Pages::new(
         runtime.directory(),
         context.metrics.clone(),
         stage.clone(),
-        client.clone(),
+        &context.wire,
         context.clock.clone(),
     )
     .with_leadership(context.leadership.clone())
     .with_access(access)
-    .reaching(context.wire.reach().clone())
 }
 
 /// The ports of a process.
@@ -238,7 +234,7 @@ impl Ports {
     }
 
     /// The access control of the pages. Logs it if authentication is off, or if tokens are sent unencrypted.
-    pub(super) fn access(&self, http: &Http, client: &kube::Client) -> Result<Access, Failure> {
+    pub(super) fn access(&self, http: &Http, wire: &Wire) -> Result<Access, Failure> {
         let unknown = "cannot determine the bound address";
         let address = self.pages.listener.local_addr().context(unknown)?;
         let probes = self.probes.as_ref();
@@ -255,7 +251,7 @@ impl Ports {
         if self.pages.tls.is_none() {
             tracing::info!(%address, "bearer tokens are sent to this port unencrypted: --tls-cert-file is not set");
         }
-        Ok(Access::reviewed(client.clone()))
+        Ok(Access::reviewed(wire))
     }
 
     /// Answers requests until `stop`.

@@ -228,7 +228,7 @@ impl Webhooks {
         tracing::info!(%address, "webhooks listen");
         let options = Options {
             files: bound.files,
-            ..self.options(context.wire.client().default_namespace(), katalogs)
+            ..self.options(context.wire.default_namespace(), katalogs)
         };
         let ends = (bound.listener, shutdown.clone(), stop.clone());
         let running = gateway::run(options, context.clone(), wire, (directory, listed), ends);

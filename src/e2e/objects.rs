@@ -163,7 +163,7 @@ pub(super) async fn live(wire: &Wire, object: &AppliedObject) -> Result<Option<N
     let namespace = object
         .namespace
         .as_deref()
-        .unwrap_or(wire.client().default_namespace());
+        .unwrap_or(wire.default_namespace());
     let namespace = resource.is_namespaced().then_some(namespace);
     let found = resource.get(namespace, &object.name).await?;
     Ok(found.map(|object| to_node(&object)))
@@ -210,7 +210,7 @@ pub(super) async fn find(
         return Ok(Vec::new());
     };
     let namespace = expected.namespace.as_deref();
-    let namespace = namespace.unwrap_or(wire.client().default_namespace());
+    let namespace = namespace.unwrap_or(wire.default_namespace());
     let namespace = resource.is_namespaced().then_some(namespace);
     let found = match &expected.name {
         Some(name) => resource.get(namespace, name).await?.into_iter().collect(),

@@ -5,17 +5,18 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
-use http::Request;
 use k8s_openapi::api::{
     authentication::v1::SelfSubjectReview,
     authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
-use orkestra_cluster::client::flow::Share;
+use orkestra_cluster::{
+    client::flow::Share,
+    wire::{Wire, WireError},
+};
 use orkestra_core::admission::Permission;
 
 use super::review::User;
 
-const PATH: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /// The API group of roles and bindings.
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The most reviews at a time for one Katalog.
@@ -38,16 +39,14 @@ pub enum AuthorCheck {
 /// Asks the API server for permissions.
 #[derive(Clone)]
 pub(super) struct Authors {
-    client: kube::Client,
-    share: Share,
+    wire: Wire,
 }
 
 impl Authors {
-    /// Sends reviews through `client`, with their own account in flow control.
-    pub(super) fn new(client: kube::Client) -> Self {
+    /// Sends reviews through `wire`, on an account of their own.
+    pub(super) fn new(wire: &Wire) -> Self {
         Self {
-            client,
-            share: Share::new("webhooks"),
+            wire: wire.on_account_of(Share::new("webhooks")),
         }
     }
 
@@ -106,23 +105,15 @@ impl Authors {
             },
             ..SubjectAccessReview::default()
         };
-        let body = serde_json::to_vec(&review).map_err(|error| error.to_string())?;
-        let request = Request::post(PATH)
-            .header("content-type", "application/json")
-            .extension(self.share.clone())
-            .body(body)
-            .map_err(|error| error.to_string())?;
-        let answer = self.client.request::<SubjectAccessReview>(request).await;
-        let status = answer.map_err(|error| match error {
-            kube::Error::Api(status) => {
-                format!("the API server refused to review it: {}", status.message)
-            }
-            error => {
-                tracing::warn!(%error, "review failed");
+        let answer = self.wire.review(&review).await;
+        let answer = answer.map_err(|error| match error {
+            WireError::Unavailable(error) => {
+                tracing::warn!(error, "review failed");
                 "the API server did not answer".to_owned()
             }
+            error => format!("the API server refused to review it: {error}"),
         })?;
-        let status = status.status.unwrap_or_default();
+        let status = answer.status.unwrap_or_default();
         Ok(status.allowed && status.denied != Some(true))
     }
 }
@@ -152,15 +143,8 @@ pub(super) fn message(user: &User, missing: &[Permission]) -> String {
 ///
 /// # Errors
 /// The API server did not answer.
-pub(super) async fn own_user(client: &kube::Client) -> Result<String, kube::Error> {
-    let body = serde_json::json!({
-        "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
-    });
-    let request = Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
-        .header("content-type", "application/json")
-        .body(body.to_string().into_bytes())
-        .map_err(kube::Error::HttpError)?;
-    let review: SelfSubjectReview = client.request(request).await?;
+pub(super) async fn own_user(wire: &Wire) -> Result<String, WireError> {
+    let review = wire.review(&SelfSubjectReview::default()).await?;
     let user = review.status.and_then(|status| status.user_info);
     Ok(user.and_then(|user| user.username).unwrap_or_default())
 }

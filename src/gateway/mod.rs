@@ -152,7 +152,7 @@ impl Gateway {
     ) -> Self {
         let metrics = WebhookMetrics::new(&context.metrics);
         Self(Arc::new(Inner {
-            authors: Authors::new(wire.client().clone()),
+            authors: Authors::new(&wire),
             catalogue: ArcSwap::default(),
             recorded: watch::Sender::default(),
             changed: watch::Sender::new(0),
@@ -373,7 +373,7 @@ pub async fn run(
 ) {
     let mut failures = 0;
     loop {
-        match author::own_user(wire.client()).await {
+        match author::own_user(&wire).await {
             Ok(user) => {
                 options.user = user;
                 break;

@@ -1,7 +1,7 @@
 //! The CRDs of this version and those of a cluster.
 
 use orkestra_charts::Capabilities;
-use orkestra_cluster::wire::{Served, Wire};
+use orkestra_cluster::wire::{Served, Wire, WireError};
 use orkestra_core::{
     api::{self, names},
     plan::ObjectKey,
@@ -151,10 +151,9 @@ pub(super) async fn dropped_versions(wire: &Wire, own: &Definition) -> Result<Ve
 ///
 /// # Errors
 /// The API server did not answer.
-pub async fn capabilities(wire: &Wire) -> Result<Capabilities, kube::Error> {
-    let version = wire.client().apiserver_version().await?;
+pub async fn capabilities(wire: &Wire) -> Result<Capabilities, WireError> {
     Ok(Capabilities {
-        kube_version: version.git_version,
+        kube_version: wire.server_version().await?,
         ..Capabilities::default()
     })
 }

@@ -7,6 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use orkestra_cluster::wire::WireError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -108,21 +109,16 @@ impl ApiError {
 }
 
 /// Converts the API server's response to our own request.
-impl From<kube::Error> for ApiError {
-    fn from(error: kube::Error) -> Self {
+impl From<WireError> for ApiError {
+    fn from(error: WireError) -> Self {
         match error {
-            kube::Error::Api(status) => {
-                let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::BAD_GATEWAY);
-                Self::refused(code, status.message)
-            }
-            kube::Error::Discovery(_) => {
-                Self::not_found("the cluster does not serve this kind", "")
-            }
-            // Other errors are about connections, and only logged.
-            other => {
-                tracing::warn!(error = %other, "cannot read a page from the API server");
+            // About connections, and only logged.
+            WireError::Unavailable(error) => {
+                tracing::warn!(error, "cannot read a page from the API server");
                 Self::unanswered()
             }
+            WireError::Forbidden { message, .. } => Self::refused(StatusCode::FORBIDDEN, message),
+            error => Self::refused(StatusCode::BAD_GATEWAY, error.to_string()),
         }
     }
 }

@@ -40,7 +40,7 @@ use axum::{
     routing::get,
 };
 use http_body::Body as _;
-use orkestra_cluster::reach::Reach;
+use orkestra_cluster::{reach::Reach, wire::Wire};
 use orkestra_ground::Clock;
 
 pub use error::ApiError;
@@ -61,7 +61,6 @@ pub struct Pages {
     stage: Stage,
     alive: Liveness,
     access: Access,
-    client: kube::Client,
     reader: live::Reader,
     clock: Clock,
     leadership: Leadership,
@@ -78,12 +77,12 @@ impl fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// Pages about the Katalogs of `directory`, with instances read through `client`; everyone may read them.
+    /// Pages about the Katalogs of `directory`, with instances read through `wire`; everyone may read them.
     pub fn new(
         directory: Directory,
         metrics: Metrics,
         stage: Stage,
-        client: kube::Client,
+        wire: &Wire,
         clock: Clock,
     ) -> Self {
         Self {
@@ -92,11 +91,10 @@ impl Pages {
             stage,
             alive: Liveness::default(),
             access: Access::open(),
-            reader: live::Reader::new(client.clone()),
-            client,
+            reader: live::Reader::new(wire),
             clock,
             leadership: Leadership::alone("".into()),
-            reach: Reach::unquestioned(),
+            reach: wire.reach().clone(),
             live: Arc::default(),
         }
     }
@@ -117,12 +115,6 @@ impl Pages {
     #[must_use]
     pub fn with_liveness(self, alive: Liveness) -> Self {
         Self { alive, ..self }
-    }
-
-    /// The same, with the reachability of the API server.
-    #[must_use]
-    pub fn reaching(self, reach: Reach) -> Self {
-        Self { reach, ..self }
     }
 
     /// Returns why this process is not ready; `None` if it is. A follower is ready like a leader, once its caches are filled.

@@ -23,6 +23,20 @@ const SPAWNS: [&str; 7] = [
     "thread::Builder",
 ];
 
+/// Names of the client behind [`Wire`](orkestra_cluster::wire::Wire).
+const CLIENTS: [&str; 3] = ["kube::Client", "use kube::{", "kube::Api"];
+
+/// What may use the client itself: what builds it, commands at the desk, and leader election, whose connection is its own so that
+/// nothing else delays the renewal of the Lease.
+const CLIENT_USERS: [&str; 6] = [
+    "src/cli",
+    "src/diff",
+    "src/e2e",
+    "src/lead",
+    "src/runtime/context",
+    "src/support",
+];
+
 /// Every source of a folder that is no test, with its text up to its tests.
 fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -82,6 +96,38 @@ fn tasks_start_in_the_module_tasks_alone() {
         let of_vitals = matches!(task, Task::Heartbeat | Task::Watchdog);
         assert!(is_used || of_vitals, "nothing starts {task:?}");
     }
+}
+
+#[test]
+fn a_controller_makes_requests_through_wire_alone() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    sources(&root.join("src"), &mut found);
+    let uses_client = |text: &str| CLIENTS.iter().any(|name| text.contains(name));
+    for folder in CLIENT_USERS {
+        let folder = root.join(folder);
+        let mut below = found.iter().filter(|(path, _)| path.starts_with(&folder));
+        assert!(
+            below.any(|(_, text)| uses_client(text)),
+            "{} does not use the client any more: remove it from the list",
+            folder.display()
+        );
+    }
+    let is_free = |path: &Path| {
+        !CLIENT_USERS
+            .iter()
+            .any(|user| path.starts_with(root.join(user)))
+    };
+    let strays: Vec<_> = found
+        .iter()
+        .filter(|(path, text)| is_free(path) && uses_client(text))
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    assert!(
+        strays.is_empty(),
+        "a request of `Wire` has a deadline, an account and reports to the breaker; these use the client instead:\n{}",
+        strays.join("\n")
+    );
 }
 
 #[test]

@@ -2,23 +2,21 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use k8s_openapi::{
-    api::events::v1 as wire,
-    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use orkestra_cluster::{
+    client::flow::{Flow, Share},
+    wire::{Served, Wire, WireError},
 };
-use kube::{
-    Api,
-    api::{Patch, PatchParams, PostParams},
-};
-use orkestra_cluster::client::flow::Flow;
+use orkestra_core::{api::names::MANAGER, plan::ObjectKey, value::Node};
 use prometheus::IntCounter;
+use serde_json::json;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
-    CONTROLLER, Event, Message, Problem, Severity, TimedEvent,
+    CONTROLLER, Message, Problem, Severity, TimedEvent,
     name::{cut, event_name},
     series::{AllSeries, SeriesText},
 };
@@ -38,7 +36,9 @@ struct RefusedNamespace {
 }
 
 pub(super) struct Sender {
-    client: kube::Client,
+    wire: Wire,
+    /// The kind of Events, as it is served.
+    kind: Served,
     flow: Flow,
     dropped: IntCounter,
     problem: Problem,
@@ -49,17 +49,13 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(
-        client: kube::Client,
-        flow: Flow,
-        dropped: IntCounter,
-        problem: Problem,
-    ) -> Self {
+    pub(super) fn new(wire: &Wire, flow: Flow, dropped: IntCounter, problem: Problem) -> Self {
         let host = ["POD_NAME", "HOSTNAME"]
             .into_iter()
             .find_map(|name| std::env::var(name).ok());
         Self {
-            client,
+            wire: wire.on_account_of(Share::new("events")),
+            kind: Served::events(),
             flow,
             dropped,
             problem,
@@ -155,9 +151,9 @@ impl Sender {
     }
 
     /// Records a missing permission, so that a condition can report it; any other response means that the permission exists.
-    fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &kube::Error) {
+    fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &WireError) {
         match error {
-            kube::Error::Api(status) if status.code == 403 && !is_terminating(status) => {
+            WireError::Forbidden { .. } | WireError::Denied { .. } => {
                 let rest = RefusedNamespace {
                     until: Instant::now() + REST,
                     refused: happened,
@@ -165,8 +161,8 @@ impl Sender {
                 self.resting.insert(namespace.to_owned(), rest);
                 self.report();
             }
-            kube::Error::Api(_) => self.accepted(namespace),
-            _ => {}
+            WireError::Unavailable(_) => {}
+            _ => self.accepted(namespace),
         }
     }
 
@@ -182,70 +178,59 @@ impl Sender {
     }
 
     /// Creates a new Event, or increments the count of an existing one with the same text. Returns its name.
-    async fn request(&mut self, words: &SeriesText, happened: &TimedEvent) -> kube::Result<String> {
-        let events: Api<wire::Event> = Api::namespaced(self.client.clone(), &words.namespace);
-        let at = MicroTime(happened.at);
+    async fn request(
+        &mut self,
+        words: &SeriesText,
+        happened: &TimedEvent,
+    ) -> Result<String, WireError> {
+        let key = |name: &str| ObjectKey {
+            namespace: Some(words.namespace.as_str().into()),
+            name: name.into(),
+        };
         if let Some(series) = self.series.of(words) {
-            let patch =
-                serde_json::json!({"series": {"count": series.count + 1, "lastObservedTime": at}});
-            match events
-                .patch(&series.name, &PatchParams::default(), &Patch::Merge(patch))
-                .await
-            {
+            let at = MicroTime(happened.at);
+            let patch = json!({"series": {"count": series.count + 1, "lastObservedTime": at}});
+            let (key, patch) = (key(&series.name), Node::from(&patch));
+            let answer = self
+                .wire
+                .merge_patch(&self.kind, &key, None, MANAGER, &patch);
+            match answer.await {
                 // The API server deletes Events after an hour, or an administrator deleted it.
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(WireError::NotFound(_)) => {}
                 other => return other.map(|_| series.name.clone()),
             }
             self.series.forget(words);
         }
         self.serial += 1;
-        let name = event_name(&words.name, &at, self.serial);
-        let object = self.build(name.clone(), words, &happened.event, at);
-        events
-            .create(&PostParams::default(), &object)
-            .await
-            .map(|_| name)
+        let name = event_name(&words.name, &MicroTime(happened.at), self.serial);
+        let object = self.build(&name, words, happened);
+        let answer = self
+            .wire
+            .create(&self.kind, &key(&name), MANAGER, &object)
+            .await;
+        answer.map(|_| name)
     }
 
-    fn build(
-        &self,
-        name: String,
-        words: &SeriesText,
-        event: &Event,
-        now: MicroTime,
-    ) -> wire::Event {
-        wire::Event {
-            metadata: ObjectMeta {
-                name: Some(name),
-                namespace: Some(words.namespace.clone()),
-                ..ObjectMeta::default()
-            },
-            event_time: Some(now),
-            type_: Some(match event.severity {
-                Severity::Normal => "Normal".to_owned(),
-                Severity::Warning => "Warning".to_owned(),
-            }),
-            reason: Some(event.reason.to_string()),
-            action: Some("Reconcile".to_owned()),
-            note: Some(words.note.clone()),
-            regarding: Some(event.regarding.clone()),
-            reporting_controller: Some(CONTROLLER.to_owned()),
-            reporting_instance: Some(self.instance.clone()),
-            ..wire::Event::default()
-        }
+    fn build(&self, name: &str, words: &SeriesText, happened: &TimedEvent) -> Node {
+        let TimedEvent { event, at } = happened;
+        let severity = match event.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        Node::from(&json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": words.namespace},
+            "eventTime": MicroTime(*at),
+            "type": severity,
+            "reason": event.reason,
+            "action": "Reconcile",
+            "note": words.note,
+            "regarding": event.regarding,
+            "reportingController": CONTROLLER,
+            "reportingInstance": self.instance,
+        }))
     }
-}
-
-/// A terminating namespace accepts no new Events and answers 403, whatever our permissions.
-fn is_terminating(status: &kube::core::Status) -> bool {
-    let causes = status
-        .details
-        .as_ref()
-        .map(|details| details.causes.as_slice())
-        .unwrap_or_default();
-    causes
-        .iter()
-        .any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use tower::service_fn;
 
 use super::*;
 use crate::{
-    events::{CAPACITY, EventSink, ObjectReference},
+    events::{CAPACITY, Event, EventSink, ObjectReference},
     metrics::Metrics,
 };
 use orkestra_cluster::client::flow::Share;
@@ -15,7 +15,7 @@ use orkestra_ground::Clock;
 type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
 
 /// A cluster that records requests and answers with the code.
-fn cluster(code: u16) -> (kube::Client, Seen) {
+fn cluster(code: u16) -> (Wire, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
     let service = service_fn(move |request: Request<Body>| {
@@ -39,7 +39,7 @@ fn cluster(code: u16) -> (kube::Client, Seen) {
             )
         }
     });
-    (kube::Client::new(service, "default"), seen)
+    (Wire::new(kube::Client::new(service, "default")), seen)
 }
 
 fn event(note: &str) -> Event {
@@ -60,9 +60,9 @@ fn event(note: &str) -> Event {
 
 fn sink(code: u16) -> (EventSink, Metrics, Seen) {
     let metrics = Metrics::new().unwrap();
-    let (client, seen) = cluster(code);
+    let (wire, seen) = cluster(code);
     (
-        EventSink::start(client, Flow::new(|| 0.0), &metrics, Clock::system()),
+        EventSink::start(&wire, Flow::new(|| 0.0), &metrics, Clock::system()),
         metrics,
         seen,
     )
@@ -110,9 +110,9 @@ async fn events_are_dropped_and_counted_under_pressure() {
 #[tokio::test(start_paused = true)]
 async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_not() {
     let metrics = Metrics::new().unwrap();
-    let (client, seen) = cluster(200);
+    let (wire, seen) = cluster(200);
     let flow = Flow::new(|| 0.0);
-    let sink = EventSink::start(client, flow.clone(), &metrics, Clock::system());
+    let sink = EventSink::start(&wire, flow.clone(), &metrics, Clock::system());
     let other = flow.turn(&Share::new("a")).await;
     sink.publish(event("done"));
     sink.publish(Event {

@@ -125,7 +125,7 @@ pub(super) async fn apply_in(
         return Err(FileError::Invalid(nameless(manifest)));
     };
     let resource = wait_served(wire, api_version, kind).await?;
-    let default = || namespace.unwrap_or_else(|| wire.client().default_namespace());
+    let default = || namespace.unwrap_or_else(|| wire.default_namespace());
     let namespace = resource
         .is_namespaced()
         .then(|| text("/metadata/namespace").unwrap_or_else(default));
@@ -214,7 +214,7 @@ async fn wait_one(
         if let Some(resource) = Resource::pinned(wire, group, version, kind).await? {
             let namespace = resource
                 .is_namespaced()
-                .then(|| namespace.unwrap_or_else(|| wire.client().default_namespace()));
+                .then(|| namespace.unwrap_or_else(|| wire.default_namespace()));
             if let Some(object) = resource.get(namespace, name).await? {
                 let is_current = || {
                     let object = serde_json::to_value(&object).unwrap_or_default();

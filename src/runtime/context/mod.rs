@@ -75,8 +75,8 @@ impl Context {
         metrics.leader().set(1);
         let gauge = metrics.api_server_reachable();
         let reach = Reach::new(client.clone(), entropy.clone(), gauge);
-        let wire = Wire::reaching(client.clone(), reach).in_turn(flow.clone());
-        let events = EventSink::start(client, flow.clone(), &metrics, clock.clone());
+        let wire = Wire::reaching(client, reach).in_turn(flow.clone());
+        let events = EventSink::start(&wire, flow.clone(), &metrics, clock.clone());
         let reports = Reports::new(Unreadable::new(events.clone(), metrics.clone()));
         Ok(Self {
             informers: Informers::new(wire.clone(), entropy.clone()).reporting(reports.clone()),

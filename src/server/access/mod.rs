@@ -28,6 +28,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use orkestra_cluster::wire::Wire;
 use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::Semaphore,
@@ -109,10 +110,10 @@ impl Access {
         Self(None)
     }
 
-    /// Access for clients that the API server behind `client` authenticates and permits.
-    pub fn reviewed(client: kube::Client) -> Self {
+    /// Access for clients that the API server behind `wire` authenticates and permits.
+    pub fn reviewed(wire: &Wire) -> Self {
         Self(Some(Arc::new(Guard {
-            reviewer: Reviewer::new(client),
+            reviewer: Reviewer::new(wire),
             room: Semaphore::new(AT_ONCE + WAITING),
             slots: Semaphore::new(AT_ONCE),
             known: Mutex::new(AccessCache {

@@ -2,18 +2,16 @@
 //!
 //! Source: Kubernetes API reference, `TokenReview v1 authentication` and `SubjectAccessReview v1 authorization`.
 
-use http::Request;
+use k8s_openapi::Resource;
 use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
-use orkestra_cluster::client::flow::Share;
+use orkestra_cluster::{
+    client::flow::Share,
+    wire::{Wire, WireError},
+};
 use serde::{Serialize, de::DeserializeOwned};
-
-/// The path for `TokenReview`.
-pub(super) const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
-/// The path for `SubjectAccessReview`.
-pub(super) const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// The user of a token.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,16 +29,14 @@ impl User {
 
 /// Requests reviews from the API server.
 pub(super) struct Reviewer {
-    client: kube::Client,
-    share: Share,
+    wire: Wire,
 }
 
 impl Reviewer {
-    /// Sends requests through `client`, with their own account in flow control.
-    pub(super) fn new(client: kube::Client) -> Self {
+    /// Sends requests through `wire`, on an account of their own.
+    pub(super) fn new(wire: &Wire) -> Self {
         Self {
-            client,
-            share: Share::new("http"),
+            wire: wire.on_account_of(Share::new("http")),
         }
     }
 
@@ -53,7 +49,7 @@ impl Reviewer {
             },
             ..TokenReview::default()
         };
-        let status = self.ask(TOKENS, &review).await?.status.unwrap_or_default();
+        let status = self.ask(&review).await?.status.unwrap_or_default();
         let user = (status.authenticated == Some(true)).then_some(status.user);
         Ok(user.flatten().map(User))
     }
@@ -80,32 +76,22 @@ impl Reviewer {
             },
             ..SubjectAccessReview::default()
         };
-        let status = self.ask(ACCESS, &review).await?.status.unwrap_or_default();
+        let status = self.ask(&review).await?.status.unwrap_or_default();
         Ok(status.allowed && status.denied != Some(true))
     }
 
-    async fn ask<T: Serialize + DeserializeOwned>(
-        &self,
-        path: &str,
-        review: &T,
-    ) -> Result<T, String> {
-        let resource = path.rsplit('/').next().unwrap_or_default();
-        let body = serde_json::to_vec(review).map_err(|error| error.to_string())?;
-        let request = Request::post(path)
-            .header("content-type", "application/json")
-            .extension(self.share.clone())
-            .body(body)
-            .map_err(|error| error.to_string())?;
-        self.client.request(request).await.map_err(|error| {
-            // The API server's response names the missing permission; other errors are about connections.
-            if let kube::Error::Api(status) = error {
-                return format!(
-                    "the API server refused to create {resource}: {}",
-                    status.message
-                );
+    async fn ask<T>(&self, review: &T) -> Result<T, String>
+    where
+        T: Resource + Serialize + DeserializeOwned,
+    {
+        let resource = T::URL_PATH_SEGMENT;
+        self.wire.review(review).await.map_err(|error| match error {
+            WireError::Unavailable(error) => {
+                tracing::warn!(error, resource, "review failed");
+                "the API server did not answer".to_owned()
             }
-            tracing::warn!(%error, resource, "review failed");
-            "the API server did not answer".to_owned()
+            // The API server's response names the missing permission.
+            error => format!("the API server refused to create {resource}: {error}"),
         })
     }
 }

@@ -31,7 +31,7 @@ impl Asked {
 /// Accepts the tokens `reader` and `nosy`, for users of those names; the reader may get paths that begin with `/katalog/marsh`,
 /// and metrics.
 fn answer(path: &str, body: &Value) -> Value {
-    if path == review::TOKENS {
+    if path == "/apis/authentication.k8s.io/v1/tokenreviews" {
         let token = body["spec"]["token"].as_str().unwrap();
         let status = match token {
             "reader" | "nosy" => json!({"authenticated": true, "user": {
@@ -40,7 +40,7 @@ fn answer(path: &str, body: &Value) -> Value {
         };
         return json!({"kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": {}, "status": status});
     }
-    assert_eq!(path, review::ACCESS);
+    assert_eq!(path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
     let spec = &body["spec"];
     assert_eq!(
         (&spec["uid"], &spec["extra"]["pod"]),
@@ -63,7 +63,7 @@ fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
         let asked = counted.clone();
         async move {
             let path = request.uri().path().to_owned();
-            let count = if path == review::TOKENS {
+            let count = if path == "/apis/authentication.k8s.io/v1/tokenreviews" {
                 &asked.tokens
             } else {
                 &asked.access
@@ -80,7 +80,7 @@ fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
         }
     });
     (
-        Access::reviewed(kube::Client::new(service, "default")),
+        Access::reviewed(&Wire::new(kube::Client::new(service, "default"))),
         asked,
     )
 }
@@ -301,7 +301,7 @@ async fn an_api_server_that_does_not_answer_is_503_and_is_asked_again() {
         let body = kube::client::Body::from(status.to_string().into_bytes());
         Ok::<_, std::convert::Infallible>(HttpResponse::builder().status(403).body(body).unwrap())
     });
-    let access = Access::reviewed(kube::Client::new(refuse, "default"));
+    let access = Access::reviewed(&Wire::new(kube::Client::new(refuse, "default")));
     let (code, body, _) = send(&access, "10.1.2.3", Some("reader"), "/metrics").await;
     assert_eq!(code, 503);
     assert!(

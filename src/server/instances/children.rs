@@ -140,11 +140,13 @@ async fn served(
     {
         return Ok(place);
     }
-    let gvk = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
-    let (resource, capabilities) = kube::discovery::pinned_kind(&pages.client, &gvk).await?;
-    let namespaced = capabilities.scope == kube::discovery::Scope::Namespaced;
+    let found = pages.reader.discover(kind).await?;
     let version = (&*kind.group, &*kind.version);
-    Ok(ObjectsPath::at(version, &resource.plural, near(namespaced)))
+    Ok(ObjectsPath::at(
+        version,
+        &found.plural,
+        near(found.namespaced),
+    ))
 }
 
 /// Labels are copied to other objects, such as `EndpointSlices`; the annotation of a child contains its own name.

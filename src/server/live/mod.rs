@@ -9,10 +9,11 @@ use std::{fmt::Write as _, future::Future, time::Duration};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use http::Request;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
-use orkestra_cluster::client::flow::Share;
+use orkestra_cluster::{
+    client::flow::Share,
+    wire::{RawResponse, Served, Wire},
+};
 use orkestra_core::plan::ResourceType;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -166,20 +167,25 @@ pub(super) struct ListParams<'a> {
     pub(super) value: Option<&'a WantedParts>,
 }
 
-/// Reads objects through a client, with its own account in flow control.
+/// Reads objects from the API server.
 #[derive(Clone)]
 pub(super) struct Reader {
-    client: kube::Client,
-    share: Share,
+    wire: Wire,
 }
 
 impl Reader {
-    /// Reads through `client`.
-    pub(super) fn new(client: kube::Client) -> Self {
+    /// Reads through `wire`, on an account of its own.
+    pub(super) fn new(wire: &Wire) -> Self {
         Self {
-            client,
-            share: Share::new("http"),
+            wire: wire.on_account_of(Share::new("http")),
         }
+    }
+
+    /// Returns how the API server serves a kind.
+    pub(super) async fn discover(&self, kind: &ResourceType) -> Result<Served, ApiError> {
+        let (group, version) = (&kind.group, &kind.version);
+        let found = self.wire.discover(group, version, &kind.kind).await?;
+        found.ok_or_else(|| ApiError::not_found("the cluster does not serve this kind", ""))
     }
 
     /// Returns the requested parts of one object; with `metadata_only`, only metadata is requested.
@@ -261,21 +267,9 @@ impl Reader {
 
     /// Returns the text of a response; `None` if it is too long.
     async fn fetch(&self, path: &str, accept: &str) -> Result<Option<Bytes>, ApiError> {
-        let request = Request::get(path)
-            .header("accept", accept)
-            .extension(self.share.clone())
-            .body(kube::client::Body::empty())
-            .map_err(|error| ApiError::bad_request(error.to_string(), ""))?;
-        let answer = self.client.send(request).await?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), LONGEST_ANSWER);
-        let text = match body.collect().await {
-            Ok(text) => text.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Ok(None),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read a page from the API server");
-                return Err(ApiError::unanswered());
-            }
+        let RawResponse { status, body } = self.wire.raw(path, accept, LONGEST_ANSWER).await?;
+        let Some(text) = body else {
+            return Ok(None);
         };
         if status.is_success() {
             return Ok(Some(text));

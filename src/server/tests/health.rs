@@ -77,13 +77,11 @@ async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
         Err::<Response<Body>, _>(std::io::Error::other("connection refused"))
     });
     let gauge = prometheus::IntGauge::new("up", "up").unwrap();
-    let reach = Reach::new(
-        kube::Client::new(nobody, "default"),
-        orkestra_ground::Entropy::seeded(7),
-        gauge,
-    );
+    let client = kube::Client::new(nobody, "default");
+    let reach = Reach::new(client.clone(), orkestra_ground::Entropy::seeded(7), gauge);
     let one = katalog("marsh", "reeds", vec![("pond", status())]);
-    let pages = pages(vec![one], cluster(BTreeMap::new())).reaching(reach.clone());
+    let wire = Wire::reaching(client, reach.clone());
+    let pages = pages(vec![one], wire);
     pages.stage.set_ready();
     assert_eq!(send(&pages, "GET", "/readyz").await.0, 200);
     for _ in 0..9 {

@@ -185,6 +185,15 @@ impl<'a> RequestSubject<'a> {
         }
     }
 
+    pub(super) fn review(group: &'a str, resource: &'a str) -> Self {
+        Self {
+            verb: "create",
+            group,
+            resource,
+            namespace: None,
+        }
+    }
+
     /// Parses a response; if it is partly unreadable and `in_part` is set, returns the rest. A response that is not JSON is
     /// probably a proxy's page, so it counts as transient.
     pub(super) fn parse(text: &str, in_part: bool) -> Result<Node, WireError> {

@@ -97,7 +97,7 @@ impl Wire {
         projection: &Projection,
         take: &mut (dyn FnMut(Listed) + Send),
     ) -> Result<Option<String>, WireError> {
-        let body = self.client().request_stream(request).await;
+        let body = self.client.request_stream(request).await;
         let mut body = pin!(body.map_err(|error| asked.sort(error))?);
         let mut page = Page::new(projection);
         loop {

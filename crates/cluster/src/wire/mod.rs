@@ -5,6 +5,7 @@
 mod error;
 mod find;
 mod list;
+mod review;
 mod served;
 mod stream;
 #[cfg(test)]
@@ -13,7 +14,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use futures::TryFutureExt as _;
-use http::{Method, Request, header};
+use http::{Method, Request, header, request::Builder};
 #[cfg(doc)]
 use orkestra_core::value::Fault;
 use orkestra_core::{plan::ObjectKey, value::Node};
@@ -23,6 +24,7 @@ use self::{error::RequestSubject, list::PAGES_AT_ONCE};
 pub use self::{
     error::{Cause, WireError, is_missed},
     list::{Listed, PageOf},
+    review::RawResponse,
     served::{Served, autoscalers},
     stream::{Event, Watch},
 };
@@ -180,9 +182,20 @@ impl Wire {
         &self.reach
     }
 
-    /// The underlying client.
-    pub fn client(&self) -> &kube::Client {
-        &self.client
+    /// The namespace of the kubeconfig's context or of the Pod.
+    pub fn default_namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+
+    /// Returns the version of the API server, such as `v1.34.4`.
+    ///
+    /// # Errors
+    /// Any failure of the request.
+    pub async fn server_version(&self) -> Result<String, WireError> {
+        let asked = RequestSubject::discovery("");
+        let version = self.node(&asked, Method::GET, "/version", None).await?;
+        let name = version.get("gitVersion").and_then(Node::as_str);
+        Ok(name.unwrap_or_default().to_owned())
     }
 
     /// Returns the object.
@@ -316,14 +329,16 @@ impl Wire {
         Ok((!is_status && stays).then_some(answer))
     }
 
-    /// Remembers the response to a write, which reveals a restored etcd.
+    /// Remembers the response to a write, which reveals a restored etcd. An Event does not: it expires.
     fn wrote(
         &self,
         kind: &Served,
         key: &ObjectKey,
         answer: Result<Node, WireError>,
     ) -> Result<Node, WireError> {
-        if let Ok(object) = &answer {
+        if let Ok(object) = &answer
+            && !kind.expires()
+        {
             self.reach.note_written(|| find::path(kind, key), object);
         }
         answer
@@ -418,7 +433,17 @@ impl Wire {
             request = request.header(header::CONTENT_TYPE, content_type);
             bytes = serde_json::to_vec(node).map_err(|_| asked.unwritable())?;
         }
-        let mut request = request.body(bytes).map_err(|_| asked.unwritable())?;
+        self.send(asked, request, bytes).await
+    }
+
+    /// Sends a request in its turn, within the deadline, and reports to the breaker whether it was answered.
+    async fn send(
+        &self,
+        asked: &RequestSubject<'_>,
+        request: Builder,
+        body: Vec<u8>,
+    ) -> Result<String, WireError> {
+        let mut request = request.body(body).map_err(|_| asked.unwritable())?;
         if let Some(turn) = self.turn().await {
             request.extensions_mut().insert(turn);
         }

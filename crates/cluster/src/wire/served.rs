@@ -22,6 +22,22 @@ pub struct Served {
 }
 
 impl Served {
+    /// The kind of Events.
+    pub fn events() -> Self {
+        Self {
+            group: "events.k8s.io".into(),
+            version: "v1".into(),
+            kind: "Event".into(),
+            plural: "events".into(),
+            namespaced: true,
+        }
+    }
+
+    /// True if the API server deletes objects of this kind after a time.
+    pub(super) fn expires(&self) -> bool {
+        &*self.plural == "events" && ["", "events.k8s.io"].contains(&&*self.group)
+    }
+
     /// The kind of CRDs.
     pub fn crds() -> Self {
         Self {

@@ -75,7 +75,7 @@ impl Wire {
             .header(header::ACCEPT_ENCODING, "identity")
             .body(Vec::new())
             .map_err(|_| asked.unwritable())?;
-        let body = self.client().request_stream(request);
+        let body = self.client.request_stream(request);
         let body = in_time(body.map_err(|error| asked.sort(error))).await?;
         Ok(Watch {
             kind,

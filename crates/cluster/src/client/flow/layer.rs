@@ -36,7 +36,6 @@ impl<S> Layer<S> for FlowLayer {
         FlowControlled {
             flow: self.0.clone(),
             process: Share::new("process"),
-            events: Share::new("events"),
             inner,
         }
     }
@@ -47,7 +46,6 @@ impl<S> Layer<S> for FlowLayer {
 pub struct FlowControlled<S> {
     flow: Flow,
     process: Share,
-    events: Share,
     inner: S,
 }
 
@@ -75,15 +73,7 @@ where
         }
         let turn = request.extensions_mut().remove::<RequestPermit>();
         let share = request.extensions_mut().remove::<Share>();
-        let share = share.unwrap_or_else(|| {
-            let is_event = request.uri().path().ends_with("/events");
-            if is_event {
-                &self.events
-            } else {
-                &self.process
-            }
-            .clone()
-        });
+        let share = share.unwrap_or_else(|| self.process.clone());
         let flow = self.flow.clone();
         async move {
             let turn = match turn {

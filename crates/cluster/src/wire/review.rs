@@ -1,0 +1,82 @@
+//! Requests whose response is not an object of the cluster: reviews, and responses that the caller reads itself.
+
+use bytes::Bytes;
+use futures::TryFutureExt as _;
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use k8s_openapi::Resource;
+use kube::client::Body;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    JSON, Wire, WireError,
+    error::{RequestSubject, is_missed},
+    in_time,
+};
+
+/// A response that is not read yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawResponse {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The body; `None` if it is longer than permitted.
+    pub body: Option<Bytes>,
+}
+
+impl Wire {
+    /// Has the API server review `review`: it returns it with its status, and stores nothing.
+    ///
+    /// # Errors
+    /// [`WireError::Forbidden`] if a permission is missing, [`WireError::Unavailable`] if there is no response or it cannot be read.
+    pub async fn review<T>(&self, review: &T) -> Result<T, WireError>
+    where
+        T: Resource + Serialize + DeserializeOwned,
+    {
+        let asked = RequestSubject::review(T::GROUP, T::URL_PATH_SEGMENT);
+        let body = serde_json::to_vec(review).map_err(|_| asked.unwritable())?;
+        let path = format!("/apis/{}/{}", T::API_VERSION, T::URL_PATH_SEGMENT);
+        let request = Request::post(path)
+            .header(header::CONTENT_TYPE, JSON)
+            .header(header::ACCEPT, JSON);
+        let text = self.send(&asked, request, body).await?;
+        // serde_json's own message may quote a value.
+        serde_json::from_str(&text).map_err(|_| {
+            WireError::Unavailable("the response to the review cannot be read".to_owned())
+        })
+    }
+
+    /// Returns the response to a GET of `path`, whatever its status, in the form that `accept` names. At most `longest` bytes of
+    /// it are read, so that the memory for it is bounded.
+    ///
+    /// # Errors
+    /// [`WireError::Unavailable`] if there is no response.
+    pub async fn raw(
+        &self,
+        path: &str,
+        accept: &str,
+        longest: usize,
+    ) -> Result<RawResponse, WireError> {
+        let asked = RequestSubject::discovery("");
+        let mut request = Request::get(path)
+            .header(header::ACCEPT, accept)
+            .body(Body::empty())
+            .map_err(|_| asked.unwritable())?;
+        if let Some(turn) = self.turn().await {
+            request.extensions_mut().insert(turn);
+        }
+        let fetched = async {
+            let answer = self.client.send(request);
+            let answer = answer.map_err(|error| asked.sort(error)).await?;
+            let status = answer.status();
+            let body = match Limited::new(answer.into_body(), longest).collect().await {
+                Ok(body) => Some(body.to_bytes()),
+                Err(error) if error.is::<LengthLimitError>() => None,
+                Err(error) => return Err(WireError::Unavailable(error.to_string())),
+            };
+            Ok(RawResponse { status, body })
+        };
+        let answer = in_time(fetched).await;
+        self.reach.heard(is_missed(&answer));
+        answer
+    }
+}
