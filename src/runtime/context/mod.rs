@@ -50,7 +50,7 @@ pub struct Context {
     /// The declarations of accepted revisions.
     pub accepted: Accepted,
     /// Limits concurrent pure passes to the number of cores.
-    pub passes: Semaphore,
+    pub passes: Arc<Semaphore>,
     /// The sensitive children that Katalogs in the cluster may declare.
     pub children: ChildPolicy,
     /// The namespace of the Pod that this process runs in; none outside of a cluster.
@@ -86,7 +86,7 @@ impl Context {
             leadership: Leadership::alone(lead::identity(&lead::host(), &entropy)),
             operators: Operators::default(),
             accepted: Accepted::default(),
-            passes: Semaphore::new(cores()),
+            passes: Arc::new(Semaphore::new(cores())),
             children: ChildPolicy::All,
             home: None,
             admission: false,

@@ -93,7 +93,7 @@ pub(in crate::runtime) async fn wait(
 }
 
 async fn decide(pass: &Pass<'_>, observed: &Observed, now: Timestamp) -> DeletionStep {
-    let _permit = pass.shared.context.passes.acquire().await;
+    let _permit = pass.permit().await;
     let entropy = Entropy::seeded(pass.shared.context.entropy.seed());
     finish(&pass.bound.plan, pass.bound, observed, now, &entropy)
 }

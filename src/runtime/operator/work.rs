@@ -2,11 +2,13 @@
 
 use std::{
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
+    task::Poll,
     time::Duration,
 };
 
-use futures::FutureExt;
+use futures::{FutureExt, poll};
 use orkestra_core::{
     plan::{ObjectKey, OperatorPlan},
     reasons::Reason,
@@ -18,7 +20,7 @@ use crate::{
     metrics::{Outcome, Trigger},
     runtime::{
         deletion::{self, orphans},
-        pass::{Next, Pass, Passed, observe, reconcile, unread},
+        pass::{Next, Pass, Passed, observe, permit, reconcile, unread},
         queue::{Cause, Lane, Queue, TakenKey, Workers},
         shared::Shared,
     },
@@ -54,14 +56,16 @@ pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Wo
 
 /// Runs the pass of a key, counts it and queues what follows.
 async fn one(shared: &Shared, taken: TakenKey<ObjectKey>) {
-    let Some(bound) = shared.bound.load_full() else {
-        return;
-    };
     let key = taken.key.clone();
     shared.metrics.waited(taken.waited);
     let started = Instant::now();
     let active = shared.metrics.enter_pass();
-    let pass = Pass::begin(shared, &bound, &key);
+    // Before the pass exists: at a start thousands wait for a core, and each would take some kilobytes.
+    let permit = permit(&shared.context.passes).await;
+    let Some(bound) = shared.bound.load_full() else {
+        return;
+    };
+    let pass = Pass::begin(shared, &bound, &key, permit);
     let passed = shared
         .context
         .leadership
@@ -136,7 +140,14 @@ fn trigger(cause: Cause) -> Trigger {
 
 /// Runs the pass. A panic is a failure: the next pass sees and fixes what it left unfinished.
 async fn guarded(pass: &Pass<'_>) -> Passed {
-    let result = AssertUnwindSafe(run(pass)).catch_unwind().await;
+    let mut running = pin!(AssertUnwindSafe(run(pass)).catch_unwind());
+    let first = poll!(running.as_mut());
+    // What follows waits for others, and must not keep a core from them.
+    pass.release_permit();
+    let result = match first {
+        Poll::Ready(result) => result,
+        Poll::Pending => running.await,
+    };
     result.unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<&str>()

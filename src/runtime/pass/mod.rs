@@ -42,6 +42,7 @@ use orkestra_core::{
         status::reported,
     },
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) use self::{
     outcome::{Next, Passed, next, refused, soonest},
@@ -62,18 +63,40 @@ pub(super) struct Pass<'a> {
     memory: Mutex<Memory>,
     /// Whether it has written anything.
     wrote: AtomicBool,
+    /// Permits its first pure part.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl<'a> Pass<'a> {
-    /// Begins a pass over the custom resource of that key.
-    pub(super) fn begin(shared: &'a Shared, bound: &'a BoundPlan, key: &'a ObjectKey) -> Self {
+    /// Begins a pass over the custom resource of that key, with the permit for its first pure part.
+    pub(super) fn begin(
+        shared: &'a Shared,
+        bound: &'a BoundPlan,
+        key: &'a ObjectKey,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Self {
         Self {
             shared,
             bound,
             key,
             memory: shared.instances.take_memory(key).into(),
             wrote: AtomicBool::new(false),
+            permit: permit.into(),
         }
+    }
+
+    /// Returns the permit for a pure part: the one that the pass began with, or the next.
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        let first = lock(&self.permit).take();
+        match first {
+            Some(permit) => Some(permit),
+            None => permit(&self.shared.context.passes).await,
+        }
+    }
+
+    /// Lets another pass have the permit that this one began with.
+    pub(super) fn release_permit(&self) {
+        drop(lock(&self.permit).take());
     }
 
     /// Keeps what it remembers for the next pass, if the custom resource still exists.
@@ -94,6 +117,12 @@ impl<'a> Pass<'a> {
     pub(super) fn has_written(&self) -> bool {
         self.wrote.load(Ordering::Relaxed)
     }
+}
+
+/// Waits for the permit for a pure part.
+pub(super) async fn permit(passes: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    // The semaphore is never closed.
+    passes.clone().acquire_owned().await.ok()
 }
 
 /// Collects everything that a pass over `cr` reads.

@@ -240,7 +240,7 @@ async fn decide(pass: &Pass<'_>, observed: &mut Observed, now: Timestamp) -> Opt
     let entropy = template::Entropy::seeded(pass.shared.context.entropy.seed());
     let mut round = 0;
     loop {
-        let permit = pass.shared.context.passes.acquire().await;
+        let permit = pass.permit().await;
         let reads = match step(&pass.bound.plan, pass.bound, observed, now, &entropy) {
             StepResult::Done(cycle) => return Some(*cycle),
             StepResult::Need(reads) => reads,

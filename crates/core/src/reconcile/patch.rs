@@ -21,6 +21,11 @@ pub(super) fn merge_patch(live: &Node, wanted: &Node) -> Option<Node> {
     (!patch.is_empty()).then(|| Node::Map(patch.into_iter().collect::<Map>()))
 }
 
+/// True if a patch from `live` to `wanted` would change nothing: `3` and `3.0` are one number, and a null is an absent field.
+pub(super) fn is_unchanged(live: &Node, wanted: &Node) -> bool {
+    merge_patch(live, wanted).is_none()
+}
+
 /// True if a patch of an absent field sets anything that a record keeps: nulls remove what is not there.
 fn says_something(value: &Node) -> bool {
     match value {

@@ -4,7 +4,7 @@ mod relate;
 
 use std::borrow::Cow;
 
-pub(super) use self::relate::{is_given, is_same};
+pub(super) use self::relate::is_given;
 use super::{
     reason::Reason,
     render::{RenderError, Renderer},

@@ -9,7 +9,7 @@ use crate::{
         Coerce, Condition, JsonType, Leaf, Members, OLD, Operand, Order, Pattern, Relation, Test,
         gate,
     },
-    reconcile::{patch::merge_patch, reason::Reason, render::RenderError},
+    reconcile::{patch::is_unchanged, reason::Reason, render::RenderError},
     template::Number,
     value::Node,
 };
@@ -126,7 +126,7 @@ impl Renderer<'_, '_> {
             return true;
         };
         let before = self.data.get(OLD).and_then(|old| old.at(path));
-        before.is_none_or(|before| !is_given(before) || is_same(before, operand))
+        before.is_none_or(|before| !is_given(before) || is_unchanged(before, operand))
     }
 
     /// True if no other custom resource has the text, or the condition has no path.
@@ -261,13 +261,4 @@ fn json_type(node: &Node) -> JsonType {
 /// True if a value is given, so that no default applies: `0` and `false` are values.
 pub(in crate::reconcile) fn is_given(node: &Node) -> bool {
     !matches!(node, Node::Null) && node.as_str() != Some("")
-}
-
-/// JSON equality, where `3` and `3.0` are one number.
-pub(in crate::reconcile) fn is_same(a: &Node, b: &Node) -> bool {
-    merge_patch(
-        &Node::object([("value", a.clone())]),
-        &Node::object([("value", b.clone())]),
-    )
-    .is_none()
 }

@@ -15,9 +15,10 @@ use jiff::Timestamp;
 
 use super::{
     failure::Failure,
-    gate::{is_given, is_same},
+    gate::is_given,
     gate_effects::GateEffects,
     inputs::Inputs,
+    patch::is_unchanged,
     prepared::Prepared,
     reason::Reason,
     record::Observed,
@@ -204,7 +205,7 @@ impl Rules<'_> {
             let Some(value) = renderer.leaf(&rule.value)? else {
                 return Ok(None);
             };
-            let news = value != Node::Null && !there.is_some_and(|there| is_same(there, &value));
+            let news = value != Node::Null && !there.is_some_and(|there| is_unchanged(there, &value));
             Ok(news.then_some((path, value)))
         })
     }

@@ -7,7 +7,7 @@ use super::Rules;
 use crate::{
     plan::{Moment, Normalized, RulesPlan},
     reconcile::{
-        field_holders::Holds, gate::is_same, patch::merge_patch, prepared::Normalization,
+        field_holders::Holds, patch::{is_unchanged, merge_patch}, prepared::Normalization,
         render::RenderError,
     },
     value::{Node, Path, set},
@@ -115,7 +115,7 @@ impl Rules<'_> {
 /// True if a value differs from that of `cr`. A missing field is not set to an empty value.
 fn differs(cr: &Node, one: &Normalized, value: &Node) -> bool {
     match cr.at(&one.path) {
-        Some(there) if *there != Node::Null => !is_same(there, value),
+        Some(there) if *there != Node::Null => !is_unchanged(there, value),
         _ => says_something(value),
     }
 }
@@ -153,7 +153,7 @@ fn agrees(
 ) -> bool {
     let mut pairs = normalize.iter().zip(values.iter().zip(again));
     pairs.all(|(one, pair)| match pair {
-        (Some(a), Some(b)) => is_same(a, b),
+        (Some(a), Some(b)) => is_unchanged(a, b),
         (None, None) => true,
         // A missing value on either side leaves the field as it is.
         (Some(a), None) | (None, Some(a)) => !differs(raw, one, a),
