@@ -17,7 +17,7 @@ impl DataSource for Introspected {
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
-        for &introspection in &plan.reads.introspection {
+        for introspection in read(plan) {
             let read = Read::Introspection(introspection);
             match observed.answers.get(&read) {
                 None => lacking.push(read),
@@ -32,10 +32,16 @@ impl DataSource for Introspected {
     }
 
     fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
-        for &introspection in &plan.reads.introspection {
+        for introspection in read(plan) {
             hide(sources, introspection, why);
         }
     }
+}
+
+/// Returns what templates read.
+fn read(plan: &OperatorPlan) -> impl Iterator<Item = Introspection> {
+    let roots = plan.reads.roots.iter();
+    roots.filter_map(|root| Introspection::of_root(root))
 }
 
 fn hide(sources: &mut Sources, introspection: Introspection, why: &str) {
