@@ -1,19 +1,27 @@
 //! `.health`, `.metrics` and `.ork`, as a pass sees them.
 
+use std::sync::Arc;
+
 use super::{
-    data_source::{DataSource, PassInput, all_answered},
-    sources::{Answer, Read},
-    template_data::Sources,
+    super::{
+        sources::{Answer, Read},
+        template_data::Sources,
+    },
+    DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
     plan::{OperatorPlan, introspection::Introspection},
-    value::{Key, Node, Path, PathStep},
+    value::{Key, Node},
 };
 
 /// What the plan reads about its operator.
 pub(super) struct Introspected;
 
 impl DataSource for Introspected {
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Plan
+    }
+
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
@@ -36,6 +44,13 @@ impl DataSource for Introspected {
             hide(sources, introspection, why);
         }
     }
+
+    fn assumed(&self, read: &Read, _given: Given<'_>) -> Option<Answer> {
+        match read {
+            Read::Introspection(read) => Some(Answer::Ready(Arc::new(read.assumed()))),
+            _ => None,
+        }
+    }
 }
 
 /// Returns what templates read.
@@ -45,8 +60,5 @@ fn read(plan: &OperatorPlan) -> impl Iterator<Item = Introspection> {
 }
 
 fn hide(sources: &mut Sources, introspection: Introspection, why: &str) {
-    let root = PathStep::Field(Key::from(introspection.root()));
-    sources
-        .unavailable
-        .push((Path::from_iter([root]), why.into()));
+    sources.hide([Key::from(introspection.root())], why);
 }
