@@ -23,10 +23,8 @@ use crate::runtime::{
     queue::Lane,
     shared::{Shared, bound_plan::BoundPlan, orphaned::owner_mark},
     sources::{
-        cross::Targets,
-        introspection::OwnOperator,
-        observed::{self, Observed, Wake},
-        related::RelatedWatches,
+        PlanSources,
+        observed::{self, Wake},
     },
 };
 
@@ -67,16 +65,13 @@ pub(super) fn bind(
         manager: plan.field_manager(),
         home: context.home.clone(),
         kinds: kinds.collect(),
-        targets: Targets::start(context, readers, &plan),
-        related: RelatedWatches::start(context, readers, &plan),
-        observed: Observed::start(
+        sources: PlanSources::start(
             context,
+            readers,
             &plan,
-            (observed, crd_status.namespaced),
-            &on_observed(shared),
+            ((observed, crd_status.namespaced), &on_observed(shared)),
         ),
         read_places: read_places(&plan),
-        own: OwnOperator::find(context, &plan),
         plan,
         declared,
         crd_status,

@@ -217,7 +217,7 @@ fn unavailable(bound: &BoundPlan) -> Vec<Problem> {
         reason: KatalogReason::KindNotServed,
         message,
     };
-    for kind in bound.observed.absent() {
+    for kind in bound.sources.observed.absent() {
         problems.push(not_served(format!(
             "the API server does not serve {kind}, which `observe` watches: install its CRD"
         )));

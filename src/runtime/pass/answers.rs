@@ -34,6 +34,7 @@ pub(in crate::runtime) async fn answer(
     reads: Vec<Read>,
 ) -> ReadResult {
     let key = &observed.cr.id.key;
+    let sources = &pass.bound.sources;
     let mut heard = ReadResult::default();
     for read in reads {
         if read.may_change() {
@@ -56,19 +57,18 @@ pub(in crate::runtime) async fn answer(
                 answer
             }
             Read::Certificate(wanted) => certificate(wanted),
-            Read::Cross(read) => cross::read(&pass.bound.targets, read),
-            Read::Related(read) => related::read(&pass.bound.related, read),
+            Read::Cross(read) => cross::read(&sources.targets, read),
+            Read::Related(read) => related::read(&sources.related, read),
             Read::Event(name) => pass.bound.cr(key).map_or(Answer::Absent, |cr| {
                 let about = || pass.bound.leads_about(&cr);
-                pass.bound.observed.latest_event(&cr, name, about)
+                sources.observed.latest_event(&cr, name, about)
             }),
             Read::Watched(kind) => pass.bound.cr(key).map_or(Answer::Absent, |cr| {
-                pass.bound
-                    .observed
-                    .watched(&cr, kind, pass.bound.leads_about(&cr))
+                let about = pass.bound.leads_about(&cr);
+                sources.observed.watched(&cr, kind, about)
             }),
-            Read::Operator(name) => cross::operator(&pass.bound.targets, name, now),
-            Read::Introspection(read) => pass.bound.own.read(*read, now),
+            Read::Operator(name) => cross::operator(&sources.targets, name, now),
+            Read::Introspection(read) => sources.own.read(*read, now),
         };
         heard.answers.insert(read, answer);
     }

@@ -22,9 +22,7 @@ use orkestra_core::{
 };
 use orkestra_ground::changes::{change, first};
 
-use crate::runtime::sources::{
-    cross::Targets, introspection::OwnOperator, observed::Observed, related::RelatedWatches,
-};
+use crate::runtime::sources::PlanSources;
 
 /// A plan and its watches. Immutable: another plan, or another set of kinds, makes another value.
 pub(in crate::runtime) struct BoundPlan {
@@ -47,14 +45,8 @@ pub(in crate::runtime) struct BoundPlan {
     pub(in crate::runtime) read_places: Box<[(GroupKind, ObjectNamespaces)]>,
     /// Kinds that the API server does not serve: none of their objects can exist.
     pub(in crate::runtime) absent: BTreeSet<GroupKind>,
-    /// The custom resources of other operators.
-    pub(in crate::runtime) targets: Targets,
-    /// The operator itself, for templates that read its health or its metrics.
-    pub(in crate::runtime) own: OwnOperator,
-    /// Objects from which additions to children are made.
-    pub(in crate::runtime) related: RelatedWatches,
-    /// Other objects whose changes trigger passes.
-    pub(in crate::runtime) observed: Observed,
+    /// The data beyond custom resources and their children.
+    pub(in crate::runtime) sources: PlanSources,
 }
 
 /// A kind of children: all objects of it that may belong to the operator, of any owner.
@@ -141,7 +133,7 @@ impl BoundPlan {
     pub(in crate::runtime) fn lacks_kinds(&self) -> bool {
         let mut declared = self.plan.kinds();
         declared.any(|kind| self.absent.contains(&kind.group_kind()))
-            || self.observed.absent().next().is_some()
+            || self.sources.observed.absent().next().is_some()
     }
 
     /// True if the plan itself declares children of that kind.
@@ -219,9 +211,7 @@ impl BoundPlan {
             is_settled(state) || (is_failing && !self.declares(kind))
         })
         .await;
-        self.targets.looked_at().await;
-        self.related.looked_at().await;
-        self.observed.looked_at().await;
+        self.sources.looked_at().await;
     }
 
     /// True if [`Self::synced`] cannot return before a permission is granted.
@@ -293,9 +283,7 @@ impl BoundPlan {
         let kinds = self.kinds.iter();
         let own = self.crs.trouble().into_iter();
         own.chain(kinds.filter_map(|kind| kind.trouble()))
-            .chain(self.targets.troubles())
-            .chain(self.related.troubles())
-            .chain(self.observed.troubles())
+            .chain(self.sources.troubles())
             .collect()
     }
 
@@ -304,7 +292,7 @@ impl BoundPlan {
         let own = std::iter::once(&self.crs).chain(&self.marked);
         let own: MemoryUse = own.map(|watch| watch.store().held()).sum();
         let children: MemoryUse = self.kinds.iter().map(|kind| kind.store().held()).sum();
-        own + children + self.related.held() + self.observed.held()
+        own + children + self.sources.held()
     }
 }
 

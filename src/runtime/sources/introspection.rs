@@ -31,7 +31,7 @@ impl OwnOperator {
     pub(in crate::runtime) fn find(context: &Context, plan: &OperatorPlan) -> Self {
         Self {
             listed: context.operators.get(&plan.katalog, &plan.name),
-            reads_health: plan.reads.introspection.contains(&Introspection::Health),
+            reads_health: plan.reads.roots.contains(Introspection::Health.root()),
             home: context.home.clone(),
         }
     }

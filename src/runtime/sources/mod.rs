@@ -7,7 +7,8 @@
 //!  scalers         autoscalers of children                               readers         who reads what: whom a change queues
 //! ```
 //!
-//! A pass asks by a `Read` of the core, and `pass/answers.rs` has an arm for each.
+//! A pass asks by a `Read` of the core, and `pass/answers.rs` has an arm for each. [`OperatorSources`] outlive a plan;
+//! [`PlanSources`] are those of one plan.
 
 pub(super) mod calls;
 pub(super) mod cross;
@@ -18,15 +19,30 @@ pub(super) mod readers;
 pub(super) mod related;
 pub(super) mod scalers;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future::BoxFuture;
-use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
+use orkestra_cluster::watch::{MemoryUse, WatchProblem};
+use orkestra_core::{
+    enrich::Relation,
+    plan::{GroupKind, ObjectKey, OperatorPlan},
+    reconcile::sources::Read,
+    value::Key,
+};
 use orkestra_ground::changes::change;
 use tokio::sync::watch;
 
-use self::{calls::Calls, objects::Objects, readers::Readers, scalers::Scalers};
-use super::{context::Context, queue::Queue};
+use self::{
+    calls::Calls,
+    cross::{TargetState, Targets},
+    introspection::OwnOperator,
+    objects::Objects,
+    observed::{Kinds, Observed, Wake},
+    readers::Readers,
+    related::RelatedWatches,
+    scalers::Scalers,
+};
+use super::{context::Context, queue::Queue, status::health::State};
 use crate::external::Client;
 
 /// What the passes of one operator read beside custom resources and their children, and which of them read it.
@@ -65,6 +81,85 @@ impl OperatorSources {
         let unread = self.readers.forget(key);
         self.objects.release(&unread);
         self.scalers.settle(key, &[]);
+    }
+}
+
+/// What the passes of one plan read from watches and from memory. Another plan has other ones.
+pub(super) struct PlanSources {
+    /// The custom resources of other operators.
+    pub(super) targets: Targets,
+    /// The operator itself, for templates that read its health or its metrics.
+    pub(super) own: OwnOperator,
+    /// Objects from which additions to children are made.
+    pub(super) related: RelatedWatches,
+    /// Other objects whose changes trigger passes.
+    pub(super) observed: Observed,
+}
+
+/// The state of the sources of a plan that affects all custom resources: whether something they read can be read.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct PlanSourceStates {
+    targets: BTreeMap<Key, TargetState>,
+    related: Vec<(Relation, Result<(), String>)>,
+    observed: (Vec<bool>, Vec<Result<(), String>>),
+    /// The state of the operator itself, if the plan reads it.
+    own: Option<State>,
+}
+
+impl PlanSources {
+    /// Starts, or joins, the watches of `plan`. `observed` are the kinds that it observes, as they are served, and whether its
+    /// custom resources are namespaced; `wake` is called for each relevant change of their objects.
+    pub(super) fn start(
+        context: &Context,
+        readers: &Arc<Readers>,
+        plan: &Arc<OperatorPlan>,
+        (observed, wake): ((Kinds, bool), &Wake),
+    ) -> Self {
+        Self {
+            targets: Targets::start(context, readers, plan),
+            own: OwnOperator::find(context, plan),
+            related: RelatedWatches::start(context, readers, plan),
+            observed: Observed::start(context, plan, observed, wake),
+        }
+    }
+
+    /// Returns when everything was read once, or cannot be read.
+    pub(super) async fn looked_at(&self) {
+        self.targets.looked_at().await;
+        self.related.looked_at().await;
+        self.observed.looked_at().await;
+    }
+
+    /// Returns the current states.
+    pub(super) fn states(&self) -> PlanSourceStates {
+        PlanSourceStates {
+            targets: self.targets.source_states(),
+            related: self.related.readable(),
+            observed: self.observed.source_states(),
+            own: self.own.source_state(),
+        }
+    }
+
+    /// Returns futures that complete when [`PlanSources::states`] may have changed.
+    pub(super) fn changes(&self) -> Vec<BoxFuture<'static, ()>> {
+        let mut changes = self.targets.changes();
+        changes.extend(self.own.change());
+        let states = self.related.states().into_iter();
+        changes.extend(states.chain(self.observed.states()).map(next));
+        changes
+    }
+
+    /// Returns the problems of the watches.
+    pub(super) fn troubles(&self) -> impl Iterator<Item = (GroupKind, WatchProblem)> {
+        let targets = self.targets.troubles().into_iter();
+        targets
+            .chain(self.related.troubles())
+            .chain(self.observed.troubles())
+    }
+
+    /// Returns the number of records held; those of custom resources of other operators count for these.
+    pub(super) fn held(&self) -> MemoryUse {
+        self.related.held() + self.observed.held()
     }
 }
 

@@ -9,9 +9,9 @@ use std::{
 use super::{
     Typed, admission, api_types, checks, conversion,
     imports::{self, Imported},
+    known_schemas::KnownSchemas,
     lifecycle,
     operator::{Context, operator, own},
-    typing::KnownSchemas,
 };
 use crate::{
     api::{CrdEntry, DeletionPolicy, KatalogSpec, names},

@@ -31,6 +31,7 @@ mod for_each;
 mod held;
 mod imports;
 mod katalog;
+mod known_schemas;
 mod lifecycle;
 mod observe;
 mod on_delete;

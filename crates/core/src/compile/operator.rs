@@ -9,11 +9,12 @@ use super::{
     calls::{self, DeclaredCalls},
     cel, checks, children, cross, emit, enrich, for_each, held,
     imports::{self, Imported},
+    known_schemas::KnownSchemas,
     lifecycle, observe, on_delete, randomness,
     reads::{self, Unreadable},
     reconciler::{self, Pace},
     rules, secret_taint, setup, status, targets,
-    typing::{KnownSchemas, Typing},
+    typing::Typing,
     watched, wiring,
 };
 use crate::plan::roots;
@@ -321,9 +322,7 @@ fn check(
     if !plan.finalizer {
         checks::left_behind(at, &plan.children, resource);
     }
-    gathered.report_cross(&mut plan.cross);
-    gathered.report_events(&mut plan.observe.events);
-    gathered.report_watches(&mut plan.observe);
+    gathered.settle(plan);
     report(at, gathered.unreadable);
     plan.reads = gathered.reads;
     plan.keep_for_additions();

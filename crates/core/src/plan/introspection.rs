@@ -76,7 +76,7 @@ impl Introspection {
     pub const ALL: [Self; 3] = [Self::Health, Self::Metrics, Self::Process];
 
     /// Returns the name of the root.
-    pub fn root(self) -> &'static str {
+    pub const fn root(self) -> &'static str {
         match self {
             Self::Health => cross::HEALTH,
             Self::Metrics => cross::METRICS,

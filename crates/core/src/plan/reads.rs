@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{GroupKind, introspection::Introspection};
+use super::GroupKind;
 use crate::value::{Key, Path};
 
 /// The paths that a plan reads of objects; records keep only these.
@@ -15,8 +15,8 @@ pub struct Reads {
     pub children: BTreeMap<GroupKind, Vec<Path>>,
     /// Paths of the custom resource whose text must be unique among all others of the kind.
     pub unique: Vec<Path>,
-    /// The data about the operator itself that templates and conditions read.
-    pub introspection: BTreeSet<Introspection>,
+    /// The roots of sources without declared entries that templates and conditions read: `health`, `metrics`, `ork`.
+    pub roots: BTreeSet<&'static str>,
 }
 
 impl Reads {

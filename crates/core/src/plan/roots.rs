@@ -4,6 +4,8 @@
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 /// Root of the changes made by `normalize`.
 pub(crate) const CHANGES: &str = "_normalizeChanges";
+/// Root of the children of the custom resource.
+pub(crate) const CHILDREN: &str = "children";
 /// Root of other operators' custom resources.
 pub(crate) const CROSS: &str = "cross";
 /// Root of the Events that trigger passes.

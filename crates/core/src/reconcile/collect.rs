@@ -3,51 +3,18 @@
 use jiff::Timestamp;
 
 use super::{
-    cross::CrossResources,
     cycle::StepResult,
-    data_source::{DataSource, PassInput},
-    enrich::Additions,
-    events::Events,
-    external, hold,
-    introspection::Introspected,
-    prepare,
+    data_source::{DependsOn, PassInput, fill, hide},
+    external, hold, prepare,
     record::Observed,
     sources::Read,
     template_data::Sources,
     unique,
-    watched::WatchedObjects,
 };
 use crate::{
     plan::{EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
     value::{Key, Path, PathStep},
 };
-
-/// The sources whose reads depend on no template: they are read once.
-const FIXED: [&dyn DataSource; 3] = [&Events, &WatchedObjects, &Introspected];
-
-/// The sources whose reads depend on the custom resource: they are read again after its completion.
-const SELECTED: [&dyn DataSource; 2] = [&CrossResources, &Additions];
-
-/// Fills `sources` from all of `list`, or returns the reads that are not answered yet. A source that may read another one comes
-/// after it, so the first that lacks an answer ends the round.
-///
-/// # Errors
-/// The reads that are not answered yet.
-fn fill_from(
-    list: &[&dyn DataSource],
-    input: PassInput<'_>,
-    sources: &mut Sources,
-) -> Result<(), Vec<Read>> {
-    list.iter()
-        .try_for_each(|source| source.fill(input, sources))
-}
-
-/// Makes the data of all sources unavailable, for the reason `why`.
-fn hide_all(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
-    for source in SELECTED.iter().chain(&FIXED) {
-        source.hide(plan, sources, why);
-    }
-}
 
 /// Collects the data of a pass of `plan`, in this order:
 ///
@@ -75,7 +42,7 @@ pub(super) fn for_pass(
     let early = if rules.late { &[] } else { &*rules.mutation };
     prepare::complete(plan, observed, now, early, &mut sources);
     if !rules.late || plan.holds_back() {
-        fill_from(&SELECTED, input, &mut sources)?;
+        fill(DependsOn::Resource, input, &mut sources)?;
         hold::evaluate_gates(plan, observed, &mut sources, now)?;
     }
     // Nothing more is read for a custom resource that is refused.
@@ -83,7 +50,7 @@ pub(super) fn for_pass(
         sources = anew(sources, input)?;
         external::make(plan, observed, &mut sources, Stage::Mutation, now)?;
         prepare::complete(plan, observed, now, &rules.mutation, &mut sources);
-        fill_from(&SELECTED, input, &mut sources)?;
+        fill(DependsOn::Resource, input, &mut sources)?;
     }
     for stage in [Stage::Validation, Stage::Box] {
         if sources.is_refused() {
@@ -105,7 +72,7 @@ fn begin(input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
         unavailable: unseen_children(plan, observed),
         ..Sources::default()
     };
-    fill_from(&FIXED, input, &mut sources)?;
+    fill(DependsOn::Plan, input, &mut sources)?;
     Ok(sources)
 }
 
@@ -135,7 +102,7 @@ pub(super) fn for_deletion(plan: &OperatorPlan, observed: &Observed, now: Timest
     }
     prepare::complete(plan, observed, now, &plan.rules.mutation, &mut sources);
     let why = "during deletion only the custom resource and its children are read";
-    hide_all(plan, &mut sources, why);
+    hide(plan, &mut sources, why);
     sources
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     api::names,
+    plan::GroupKind,
     value::{Node, Path},
 };
 
@@ -9,6 +10,27 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an object without {0} came from the API server")]
 pub struct Malformed(pub(super) &'static str);
+
+/// The namespace of objects from files without one. Source: kubectl.
+pub(super) const NAMESPACE: &str = "default";
+
+/// Returns the group and kind of an object.
+pub(super) fn group_kind(object: &Node) -> Result<GroupKind, Malformed> {
+    let text = |field: &'static str| {
+        object
+            .get(field)
+            .and_then(Node::as_str)
+            .filter(|text| !text.is_empty())
+            .ok_or(Malformed(field))
+    };
+    let group = text("apiVersion")?
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    Ok(GroupKind {
+        group: group.into(),
+        kind: text("kind")?.into(),
+    })
+}
 
 /// Returns `metadata.<field>` of an object.
 pub(super) fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {

@@ -41,10 +41,15 @@ impl Read {
     /// triggers a pass itself. Figures of the operator change with each pass, so that they trigger none; its state triggers
     /// a pass of all.
     pub fn may_change(&self) -> bool {
-        !matches!(
-            self,
-            Self::Call(_) | Self::Event(_) | Self::Watched(_) | Self::Introspection(_)
-        )
+        match self {
+            Self::Object(_)
+            | Self::Certificate(_)
+            | Self::Same(..)
+            | Self::Cross(_)
+            | Self::Operator(_)
+            | Self::Related(_) => true,
+            Self::Call(_) | Self::Event(_) | Self::Watched(_) | Self::Introspection(_) => false,
+        }
     }
 }
 

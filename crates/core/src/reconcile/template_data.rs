@@ -13,7 +13,7 @@ use crate::{
     plan::{ChildKey, EXTERNAL, GroupKind, Moment, OLD, OPERATION},
     reasons::Remark,
     template::Data,
-    value::{Key, Map, Node, Path},
+    value::{Key, Map, Node, Path, PathStep},
 };
 
 /// The data for templates and conditions of a pass beside the custom resource's own fields and its children.
@@ -58,6 +58,12 @@ impl Sources {
         if let Node::Map(map) = map {
             map.insert(name.clone(), value);
         }
+    }
+
+    /// Makes the data at the path of these fields unavailable, for the reason `why`.
+    pub(super) fn hide(&mut self, fields: impl IntoIterator<Item = Key>, why: &str) {
+        let path = fields.into_iter().map(PathStep::Field).collect();
+        self.unavailable.push((path, why.into()));
     }
 
     /// True if no child is created for the custom resource in its current form.

@@ -35,8 +35,8 @@ fn ready(crd_status: &Value) -> Answer {
 fn templates_and_conditions_see_the_operator_and_its_process() {
     let plan = operator(READ);
     assert_eq!(
-        plan.reads.introspection.iter().collect::<Vec<_>>(),
-        Introspection::ALL.iter().collect::<Vec<_>>()
+        plan.reads.roots.iter().copied().collect::<Vec<_>>(),
+        Introspection::ALL.map(Introspection::root)
     );
     let mut world = World::new(&plan, pond(&json!({}), &json!({})));
     let crd_status = [
@@ -78,9 +78,9 @@ fn templates_and_conditions_see_the_operator_and_its_process() {
 #[test]
 fn an_operator_that_reads_none_of_it_asks_for_none_of_it() {
     let plan = operator("onReconcile: { configMaps: [{ name: a, data: { a: b } }] }");
-    assert!(plan.reads.introspection.is_empty());
+    assert!(plan.reads.roots.is_empty());
     // The whole data, as in `{{ toJSON . }}`, does not include it: it would differ in each pass.
     let plan =
         operator("onReconcile: { configMaps: [{ name: a, data: { a: '{{ toJSON . }}' } }] }");
-    assert!(plan.reads.introspection.is_empty());
+    assert!(plan.reads.roots.is_empty());
 }

@@ -207,7 +207,7 @@ impl Driver {
             self.shared.set_phase(Phase::Deleting);
         }
         let lacks = |bound: &BoundPlan| {
-            !bound.absent.is_empty() || bound.observed.follow(&self.shared.context.crds)
+            !bound.absent.is_empty() || bound.sources.observed.follow(&self.shared.context.crds)
         };
         let absent = self.shared.bound.load().as_deref().is_some_and(lacks);
         if crd_status_differs || absent || life.next().is_some_and(lacks) {
@@ -231,7 +231,7 @@ impl Driver {
             return;
         };
         let resolved = cross::resolve(&self.shared.context, &latest.plan);
-        if !latest.targets.are(&resolved) {
+        if !latest.sources.targets.are(&resolved) {
             return self.bind(life).await;
         }
         let Some(bound) = current else { return };

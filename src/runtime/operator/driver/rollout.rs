@@ -65,7 +65,7 @@ impl Driver {
         let before = current.as_deref().or(life.next());
         let declared = self.shared.context.accepted.of(&plan);
         let needed = kinds::needed(&plan, &declared, before);
-        let observed = before.map(|before| &before.observed);
+        let observed = before.map(|before| &before.sources.observed);
         let observed = observed::find(&self.shared.context, &plan, observed).await;
         let found = kinds::find(&self.shared, &plan, before, needed).await;
         let found = found.map_err(|error| {
@@ -80,9 +80,10 @@ impl Driver {
                 && bound.crd_status == crd_status
                 && bound.absent == found.absent
                 && bound
+                    .sources
                     .targets
                     .are(&cross::resolve(&self.shared.context, &plan))
-                && bound.observed.are(&observed)
+                && bound.sources.observed.are(&observed)
                 && bound.serves_exactly(&found.served)
         });
         if unchanged {
@@ -161,8 +162,8 @@ impl Driver {
             && before.as_ref().is_some_and(|before| {
                 before.crd_status == next.crd_status
                     && before.absent == next.absent
-                    && before.targets.same(&next.targets)
-                    && before.observed.same(&next.observed)
+                    && before.sources.targets.same(&next.sources.targets)
+                    && before.sources.observed.same(&next.sources.observed)
             });
         life.source_states = SourceStates::of(&next);
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {

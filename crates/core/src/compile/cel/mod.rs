@@ -15,7 +15,7 @@ mod pattern;
 pub(super) mod side;
 mod test;
 
-use super::typing::KnownSchemas;
+use super::known_schemas::KnownSchemas;
 use crate::{
     plan::{
         CelRule, Condition, Gate, Operand, OperatorPlan, Question, ResourceType, RulesPlan, Target,

@@ -5,24 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     api::EnrichTarget,
     plan::{ChildPlan, GroupKind, Number, ObservePlan, OperatorPlan, kinds},
-    value::{Key, PathStep},
+    value::Key,
 };
-
-/// Returns the kind and number of each name below `.children`.
-pub(crate) fn names(
-    children: &[ChildPlan],
-    observe: &ObservePlan,
-) -> BTreeMap<String, (GroupKind, Number)> {
-    KnownChildren::of(children, observe)
-}
 
 /// The names below `.children` of the declared kinds.
 pub(super) struct KnownChildren {
     pub(super) names: BTreeMap<String, (GroupKind, Number)>,
-    /// The entries of `cross`, in order.
-    pub(super) cross: Vec<Key>,
-    /// The entries of `observe.events`, by name.
-    pub(super) events: Vec<Key>,
     /// The additions to children.
     pub(super) enrich: Vec<EnrichTarget>,
     /// True if there are no other children.
@@ -40,18 +28,17 @@ impl KnownChildren {
             watched: (plan.observe.readable(&plan.children))
                 .map(|kind| kind.group_kind())
                 .collect(),
-            cross: plan.cross.iter().map(|entry| entry.name.clone()).collect(),
-            events: (plan.observe.events.iter())
-                .map(|entry| entry.name.clone())
-                .collect(),
             enrich: plan.enrich.iter().map(|entry| entry.target).collect(),
             all,
             audits: plan.rules.audit,
         }
     }
 
-    /// If two kinds share a name, the built-in one has it, else the one declared first.
-    fn of(children: &[ChildPlan], observe: &ObservePlan) -> BTreeMap<String, (GroupKind, Number)> {
+    /// Returns the kind and number of each name. If two kinds share a name, the built-in one has it, else the one declared first.
+    pub(super) fn of(
+        children: &[ChildPlan],
+        observe: &ObservePlan,
+    ) -> BTreeMap<String, (GroupKind, Number)> {
         let mut known = BTreeMap::new();
         let made = || children.iter().map(|child| child.kind.clone());
         let built_in = made().filter(|kind| kinds::built_in(&kind.group_kind()).is_some());
@@ -74,15 +61,6 @@ impl KnownChildren {
             }
         }
         known
-    }
-
-    /// True if the path below `.cross` starts with the name of an entry, or is empty.
-    pub(super) fn has_cross(&self, below: &[PathStep]) -> bool {
-        match below.first() {
-            Some(PathStep::Field(name)) => self.cross.contains(name),
-            Some(PathStep::Index(_)) => false,
-            None => true,
-        }
     }
 
     /// Returns the kinds that the operator creates.

@@ -5,10 +5,8 @@
 mod added;
 mod calls;
 mod children;
-mod cross;
-mod events;
-mod introspection;
 mod roots;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,22 +14,19 @@ use crate::{
     api::names,
     diagnostics::{Code, Severity, nearest},
     plan::{
-        CHANGES, CROSS, ChildAlias, ChildPlan, Condition, EVENTS, EXTERNAL, ForEach, GroupKind,
-        ImportPlan, Leaf, Number, OLD, OPERATION, ObservePlan, Operand, OperatorPlan, REPLICAS,
-        Reads,
+        CHANGES, ChildAlias, ChildPlan, Condition, EXTERNAL, ForEach, GroupKind, ImportPlan, Leaf,
+        OLD, OPERATION, Operand, OperatorPlan, REPLICAS, Reads,
         for_each::ITEM,
-        introspection::Introspection,
         kinds,
-        observe::{WatchPlan, endpoint_slice},
         roots::CR_ROOTS,
         walk::{Expression, Purpose},
     },
     template,
     value::{Key, Path, PathStep},
 };
-use {calls::Calls, children::KnownChildren};
+use {calls::Calls, children::KnownChildren, sources::RootRead};
 
-pub(crate) use children::names;
+pub(crate) use sources::types;
 
 /// Roots of the language that are not implemented yet.
 const LATER_ROOTS: [&str; 2] = ["request", "value"];
@@ -63,10 +58,8 @@ pub(crate) struct PlanReads {
     pub(crate) aliases: BTreeSet<ChildAlias>,
     /// Invalid reads.
     pub(crate) unreadable: Vec<Unreadable>,
-    /// Reads of other operators' custom resources, by name of the entry.
-    cross: BTreeMap<Key, Vec<Path>>,
-    /// Reads of Events, by name of the entry.
-    events: BTreeMap<Key, Vec<Path>>,
+    /// Reads below the entries of sources, by root and name of the entry.
+    entries: BTreeMap<(&'static str, Key), Vec<Path>>,
     /// Reads of objects below `.children` that the operator does not create, by kind.
     watched: BTreeMap<GroupKind, Vec<Path>>,
 }
@@ -81,6 +74,7 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> PlanReads {
     }
     plan.visit(&mut |expression, place| {
         let around = ReadScope {
+            plan,
             known: &known,
             inputs: place.import.and_then(|import| plan.imports.get(import)),
             each: place.each,
@@ -136,6 +130,7 @@ fn annotation(name: &str) -> Path {
 /// the responses to calls.
 #[derive(Clone, Copy)]
 struct ReadScope<'a> {
+    plan: &'a OperatorPlan,
     known: &'a KnownChildren,
     inputs: Option<&'a ImportPlan>,
     each: Option<&'a ForEach>,
@@ -217,22 +212,20 @@ impl PlanReads {
 
     fn add(&mut self, path: &Path, place: ReadPosition<'_>, around: ReadScope<'_>) {
         let ReadScope {
-            known, each, calls, ..
+            plan, known, each, ..
         } = around;
         let Some((root, below)) = path.steps().split_first() else {
             return self.everything(around);
         };
         match root {
-            PathStep::Field(name)
-                if CR_ROOTS.contains(&&**name) || calls.plan.roots.contains(name) =>
-            {
+            PathStep::Field(name) if CR_ROOTS.contains(&&**name) || plan.roots.contains(name) => {
                 self.reads.cr.push(path.clone());
             }
-            PathStep::Field(name) if &**name == "children" => self.child(below, place, known),
-            PathStep::Field(name) if &**name == CROSS => self.cross(below, place, known),
-            PathStep::Field(name) if &**name == EVENTS => self.event(below, place, known),
+            PathStep::Field(name) if let Some((source, root)) = sources::of_root(name) => {
+                source.add(RootRead { root, below, place }, around, self);
+            }
             PathStep::Field(name) if &**name == INPUTS => self.input(below, place, around),
-            PathStep::Field(name) if &**name == EXTERNAL => self.call(below, place, calls),
+            PathStep::Field(name) if &**name == EXTERNAL => self.call(below, place, around.calls),
             PathStep::Field(_) if each.is_some_and(|each| each.is_read_by(path)) => {}
             PathStep::Field(name) if &**name == ITEM => {
                 let message = "there is no `.item` here".to_owned();
@@ -253,9 +246,6 @@ impl PlanReads {
             }
             // A key that a custom resource may be enriched with: it is missing, and notes handle that.
             PathStep::Field(name) if template::is_added_key(name) => {}
-            PathStep::Field(name) if let Some(read) = Introspection::of_root(name) => {
-                self.introspection(read, below, place);
-            }
             PathStep::Field(name) if LATER_ROOTS.contains(&&**name) => {
                 self.refuse(place, name, format!("`.{name}` is not supported yet"), None);
             }
@@ -266,13 +256,28 @@ impl PlanReads {
     /// Adds the root of all data.
     fn everything(&mut self, around: ReadScope<'_>) {
         let roots = CR_ROOTS.map(Key::from).into_iter();
-        let roots = roots.chain(around.calls.plan.roots.iter().cloned());
+        let roots = roots.chain(around.plan.roots.iter().cloned());
         self.reads
             .cr
             .extend(roots.map(|root| Path::from_iter([PathStep::Field(root)])));
-        self.all_children(around.known);
-        self.all_cross(around.known);
-        self.all_events(around.known);
+        sources::all().for_each(|source| source.add_all(around, self));
+    }
+
+    /// Records a read below an entry of a source.
+    fn add_entry(&mut self, root: &'static str, name: &str, path: Path) {
+        let reads = self.entries.entry((root, Key::from(name)));
+        reads.or_default().push(path);
+    }
+
+    /// Returns the reads below an entry of a source.
+    fn take_entry(&mut self, root: &'static str, name: &Key) -> Vec<Path> {
+        let reads = self.entries.remove(&(root, name.clone()));
+        reads.unwrap_or_default()
+    }
+
+    /// Sets the reads of the entries of all sources in `plan`.
+    pub(crate) fn settle(&mut self, plan: &mut OperatorPlan) {
+        sources::all().for_each(|source| source.settle(self, plan));
     }
 
     /// Refuses a root that templates do not have, and suggests another.
@@ -287,11 +292,8 @@ impl PlanReads {
             other => {
                 let inside = around.inputs.map(|_| INPUTS);
                 let each = around.each.map(ForEach::names).into_iter().flatten();
-                let roots = CR_ROOTS
-                    .into_iter()
-                    .chain(["children", CROSS, EVENTS])
-                    .chain(Introspection::ALL.map(Introspection::root))
-                    .chain(inside);
+                let roots = CR_ROOTS.into_iter().chain(sources::roots());
+                let roots = roots.chain(inside);
                 nearest(other, roots.chain(each))
             }
         };
@@ -334,86 +336,6 @@ impl PlanReads {
         let message = format!("`{}` has no input `{name}`", import.motif);
         let read = format!("{INPUTS}.{name}");
         self.unreadable(Code::UnknownInput, place, &read, message, Some(hint));
-    }
-
-    fn child(&mut self, below: &[PathStep], place: ReadPosition<'_>, known: &KnownChildren) {
-        let Some((name, rest)) = below.split_first() else {
-            return self.all_children(known);
-        };
-        let found = match name {
-            PathStep::Field(name) => known.names.get_key_value(&**name),
-            PathStep::Index(_) => None,
-        };
-        let Some((name, (kind, number))) = found else {
-            if !known.all {
-                return;
-            }
-            let name = Path::from_iter([name.clone()]);
-            let hint = if known.names.is_empty() {
-                "the operatorBox declares no children".to_owned()
-            } else {
-                format!("there is {}", known.listed())
-            };
-            let read = format!("children.{name}");
-            let message = format!("the operatorBox declares no `{name}`");
-            return self.unreadable(Code::UnknownChild, place, &read, message, Some(hint));
-        };
-        let rest = if *number == Number::Plural {
-            rest.get(1..).unwrap_or_default()
-        } else {
-            rest
-        };
-        let path = rest.iter().cloned().collect();
-        if known.is_watched(kind) {
-            self.watched.entry(kind.clone()).or_default().push(path);
-        } else {
-            self.addition(kind, rest, place, known);
-            let reads = self.reads.children.entry(kind.clone());
-            reads.or_default().push(path);
-        }
-        self.aliases.insert(ChildAlias {
-            name: Key::from(&**name),
-            kind: kind.clone(),
-            number: *number,
-        });
-    }
-
-    /// Handles `.children` as a whole, each kind under its preferred names.
-    fn all_children(&mut self, known: &KnownChildren) {
-        let made = known.names.iter();
-        for (name, (kind, number)) in made.filter(|(_, (kind, _))| !known.is_watched(kind)) {
-            self.reads
-                .children
-                .entry(kind.clone())
-                .or_default()
-                .push(Path::root());
-            let lower = name.bytes().all(|byte| !byte.is_ascii_uppercase());
-            let has_camel = kinds::lower_camel(&kind.kind)
-                .bytes()
-                .any(|byte| byte.is_ascii_uppercase());
-            if !(lower && has_camel) {
-                self.aliases.insert(ChildAlias {
-                    name: Key::from(&**name),
-                    kind: kind.clone(),
-                    number: *number,
-                });
-            }
-        }
-    }
-
-    /// Sets the reads of the watched objects, and adds a watch of `EndpointSlices` if they are read.
-    pub(crate) fn report_watches(&mut self, observe: &mut ObservePlan) {
-        let slices = endpoint_slice().group_kind();
-        let is_of = |watch: &WatchPlan| watch.kind.group_kind() == slices;
-        if self.watched.contains_key(&slices) && !observe.watches.iter().any(is_of) {
-            let watches = std::mem::take(&mut observe.watches).into_iter();
-            let slices = WatchPlan::of_endpoint_slices();
-            observe.watches = watches.chain([slices]).collect();
-        }
-        for watch in &mut observe.watches {
-            let read = self.watched.get(&watch.kind.group_kind());
-            watch.reads = without_covered(read.cloned().unwrap_or_default());
-        }
     }
 
     /// Reports that `read`, as in the source text, is invalid.

@@ -6,12 +6,9 @@
 //! ```
 //!
 //! Without a schema, nothing is checked: a Katalog without definitions compiles as it would without this module.
-//!
-//! One file: the checks share one scope and one list of problems.
 
 mod amount;
 mod conditions;
-mod cross;
 mod each;
 mod inputs;
 mod list;
@@ -27,18 +24,16 @@ use std::{
     collections::HashSet,
 };
 
-use super::reads;
+use super::{known_schemas::KnownSchemas, reads};
 use crate::plan::roots;
 use crate::{
-    definitions::Schemas,
     diagnostics::{Code, Severity},
     plan::{
-        ForEach, GroupKind, Leaf, Number, OperatorPlan, ResourceType, StatusField,
-        introspection::Introspection,
+        ForEach, Leaf, OperatorPlan, ResourceType, StatusField,
         walk::{Destination, ExprContext, Expression, Purpose},
     },
     resources::amount::shortened,
-    schema::{BuiltIn, Constant, Kinds, NestedSchema, Schema, Type, with_article},
+    schema::{Constant, Kinds, NestedSchema, Schema, Type, with_article},
     scope::At,
     template::{Inference, Template, TemplateError, explain_word},
     value::{Node, PathStep},
@@ -46,28 +41,6 @@ use crate::{
 use target::{Target, made_by};
 
 pub use list::Typed;
-
-/// The known schemas.
-#[derive(Clone, Copy)]
-pub(crate) struct KnownSchemas<'s> {
-    /// Custom resource definitions.
-    pub(crate) schemas: &'s Schemas,
-    /// Built-in kinds.
-    pub(crate) built_in: &'s BuiltIn,
-}
-
-impl<'s> KnownSchemas<'s> {
-    /// Returns the schema of whole objects of a kind.
-    pub(crate) fn kind(&self, kind: &ResourceType) -> Option<Schema<'s>> {
-        match self.schemas.kind(&kind.group_kind()) {
-            Some(shape) => {
-                let schema = &shape.version(&kind.version)?.schema;
-                (**schema != Node::Null).then(|| Schema::of_objects(schema, Some(self.built_in)))
-            }
-            None => self.built_in.kind(&kind.group, &kind.version, &kind.kind),
-        }
-    }
-}
 
 /// The checks of one operator.
 pub(crate) struct Typing<'a, 's> {
@@ -101,16 +74,9 @@ impl<'a, 's> Typing<'a, 's> {
         let others = plan.roots.iter().map(|root| &**root);
         let roots = roots::CR_ROOTS.into_iter().chain(others);
         let mut names: Vec<(String, Type<'s>)> = roots
-            .map(|root| (root.to_owned(), of_root(schema, root, known.built_in)))
+            .map(|root| (root.to_owned(), known.root(schema, root)))
+            .chain(reads::types(known, plan))
             .collect();
-        names.push(("children".to_owned(), of_children(known, plan)));
-        names.push((
-            roots::CROSS.to_owned(),
-            cross::of_entries(known, &plan.cross),
-        ));
-        names.push((roots::EVENTS.to_owned(), observe::of_events(known, plan)));
-        let introspection = Introspection::ALL.into_iter();
-        names.extend(introspection.map(|read| (read.root().to_owned(), read.template_type())));
         if plan.rules.audit {
             names.push((roots::CHANGES.to_owned(), Type::any()));
         }
@@ -387,23 +353,6 @@ fn problem(code: Code, offset: usize, message: String) -> TemplateError {
     }
 }
 
-/// Returns the type of a root of the custom resource.
-fn of_root<'s>(schema: Option<Schema<'s>>, root: &str, built_in: &'s BuiltIn) -> Type<'s> {
-    let below = match schema {
-        Some(schema) => schema.field(root),
-        None => match root {
-            "metadata" => built_in
-                .object_meta()
-                .map_or(NestedSchema::Anything, NestedSchema::Schema),
-            _ => NestedSchema::Anything,
-        },
-    };
-    match below {
-        NestedSchema::Nowhere => Type::of_schema(Schema::empty()),
-        below => Type::of_below(below),
-    }
-}
-
 /// Returns the type of `.external` in `import`.
 fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
     let answer = || {
@@ -412,28 +361,4 @@ fn of_calls<'s>(plan: &OperatorPlan, import: Option<usize>) -> Type<'s> {
     };
     let here = plan.calls.iter().filter(|call| call.import == import);
     Type::of_names(here.map(|call| (call.name.to_string(), answer())))
-}
-
-/// Returns the type of `.children`.
-fn of_children<'s>(known: KnownSchemas<'s>, plan: &OperatorPlan) -> Type<'s> {
-    let children = &plan.children;
-    let object = |kind: &GroupKind| {
-        let made = children.iter().map(|child| child.kind.clone());
-        let schema = made
-            .chain(plan.observe.readable(children))
-            .find(|known| known.group_kind() == *kind)
-            .and_then(|kind| known.kind(&kind));
-        schema.map_or_else(Type::any, Type::of_schema)
-    };
-    let names = reads::names(children, &plan.observe)
-        .into_iter()
-        .map(|(name, (kind, number))| {
-            let object = object(&kind);
-            let given = match number {
-                Number::Singular => object,
-                Number::Plural => Type::map_of(object),
-            };
-            (name, given)
-        });
-    Type::of_names(names)
 }

@@ -477,7 +477,7 @@ fn read(reads: &Reads) -> Node {
         cr,
         children,
         unique,
-        introspection,
+        roots,
     } = reads;
     let paths = |paths: &[Path]| list(paths.iter().map(|path| Node::from(path.to_string())));
     let children = children
@@ -488,9 +488,10 @@ fn read(reads: &Reads) -> Node {
         ("cr", paths(cr)),
         ("children", Node::Map(children.collect())),
     ];
-    let roots = introspection.iter().map(|read| Node::from(read.root()));
-    let introspection = (!introspection.is_empty()).then(|| ("introspection", list(roots)));
-    map(read.into_iter().chain(unique).chain(introspection))
+    let names = roots.iter().map(|root| Node::from(*root));
+    // The hash of a plan must not change with the name of a field here.
+    let roots = (!roots.is_empty()).then(|| ("introspection", list(names)));
+    map(read.into_iter().chain(unique).chain(roots))
 }
 
 fn list(items: impl Iterator<Item = Node>) -> Node {

@@ -7,40 +7,21 @@ use jiff::Timestamp;
 use super::super::{
     calls,
     child_metadata::set_in,
+    data_source::{self, Given},
     external::{answered, assumed},
-    metadata::{Malformed, owner_label},
+    metadata::{Malformed, NAMESPACE, group_kind, owner_label},
     record::{CrRecord, OwnerMark, child_mark},
     sources::{Answer, CERTIFICATE_PARTS, Read},
 };
 use crate::{
     api::names,
-    plan::{GroupKind, ObjectKey, OperatorPlan},
+    plan::{ObjectKey, OperatorPlan},
     template::Entropy,
     value::{Node, hash, hash_text},
 };
 
 /// The uid of objects without one.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
-/// The namespace of objects without one. Source: kubectl.
-pub(in crate::reconcile) const NAMESPACE: &str = "default";
-
-/// Returns the group and kind of an object.
-pub(in crate::reconcile) fn kind(object: &Node) -> Result<GroupKind, Malformed> {
-    let text = |field: &'static str| {
-        object
-            .get(field)
-            .and_then(Node::as_str)
-            .filter(|text| !text.is_empty())
-            .ok_or(Malformed(field))
-    };
-    let group = text("apiVersion")?
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    Ok(GroupKind {
-        group: group.into(),
-        kind: text("kind")?.into(),
-    })
-}
 
 /// Completes a custom resource; true if it had no uid.
 pub(in crate::reconcile) fn custom_resource(
@@ -87,7 +68,7 @@ pub(super) fn owner(object: &Node, plan: &OperatorPlan, cr: &CrRecord, had_no_ui
     if let Some(owner) = owners.find(|owner| is_true(owner, "controller")) {
         let text = |field| owner.get(field).and_then(Node::as_str);
         let is_same =
-            || kind(owner).is_ok_and(|kind| kind == own) && text("name") == Some(&*key.name);
+            || group_kind(owner).is_ok_and(|kind| kind == own) && text("name") == Some(&*key.name);
         return judge(is_own_uid(text("uid")) || (had_no_uid && is_same()));
     }
     let annotation = |name| field(object, "annotations")?.get(name)?.as_str();
@@ -119,7 +100,7 @@ pub(super) fn child(
     is_own: bool,
     created: Timestamp,
 ) -> Result<Node, Malformed> {
-    let kind = kind(&object)?;
+    let kind = group_kind(&object)?;
     let name = field(&object, "name")
         .and_then(Node::as_str)
         .ok_or(Malformed("name"))?
@@ -157,17 +138,18 @@ pub(super) fn child(
     Ok(object)
 }
 
-/// Answers the reads of a pass: from the given objects, and with a placeholder certificate.
+/// Answers the reads of a pass: from the given objects and answers to calls, with a placeholder certificate, and with the
+/// assumptions of the sources.
 pub(in crate::reconcile) fn answer(
     read: &Read,
-    objects: &[Node],
-    calls: &BTreeMap<String, Node>,
+    (objects, calls): (&[Node], &BTreeMap<String, Node>),
+    given: Given<'_>,
 ) -> Answer {
     match read {
         Read::Object(key) => {
             let is_meant = |object: &&Node| {
                 let text = |name| field(object, name).and_then(Node::as_str);
-                kind(object).is_ok_and(|kind| kind == key.kind)
+                group_kind(object).is_ok_and(|kind| kind == key.kind)
                     && text("name") == Some(&*key.object.name)
                     && text("namespace") == key.object.namespace.as_deref()
             };
@@ -181,14 +163,9 @@ pub(in crate::reconcile) fn answer(
             Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
         }
         Read::Call(request) => called(request, calls),
-        Read::Introspection(read) => Answer::Ready(Arc::new(read.assumed())),
         // It is the only custom resource.
-        Read::Same(..)
-        | Read::Cross(_)
-        | Read::Operator(_)
-        | Read::Related(_)
-        | Read::Event(_)
-        | Read::Watched(_) => Answer::Absent,
+        Read::Same(..) => Answer::Absent,
+        read => data_source::assumed(read, given),
     }
 }
 

@@ -9,7 +9,6 @@
 //! It is the same pass, with another environment.
 
 pub(in crate::reconcile) mod assume;
-pub(in crate::reconcile) mod cross;
 mod left_out;
 
 use std::{
@@ -26,8 +25,9 @@ use super::{
     children::DeclaredOrder,
     crd_status::CrdStatus,
     cycle::{Cycle, Intent, StepResult},
+    data_source::Given,
     failure::Failure,
-    metadata::Malformed,
+    metadata::{Malformed, group_kind},
     record::{ChildRecord, CrRecord, Observed, ObservedChild, kept_paths},
     render::Setting,
     sources::{Answer, Answers, Read},
@@ -278,16 +278,18 @@ fn decide(
     (now, (objects, others, calls)): (Timestamp, PreviewData<'_>),
     entropy: &Entropy,
 ) -> Cycle {
+    let others: Vec<&Node> = others.iter().collect();
     loop {
         match step(plan, scopes, observed, now, entropy) {
             StepResult::Done(cycle) => return *cycle,
             // Each read is new, so this ends.
             StepResult::Need(reads) => {
                 let answer = |read| {
-                    let answer = match &read {
-                        Read::Cross(read) => cross::answer(plan, read, others),
-                        read => assume::answer(read, objects, calls),
+                    let given = Given {
+                        plan,
+                        others: &others,
                     };
+                    let answer = assume::answer(&read, (objects, calls), given);
                     if let (Read::Object(key), Answer::Absent) = (&read, &answer) {
                         asked.insert(key.clone());
                     }
@@ -317,7 +319,7 @@ pub(in crate::reconcile) fn scopes(
 }
 
 fn observe(plan: &OperatorPlan, object: &Node) -> Result<ObservedChild, Malformed> {
-    let kind = assume::kind(object)?;
+    let kind = group_kind(object)?;
     let reads = plan
         .reads
         .children

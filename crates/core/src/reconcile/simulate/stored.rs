@@ -5,8 +5,7 @@ use jiff::Timestamp;
 use super::super::{
     child_metadata::set_in,
     kstatus::{self, Readiness},
-    metadata::Malformed,
-    preview::assume,
+    metadata::{Malformed, group_kind},
     record::{ChildRecord, ObservedChild},
 };
 use crate::{
@@ -129,7 +128,7 @@ fn written_by(manager: &str) -> Node {
 pub(super) fn key_of(object: &Node) -> Result<ChildKey, Malformed> {
     let text = |name| object.get("metadata")?.get(name)?.as_str();
     Ok(ChildKey {
-        kind: assume::kind(object)?,
+        kind: group_kind(object)?,
         object: ObjectKey {
             namespace: text("namespace").map(Key::from),
             name: text("name").ok_or(Malformed("name"))?.into(),

@@ -17,9 +17,10 @@ use crate::{
     plan::{ChildKey, GroupKind, OperatorPlan, guess_plural},
     reconcile::{
         calls,
+        data_source::Given,
         external::answered,
-        metadata::Malformed,
-        preview::{assume, cross, merge},
+        metadata::{Malformed, group_kind},
+        preview::{assume, merge},
         record::{CrRecord, Observed},
         sources::{Answer, Answers, Read},
         status::{reported, status},
@@ -51,7 +52,7 @@ impl<'a> World<'a> {
         let actors = actors.collect::<Result<Vec<_>, _>>()?;
         let mut objects = BTreeMap::new();
         for mut object in std::mem::take(&mut setup.objects) {
-            let namespaced = crate::plan::built_in(&assume::kind(&object)?);
+            let namespaced = crate::plan::built_in(&group_kind(&object)?);
             let namespaced = namespaced.is_none_or(|(_, namespaced)| namespaced);
             complete(&mut object, namespaced, now)?;
             let stored = Stored {
@@ -149,15 +150,10 @@ impl<'a> World<'a> {
                 Some(object) => Answer::Ready(Arc::new(object.clone())),
                 None => Answer::Absent,
             },
-            Read::Cross(read) => {
-                let others = self.others(index);
-                let others: Vec<Node> = others.cloned().collect();
-                cross::answer(plan, read, &others)
-            }
             Read::Same(path, text) => {
                 let kind = plan.resource.group_kind();
                 let is_same = |other: &&Node| {
-                    assume::kind(other).is_ok_and(|found| found == kind)
+                    group_kind(other).is_ok_and(|found| found == kind)
                         && unique_text(other, path).as_ref() == Some(text)
                 };
                 match self.others(index).find(is_same) {
@@ -182,7 +178,14 @@ impl<'a> World<'a> {
                 };
                 answered(&answer)
             }
-            read => assume::answer(read, &[], &self.setup.calls),
+            read => {
+                let others: Vec<&Node> = self.others(index).collect();
+                let given = Given {
+                    plan,
+                    others: &others,
+                };
+                assume::answer(read, (&[], &self.setup.calls), given)
+            }
         }
     }
 

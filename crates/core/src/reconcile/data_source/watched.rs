@@ -3,20 +3,26 @@
 use std::collections::BTreeSet;
 
 use super::{
-    data_source::{DataSource, PassInput, all_answered},
-    observe::with_kind,
-    sources::{Answer, Read},
-    template_data::Sources,
+    super::{
+        observe::with_kind,
+        sources::{Answer, Read},
+        template_data::Sources,
+    },
+    DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
-    plan::{GroupKind, OperatorPlan, observe::WatchPlan},
-    value::{Key, Map, Node, Path, PathStep, project},
+    plan::{GroupKind, OperatorPlan, observe::WatchPlan, roots::CHILDREN},
+    value::{Key, Map, Node, project},
 };
 
 /// The objects of `observe.watch`. Objects that no template reads are not requested.
 pub(super) struct WatchedObjects;
 
 impl DataSource for WatchedObjects {
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Plan
+    }
+
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
@@ -39,6 +45,11 @@ impl DataSource for WatchedObjects {
         for watch in read(plan) {
             hide(plan, &watch.kind.group_kind(), sources, why);
         }
+    }
+
+    /// No such objects are given.
+    fn assumed(&self, read: &Read, _given: Given<'_>) -> Option<Answer> {
+        matches!(read, Read::Watched(_)).then_some(Answer::Absent)
     }
 }
 
@@ -63,8 +74,6 @@ fn view(watch: &WatchPlan, objects: &Node) -> Node {
 fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut Sources, why: &str) {
     let aliases = plan.children_names.iter();
     for alias in aliases.filter(|alias| alias.kind == *kind) {
-        let steps = [Key::from("children"), alias.name.clone()];
-        let path: Path = steps.map(PathStep::Field).into_iter().collect();
-        sources.unavailable.push((path, why.into()));
+        sources.hide([Key::from(CHILDREN), alias.name.clone()], why);
     }
 }

@@ -1,30 +1,37 @@
 //! `.cross`: custom resources of other operators, as a pass sees them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
 use super::{
-    data_source::{DataSource, PassInput, all_answered},
-    reason::Reason,
-    record::Observed,
-    render::{RenderError, Renderer, Setting},
-    sources::{Answer, CrossBy, CrossRead, Read},
-    template_data::Sources,
+    super::{
+        metadata::{NAMESPACE, group_kind, meta},
+        reason::Reason,
+        record::Observed,
+        render::{RenderError, Renderer, Setting},
+        sources::{Answer, CrossBy, CrossRead, Read},
+        template_data::Sources,
+    },
+    DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
     plan::{
         CROSS, OperatorPlan,
-        cross::{CrossPlan, CrossSelector, FOUND},
+        cross::{CrossPlan, CrossSelector, CrossTarget, FOUND, label_path},
     },
     template::Budget,
-    value::{Key, Map, Node, Path, PathStep},
+    value::{Key, Map, Node, PathStep, project},
 };
 
 /// `.cross`.
 pub(super) struct CrossResources;
 
 impl DataSource for CrossResources {
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Resource
+    }
+
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput {
             plan,
@@ -42,7 +49,7 @@ impl DataSource for CrossResources {
                 }
                 // Without a name there is no resource.
                 Ok(None) => put(sources, entry, absent()),
-                Err(error) => hide(sources, entry, error.message),
+                Err(error) => hide(sources, entry, &error.message),
             }
         }
         all_answered(lacking)
@@ -50,9 +57,57 @@ impl DataSource for CrossResources {
 
     fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
         for entry in &plan.cross {
-            hide(sources, entry, why.to_owned());
+            hide(sources, entry, why);
         }
     }
+
+    fn assumed(&self, read: &Read, given: Given<'_>) -> Option<Answer> {
+        match read {
+            Read::Cross(read) => Some(assumed(given, read)),
+            Read::Operator(_) => Some(Answer::Absent),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the given object for a read: for an entry of the same Katalog an object of its kind, for another Katalog's any.
+fn assumed(given: Given<'_>, read: &CrossRead) -> Answer {
+    let mut entries = given.plan.cross.iter();
+    let Some(entry) = entries.find(|entry| entry.name == read.name) else {
+        return Answer::Absent;
+    };
+    let candidates = given.others.iter();
+    let candidates = candidates.filter(|object| is_meant(entry, read, object));
+    match candidates.min_by_key(|object| text(object, "name")) {
+        Some(object) => Answer::Ready(Arc::new(project(object, &entry.reads))),
+        None => Answer::Absent,
+    }
+}
+
+fn is_meant(entry: &CrossPlan, read: &CrossRead, object: &Node) -> bool {
+    let is_of_kind = match &entry.target {
+        CrossTarget::Own(_, kind) => {
+            group_kind(object).is_ok_and(|found| found == kind.group_kind())
+        }
+        CrossTarget::Other(_) | CrossTarget::Labels(_) => true,
+    };
+    let namespace = text(object, "namespace");
+    let is_there = match read.namespace.as_deref() {
+        Some(wanted) => namespace.unwrap_or(NAMESPACE) == wanted,
+        None => true,
+    };
+    let is_chosen = match &read.by {
+        CrossBy::Name(name) => text(object, "name") == Some(name),
+        CrossBy::Labels(labels) => labels.iter().all(|(key, value)| {
+            let label = object.at(&label_path(key));
+            label.and_then(Node::as_str) == Some(value)
+        }),
+    };
+    is_of_kind && is_there && is_chosen
+}
+
+fn text<'a>(object: &'a Node, field: &str) -> Option<&'a str> {
+    meta(object, field)?.as_str()
 }
 
 /// True if the selection of the resource depends on other resources.
@@ -147,7 +202,7 @@ fn take(
     let mut seen = match target {
         Some(Answer::Ready(object)) => with_found(Node::clone(object), true),
         Some(Answer::Absent) | None => absent(),
-        Some(Answer::Unavailable(why)) => return hide(sources, entry, why.to_string()),
+        Some(Answer::Unavailable(why)) => return hide(sources, entry, why),
     };
     if let (Some(Answer::Ready(fields)), Node::Map(map)) = (fields, &mut seen) {
         let fields = fields.as_map().into_iter().flat_map(Map::iter);
@@ -174,8 +229,6 @@ fn put(sources: &mut Sources, entry: &CrossPlan, seen: Node) {
     sources.put(CROSS, &entry.name, seen);
 }
 
-fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
-    let steps = [Key::from(CROSS), entry.name.clone()];
-    let path: Path = steps.map(PathStep::Field).into_iter().collect();
-    sources.unavailable.push((path, why.into()));
+fn hide(sources: &mut Sources, entry: &CrossPlan, why: &str) {
+    sources.hide([Key::from(CROSS), entry.name.clone()], why);
 }

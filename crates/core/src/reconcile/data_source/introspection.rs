@@ -1,23 +1,31 @@
 //! `.health`, `.metrics` and `.ork`, as a pass sees them.
 
+use std::sync::Arc;
+
 use super::{
-    data_source::{DataSource, PassInput, all_answered},
-    sources::{Answer, Read},
-    template_data::Sources,
+    super::{
+        sources::{Answer, Read},
+        template_data::Sources,
+    },
+    DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
     plan::{OperatorPlan, introspection::Introspection},
-    value::{Key, Node, Path, PathStep},
+    value::{Key, Node},
 };
 
 /// What the plan reads about its operator.
 pub(super) struct Introspected;
 
 impl DataSource for Introspected {
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Plan
+    }
+
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
-        for &introspection in &plan.reads.introspection {
+        for introspection in read(plan) {
             let read = Read::Introspection(introspection);
             match observed.answers.get(&read) {
                 None => lacking.push(read),
@@ -32,15 +40,25 @@ impl DataSource for Introspected {
     }
 
     fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
-        for &introspection in &plan.reads.introspection {
+        for introspection in read(plan) {
             hide(sources, introspection, why);
+        }
+    }
+
+    fn assumed(&self, read: &Read, _given: Given<'_>) -> Option<Answer> {
+        match read {
+            Read::Introspection(read) => Some(Answer::Ready(Arc::new(read.assumed()))),
+            _ => None,
         }
     }
 }
 
+/// Returns what templates read.
+fn read(plan: &OperatorPlan) -> impl Iterator<Item = Introspection> {
+    let roots = plan.reads.roots.iter();
+    roots.filter_map(|root| Introspection::of_root(root))
+}
+
 fn hide(sources: &mut Sources, introspection: Introspection, why: &str) {
-    let root = PathStep::Field(Key::from(introspection.root()));
-    sources
-        .unavailable
-        .push((Path::from_iter([root]), why.into()));
+    sources.hide([Key::from(introspection.root())], why);
 }

@@ -3,14 +3,16 @@
 use jiff::Timestamp;
 
 use super::{
-    data_source::{DataSource, PassInput, all_answered},
-    identity::Uid,
-    record::{Observed, ObservedChild},
-    related::{RelatedBy, RelatedRead},
-    render::{RenderError, Renderer, Setting, workload_label},
-    sources::{Answer, Read},
-    template_data::Sources,
-    view::PassView,
+    super::{
+        identity::Uid,
+        record::{Observed, ObservedChild},
+        related::{RelatedBy, RelatedRead},
+        render::{RenderError, Renderer, Setting, workload_label},
+        sources::{Answer, Read},
+        template_data::Sources,
+        view::PassView,
+    },
+    DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
     enrich::{self, Addition, Source},
@@ -19,10 +21,14 @@ use crate::{
     value::{Key, Node, Path, PathStep},
 };
 
-/// The additions to children. A custom resource that is being deleted has none.
+/// The additions to children.
 pub(super) struct Additions;
 
 impl DataSource for Additions {
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Resource
+    }
+
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput {
             plan,
@@ -56,6 +62,14 @@ impl DataSource for Additions {
         }
         sources.heard(&setting.effects);
         all_answered(lacking)
+    }
+
+    /// A custom resource that is being deleted has none.
+    fn hide(&self, _plan: &OperatorPlan, _sources: &mut Sources, _why: &str) {}
+
+    /// No such objects are given.
+    fn assumed(&self, read: &Read, _given: Given<'_>) -> Option<Answer> {
+        matches!(read, Read::Related(_)).then_some(Answer::Absent)
     }
 }
 

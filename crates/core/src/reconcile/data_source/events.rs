@@ -1,23 +1,29 @@
 //! `.events`: the latest Events of a custom resource, as a pass sees them.
 
 use super::{
-    data_source::{DataSource, PassInput, all_answered},
-    observe::with_kind,
-    sources::{Answer, Read},
-    template_data::Sources,
+    super::{
+        observe::with_kind,
+        sources::{Answer, Read},
+        template_data::Sources,
+    },
+    DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
     plan::{
         EVENTS, OperatorPlan,
         observe::{EventPlan, event_kind},
     },
-    value::{Key, Map, Node, Path, PathStep, project},
+    value::{Key, Map, Node, project},
 };
 
 /// `.events`. Entries that no template reads are not requested.
 pub(super) struct Events;
 
 impl DataSource for Events {
+    fn depends_on(&self) -> DependsOn {
+        DependsOn::Plan
+    }
+
     fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
@@ -39,6 +45,11 @@ impl DataSource for Events {
             hide(sources, entry, why);
         }
     }
+
+    /// No Events are given.
+    fn assumed(&self, read: &Read, _given: Given<'_>) -> Option<Answer> {
+        matches!(read, Read::Event(_)).then_some(Answer::Absent)
+    }
 }
 
 /// Returns an Event as templates see it: only the fields that they read, so that equal reads compare equal.
@@ -51,7 +62,5 @@ fn put(sources: &mut Sources, entry: &EventPlan, seen: Node) {
 }
 
 fn hide(sources: &mut Sources, entry: &EventPlan, why: &str) {
-    let steps = [Key::from(EVENTS), entry.name.clone()];
-    let path: Path = steps.map(PathStep::Field).into_iter().collect();
-    sources.unavailable.push((path, why.into()));
+    sources.hide([Key::from(EVENTS), entry.name.clone()], why);
 }

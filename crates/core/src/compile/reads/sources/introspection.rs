@@ -1,0 +1,53 @@
+//! `.health`, `.metrics` and `.ork`: the operator and its process.
+
+use super::{RootRead, TemplateSource};
+use crate::{
+    compile::{
+        known_schemas::KnownSchemas,
+        reads::{PlanReads, ReadScope},
+    },
+    diagnostics::{Code, nearest},
+    plan::{OperatorPlan, introspection::Introspection},
+    schema::Type,
+};
+
+/// The roots of [`Introspection`].
+pub(super) struct Introspected;
+
+impl TemplateSource for Introspected {
+    fn roots(&self) -> &'static [&'static str] {
+        const ROOTS: [&str; 3] = {
+            let [health, metrics, process] = Introspection::ALL;
+            [health.root(), metrics.root(), process.root()]
+        };
+        &ROOTS
+    }
+
+    fn add(&self, read: RootRead<'_>, _around: ReadScope<'_>, gathered: &mut PlanReads) {
+        let Some(about) = Introspection::of_root(read.root) else {
+            return;
+        };
+        let fields = || about.fields().into_iter().map(|(field, _)| field);
+        if let Some(name) = read.name()
+            && !fields().any(|field| field == name)
+        {
+            let hint = match nearest(&name, fields()) {
+                Some(near) => format!("did you mean `{about}.{near}`?"),
+                None => format!("it has {}", fields().collect::<Vec<_>>().join(", ")),
+            };
+            let message = format!("`{about}` has no `{name}`");
+            let text = format!("{}.{name}", read.root);
+            return gathered.unreadable(Code::UnknownData, read.place, &text, message, Some(hint));
+        }
+        gathered.reads.roots.insert(about.root());
+    }
+
+    fn root_type<'s>(
+        &self,
+        root: &'static str,
+        _known: KnownSchemas<'s>,
+        _plan: &OperatorPlan,
+    ) -> Type<'s> {
+        Introspection::of_root(root).map_or_else(Type::any, Introspection::template_type)
+    }
+}

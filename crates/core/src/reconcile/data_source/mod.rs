@@ -1,0 +1,104 @@
+//! The sources of template data beside the custom resource and its children.
+//!
+//! A source is a file here, with its `mod` and its line in [`ALL`]. What it asks of the runtime is a variant of [`Read`].
+
+mod cross;
+pub mod enrich;
+mod events;
+mod introspection;
+mod watched;
+
+use jiff::Timestamp;
+
+use super::{
+    record::Observed,
+    sources::{Answer, Read},
+    template_data::Sources,
+};
+use crate::{plan::OperatorPlan, value::Node};
+
+/// All sources. A source that may read another one comes after it, so the first that lacks an answer ends the round.
+static ALL: [&dyn DataSource; 5] = [
+    &cross::CrossResources,
+    &enrich::Additions,
+    &events::Events,
+    &watched::WatchedObjects,
+    &introspection::Introspected,
+];
+
+/// A source of data for templates and conditions.
+trait DataSource: Sync {
+    /// Returns what determines its reads.
+    fn depends_on(&self) -> DependsOn;
+
+    /// Adds its data, as far as it is known; data that cannot be read becomes unavailable.
+    ///
+    /// # Errors
+    /// The reads that are not answered yet.
+    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>>;
+
+    /// Makes all its data unavailable, for the reason `why`.
+    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str);
+
+    /// Returns the answer to its read where no operator runs, as in `ork render`; none if the read belongs to another source.
+    fn assumed(&self, read: &Read, given: Given<'_>) -> Option<Answer>;
+}
+
+/// What determines the reads of a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum DependsOn {
+    /// The plan: they are read once.
+    Plan,
+    /// The custom resource: they are read again after its completion.
+    Resource,
+}
+
+/// The input of a pass.
+#[derive(Clone, Copy)]
+pub(super) struct PassInput<'a> {
+    pub(super) plan: &'a OperatorPlan,
+    pub(super) observed: &'a Observed,
+    pub(super) now: Timestamp,
+}
+
+/// The data that is given where no operator runs.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub(super) plan: &'a OperatorPlan,
+    /// Custom resources of other operators.
+    pub(super) others: &'a [&'a Node],
+}
+
+/// Fills `sources` from all sources whose reads depend on `on`.
+///
+/// # Errors
+/// The reads that are not answered yet.
+pub(super) fn fill(
+    on: DependsOn,
+    input: PassInput<'_>,
+    sources: &mut Sources,
+) -> Result<(), Vec<Read>> {
+    let mut meant = ALL.iter().filter(|source| source.depends_on() == on);
+    meant.try_for_each(|source| source.fill(input, sources))
+}
+
+/// Makes the data of all sources unavailable, for the reason `why`.
+pub(super) fn hide(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    ALL.iter()
+        .for_each(|source| source.hide(plan, sources, why));
+}
+
+/// Returns the answer to a read of a source where no operator runs.
+pub(super) fn assumed(read: &Read, given: Given<'_>) -> Answer {
+    let answer = ALL.iter().find_map(|source| source.assumed(read, given));
+    answer.unwrap_or(Answer::Absent)
+}
+
+/// Returns an error with the reads that are not answered yet, if there are any.
+fn all_answered(lacking: Vec<Read>) -> Result<(), Vec<Read>> {
+    if lacking.is_empty() {
+        Ok(())
+    } else {
+        Err(lacking)
+    }
+}
