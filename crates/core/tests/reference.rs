@@ -253,7 +253,7 @@ fn the_schema_refuses_what_the_check_refuses() {
 #[test]
 fn templates_stand_wherever_a_value_may() {
     let validators = validators();
-    let text = fs::read_to_string(root().join("docs/samples/katalog/deployments.yaml")).unwrap();
+    let text = fs::read_to_string(root().join("docs/samples/kinds/deployments.yaml")).unwrap();
     assert!(text.contains("port: 8080"));
     assert_eq!(
         said(

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
+use orkestra_core::plan::named;
 use serde_json::{Value, json};
 use testbed::{Mark, eventually};
 
@@ -67,21 +68,15 @@ impl Rights {
 
 /// The collection of a kind: in the scenario's namespace, or of the cluster.
 fn collection(scenario: &Scenario, group: &str, plural: &str) -> Objects {
-    const OF_CLUSTER: [&str; 6] = [
-        "clusterrolebindings",
-        "clusterroles",
-        "namespaces",
-        "persistentvolumes",
-        "priorityclasses",
-        "storageclasses",
-    ];
-    let version = if group == "autoscaling" { "v2" } else { "v1" };
+    let known = named(plural).filter(|known| *known.group == *group);
+    let version = known.as_ref().map_or("v1", |known| &known.version);
     let root = if group.is_empty() {
         format!("/api/{version}")
     } else {
         format!("/apis/{group}/{version}")
     };
-    let path = if OF_CLUSTER.contains(&plural) {
+    let namespaced = known.as_ref().and_then(|known| known.namespaced);
+    let path = if namespaced == Some(false) {
         format!("{root}/{plural}")
     } else {
         format!("{root}/namespaces/{}/{plural}", scenario.namespace)

@@ -1,94 +1,76 @@
-//! `profiles`: named profiles of a document's own, a list for each class.
+//! `profiles`: named profiles of a document's own, in one table of their classes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::children::{
-    Budget, Limits, NetworkRules, PodSecurity, Probe, Quota, Resources, RollingUpdate,
-    SecurityContext,
-};
 use super::duration::Span;
 use super::later::Without;
 use super::scalar::Scalar;
 use crate::value::Node;
 
-/// Profiles that fields named `profile` refer to, by class. Names are unique within their class and case-insensitive.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Profiles {
-    /// Path of a file with further profiles under `profiles`, relative to this file. Its profiles come first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub include: Option<String>,
-    /// For `operatorBox.reconciler.profile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reconciler: Vec<Profile<Pace>>,
-    /// For `profile` of `networkPolicies`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub network_policies: Vec<Profile<NetworkRules>>,
-    /// For `profile` of `resourceQuotas`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resource_quotas: Vec<Profile<Quota>>,
-    /// For `profile` of `limitRanges`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub limit_ranges: Vec<Profile<Limits>>,
-    /// For `behavior.profile` of `hpa`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hpa: Vec<Profile<Scaling>>,
-    /// For `behavior.profile` of `pdb`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pdb: Vec<Profile<Budget>>,
-    /// For `rollingUpdate.profile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rolling_update: Vec<Profile<RollingUpdate>>,
-    /// For `resources.profile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resources: Vec<Profile<Resources>>,
-    /// For `probes.<kind>.profile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub probes: Vec<Profile<Probe>>,
-    /// For `securityContext.profile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub container_security: Vec<Profile<SecurityContext>>,
-    /// For `podSecurity.profile`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pod_security: Vec<Profile<PodSecurity>>,
-}
-
-impl Profiles {
-    /// The names of the profiles in order, class by class.
-    pub fn names(&self) -> Vec<(&'static str, Vec<&str>)> {
-        fn of<T>(list: &[Profile<T>]) -> Vec<&str> {
-            list.iter().map(|profile| profile.name.as_str()).collect()
+/// Calls a macro with the classes of profiles: the description of the field, the class, the fields that its profiles set, its
+/// name, and where its profiles are referred to.
+macro_rules! profile_classes {
+    ($use:ident) => {
+        $use! {
+            /// For `operatorBox.reconciler.profile`.
+            reconciler: profiles::Pace, "reconciler", "operatorBox.reconciler.profile";
+            /// For `profile` of `networkPolicies`.
+            network_policies: children::NetworkRules, "networkPolicies", "networkPolicies[].profile";
+            /// For `profile` of `resourceQuotas`.
+            resource_quotas: children::Quota, "resourceQuotas", "resourceQuotas[].profile";
+            /// For `profile` of `limitRanges`.
+            limit_ranges: children::Limits, "limitRanges", "limitRanges[].profile";
+            /// For `behavior.profile` of `hpa`.
+            hpa: profiles::Scaling, "hpa", "hpa[].behavior.profile";
+            /// For `behavior.profile` of `pdb`.
+            pdb: children::Budget, "pdb", "pdb[].behavior.profile";
+            /// For `rollingUpdate.profile`.
+            rolling_update: children::RollingUpdate, "rollingUpdate", "deployments[].rollingUpdate.profile";
+            /// For `resources.profile`.
+            resources: children::Resources, "resources", "deployments[].resources.profile";
+            /// For `probes.<kind>.profile`.
+            probes: children::Probe, "probes", "deployments[].probes.{startup,liveness,readiness}.profile";
+            /// For `securityContext.profile`.
+            container_security: children::SecurityContext, "containerSecurity", "deployments[].securityContext.profile";
+            /// For `podSecurity.profile`.
+            pod_security: children::PodSecurity, "podSecurity", "deployments[].podSecurity.profile";
         }
-        let Profiles {
-            include: _,
-            reconciler,
-            network_policies,
-            resource_quotas,
-            limit_ranges,
-            hpa,
-            pdb,
-            rolling_update,
-            resources,
-            probes,
-            container_security,
-            pod_security,
-        } = self;
-        vec![
-            ("reconciler", of(reconciler)),
-            ("networkPolicies", of(network_policies)),
-            ("resourceQuotas", of(resource_quotas)),
-            ("limitRanges", of(limit_ranges)),
-            ("hpa", of(hpa)),
-            ("pdb", of(pdb)),
-            ("rollingUpdate", of(rolling_update)),
-            ("resources", of(resources)),
-            ("probes", of(probes)),
-            ("containerSecurity", of(container_security)),
-            ("podSecurity", of(pod_security)),
-        ]
-    }
+    };
 }
+pub(crate) use profile_classes;
+
+macro_rules! profiles {
+    ($(#[doc = $doc:literal] $class:ident: $($values:ident)::+, $name:literal, $field:literal;)*) => {
+        /// Profiles that fields named `profile` refer to, by class. Names are unique within their class and case-insensitive.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", default)]
+        pub struct Profiles {
+            /// Path of a file with further profiles under `profiles`, relative to this file. Its profiles come first.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub include: Option<String>,
+            $(
+                #[doc = $doc]
+                #[serde(rename = $name, skip_serializing_if = "Vec::is_empty")]
+                pub $class: Vec<Profile<super::$($values)::+>>,
+            )*
+        }
+
+        impl Profiles {
+            /// The classes in order, each with the path of the fields that refer to its profiles.
+            pub const CLASSES: &[(&str, &str)] = &[$(($name, $field)),*];
+
+            /// The names of the profiles in order, class by class.
+            pub fn names(&self) -> Vec<(&'static str, Vec<&str>)> {
+                fn of<T>(list: &[Profile<T>]) -> Vec<&str> {
+                    list.iter().map(|profile| profile.name.as_str()).collect()
+                }
+                vec![$(($name, of(&self.$class))),*]
+            }
+        }
+    };
+}
+profile_classes!(profiles);
 
 /// What a profile cannot say: another profile, and what a probe asks for.
 const NOT_IN_PROFILES: &[&str] = &["profile", "type", "path", "port"];

@@ -2,43 +2,88 @@
 //!
 //! One file: the table of all blocks.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::explain::find;
 use super::{in_order, named_maps, support_note, type_with, words};
-use crate::api::children::Common;
+use crate::api::children::{ChildList, Common, Lifecycle};
 use crate::api::shape::{Field, ObjectShape, Shape};
 use crate::document::aliases::{ALIASES, WORD_ALIASES};
 use crate::enrich::ADDITIONS;
 
 /// A part of a page.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Block {
     /// The heading.
     pub title: &'static str,
     /// The path of its field, with the kind: `motif.inputs`.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// The description.
     pub about: &'static str,
     /// A whole document, or several.
     pub sample: &'static str,
 }
 
-macro_rules! blocks {
-    ($($file:literal, $title:literal, $path:literal, $about:literal;)*) => {
-        &[$(Block {
+/// A part of the pages.
+enum Part {
+    Block(Block),
+    /// The list of children with that name.
+    List(&'static str),
+    /// All lists that have no place of their own.
+    OtherLists,
+}
+
+macro_rules! parts {
+    ($($($part:tt),+;)*) => { &[$(parts!(@ $($part),+)),*] };
+    (@ $file:literal, $title:literal, $path:literal, $about:literal) => {
+        Part::Block(Block {
             title: $title,
-            path: $path,
+            path: Cow::Borrowed($path),
             about: $about,
             sample: include_str!(concat!("../../../../docs/samples/", $file, ".yaml")),
-        },)*]
+        })
     };
+    (@ $list:literal) => { Part::List($list) };
+    (@ other_lists) => { Part::OtherLists };
 }
 
 /// The blocks of a Katalog, a Motif and a Komposer, in the order of the pages.
-pub const BLOCKS: &[Block] = blocks! {
+pub static BLOCKS: LazyLock<Vec<Block>> = LazyLock::new(|| {
+    let is_placed = |list: &&ChildList| {
+        let is_it = |part: &Part| matches!(part, Part::List(name) if *name == list.list);
+        PARTS.iter().any(is_it)
+    };
+    let lists = Lifecycle::LISTS.iter();
+    let blocks = PARTS.iter().flat_map(|part| match part {
+        Part::Block(block) => vec![block.clone()],
+        Part::List(name) => {
+            let named = lists.clone().filter(|list| list.list == *name);
+            named.map(Block::of_list).collect()
+        }
+        Part::OtherLists => {
+            let others = lists.clone().filter(|list| !is_placed(list));
+            others.map(Block::of_list).collect()
+        }
+    });
+    blocks.collect()
+});
+
+impl Block {
+    fn of_list(list: &ChildList) -> Self {
+        Self {
+            title: list.title(),
+            path: format!("katalog.spec.crds.operatorBox.onCreate.{}", list.list).into(),
+            about: list.about,
+            sample: list.sample,
+        }
+    }
+}
+
+/// The parts of the pages in order: sample, title, path and description of a block, or the name of a list of children.
+const PARTS: &[Part] = parts! {
     "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it can be run without being stored in a cluster; as an object it is run by `ork controller`. Blocks beside `spec` may also be written inside `spec`.";
     "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. The key is the name of the operator.";
     "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "Declares what the operator does for each custom resource.";
@@ -46,41 +91,42 @@ pub const BLOCKS: &[Block] = blocks! {
     "katalog/queue", "The queue", "katalog.spec.crds.operatorBox.reconciler.queue", "The work queue of the reconciler. It contains each custom resource at most once and never drops one.";
     "katalog/children", "Children", "katalog.spec.crds.operatorBox.onCreate", "The objects that are created for a custom resource, by kind. Objects under `onCreate` are created once: one that is deleted later is not created again, and `Ready` reports it, unless the entry has `reconcile: true`. Objects under `onReconcile` are kept as declared, and removed when their conditions no longer hold. Keys are not case-sensitive.";
     "katalog/conditions", "Conditions", "katalog.spec.crds.operatorBox.onCreate.deployments.when", "The conditions under which a child is created or a status field is written. All operators of one condition must hold.";
-    "katalog/deployments", "Deployments", "katalog.spec.crds.operatorBox.onCreate.deployments", "A Deployment. To write out a whole object, use `custom`.";
+    "deployments";
     "katalog/containers", "Several containers", "katalog.spec.crds.operatorBox.onCreate.deployments.containers", "Additional containers beside that of `image`, and init containers, written as in a Pod.";
     "katalog/patch", "Patches", "katalog.spec.crds.operatorBox.onCreate.deployments.patch", "Fields that the shorthand does not have are merged into the object. The container of `image` has the name of its workload.";
-    "katalog/services", "Services", "katalog.spec.crds.operatorBox.onCreate.services", "A Service for the Pods of a workload of the same operatorBox.";
-    "katalog/config-maps", "ConfigMaps", "katalog.spec.crds.operatorBox.onCreate.configMaps", "Values may be templates; values that are not text are converted to text.";
-    "katalog/secrets", "Secrets", "katalog.spec.crds.operatorBox.onCreate.secrets", "Values are written as plain text and encoded when the Secret is written.";
+    "services";
+    "configMaps";
+    "secrets";
     "katalog/secrets-once", "Secrets that are generated once", "katalog.spec.crds.operatorBox.onCreate.secrets.once", "With `once` the values are generated when the Secret is created and then kept, so they may be random. Such a Secret is created again when it is deleted, and its values are replaced in place when they are older than `rotateAfter`.";
     "katalog/certificates", "Certificates", "katalog.spec.crds.operatorBox.onCreate.secrets.tls", "A Secret with a certificate for its hosts, signed by an authority of its own, whose key is discarded. It is renewed after two thirds of its lifetime.";
     "katalog/copies", "Copies", "katalog.spec.crds.operatorBox.onCreate.secrets.fromSecret", "A copy of another object, in one namespace or in several. While the source is missing, the copy is not created, or stays as it is.";
     "katalog/rolling", "Pods that roll with their configuration", "katalog.spec.crds.operatorBox.onCreate.deployments.rollOnChange", "Pods read environment variables only when they start. A hash of the Secrets and ConfigMaps that they use is written to their template, so that a change starts a rollout.";
-    "katalog/service-accounts", "ServiceAccounts", "katalog.spec.crds.operatorBox.onCreate.serviceAccounts", "A ServiceAccount. It has only the fields that all children have.";
+    "serviceAccounts";
     "katalog/custom", "Objects of any kind", "katalog.spec.crds.operatorBox.onCreate.custom", "A whole object of any kind. Every text in it may be a template.";
     "katalog/for-each", "Children for each element", "katalog.spec.crds.operatorBox.onCreate.deployments.forEach", "One declaration with an object for each element of a list or map. Elements are expanded first; conditions are evaluated for each element. If several elements have the same name, the first one gets the object, and the others are reported as an error. `onFalse` determines what happens to the object of an element that is removed.";
-    "katalog/workloads", "StatefulSets", "katalog.spec.crds.operatorBox.onCreate.statefulSets", "Pods with stable names and volumes of their own. Kubernetes refuses changes of `serviceName` and of `volumeClaimTemplates`; a condition then names the field.";
-    "katalog/daemon-sets", "DaemonSets", "katalog.spec.crds.operatorBox.onCreate.daemonSets", "A Pod on every node.";
-    "katalog/replica-sets", "ReplicaSets", "katalog.spec.crds.operatorBox.onCreate.replicaSets", "Pods without a rollout.";
-    "katalog/pods", "Pods", "katalog.spec.crds.operatorBox.onCreate.pods", "A single Pod. A change that Kubernetes does not permit in place replaces the Pod.";
-    "katalog/jobs", "Jobs", "katalog.spec.crds.operatorBox.onCreate.jobs", "Pods that run to completion. Each Job is created once.";
-    "katalog/cron-jobs", "CronJobs", "katalog.spec.crds.operatorBox.onCreate.cronJobs", "Jobs on a schedule.";
+    "statefulSets";
+    "daemonSets";
+    "replicaSets";
+    "pods";
+    "jobs";
+    "cronJobs";
     "katalog/workload-autoscale", "Scaling of workloads", "katalog.spec.crds.operatorBox.onCreate.deployments.autoscale", "Changes the number of replicas by conditions.";
-    "katalog/ingresses", "Ingresses", "katalog.spec.crds.operatorBox.onCreate.ingresses", "One host and one path that route to a Service.";
-    "katalog/network-policies", "NetworkPolicies", "katalog.spec.crds.operatorBox.onCreate.networkPolicies", "The permitted connections of Pods.";
-    "katalog/hpa", "HorizontalPodAutoscalers", "katalog.spec.crds.operatorBox.onCreate.hpa", "Changes the number of replicas by CPU use.";
-    "katalog/pdb", "PodDisruptionBudgets", "katalog.spec.crds.operatorBox.onCreate.pdb", "The number of Pods that may be unavailable during disruptions.";
-    "katalog/persistent-volume-claims", "PersistentVolumeClaims", "katalog.spec.crds.operatorBox.onCreate.persistentVolumeClaims", "A request for storage.";
-    "katalog/persistent-volumes", "PersistentVolumes", "katalog.spec.crds.operatorBox.onCreate.persistentVolumes", "Pre-provisioned storage.";
-    "katalog/storage-classes", "StorageClasses", "katalog.spec.crds.operatorBox.onCreate.storageClasses", "A class of storage.";
-    "katalog/namespaces", "Namespaces", "katalog.spec.crds.operatorBox.onCreate.namespaces", "A namespace.";
-    "katalog/roles", "Roles", "katalog.spec.crds.operatorBox.onCreate.roles", "Permissions in a namespace. Orkestra needs the permissions that it grants: `ork generate rbac` prints them if they are literal.";
-    "katalog/cluster-roles", "ClusterRoles", "katalog.spec.crds.operatorBox.onCreate.clusterRoles", "Permissions in all namespaces, or on cluster-scoped objects.";
-    "katalog/role-bindings", "RoleBindings", "katalog.spec.crds.operatorBox.onCreate.roleBindings", "The subjects of a role.";
-    "katalog/cluster-role-bindings", "ClusterRoleBindings", "katalog.spec.crds.operatorBox.onCreate.clusterRoleBindings", "The subjects of a cluster role.";
-    "katalog/resource-quotas", "ResourceQuotas", "katalog.spec.crds.operatorBox.onCreate.resourceQuotas", "The total resources that a namespace may use.";
-    "katalog/limit-ranges", "LimitRanges", "katalog.spec.crds.operatorBox.onCreate.limitRanges", "The resources that each object of a namespace may use.";
-    "katalog/priority-classes", "PriorityClasses", "katalog.spec.crds.operatorBox.onCreate.priorityClasses", "Scheduling priority.";
+    "ingresses";
+    "networkPolicies";
+    "hpa";
+    "pdb";
+    "persistentVolumeClaims";
+    "persistentVolumes";
+    "storageClasses";
+    "namespaces";
+    "roles";
+    "clusterRoles";
+    "roleBindings";
+    "clusterRoleBindings";
+    "resourceQuotas";
+    "limitRanges";
+    "priorityClasses";
+    other_lists;
     "katalog/status", "Status", "katalog.spec.crds.operatorBox.status", "The status of the custom resource, in addition to the automatic conditions.";
     "katalog/on-delete", "Deletion", "katalog.spec.crds.operatorBox.onDelete", "The steps before a custom resource is deleted. Jobs are created without an owner, awaited and then removed; other entries are children to delete, identified by kind, name and namespace. The finalizer stays until all steps are complete; the annotation `orkestra.orkspace.io/skip-on-delete: \"true\"` removes it at once, whatever the deletion waits for. In a namespace that is being deleted no Job can be created, and the remaining Jobs are skipped.";
     "katalog/cross", "Other custom resources", "katalog.spec.crds.operatorBox.cross", "Custom resources of other operators that templates read as `.cross.<as>`.";
@@ -180,7 +226,7 @@ impl Page {
     fn new(prefix: &str, other: &str) -> Self {
         let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
         let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
-        for block in BLOCKS {
+        for block in BLOCKS.iter() {
             let page = if is_here(block) { "" } else { page_of(block) };
             for name in roots(block) {
                 if !is_here(block) {
@@ -228,7 +274,7 @@ impl Page {
     fn blocks(&mut self) {
         let of_blocks: BTreeSet<String> = BLOCKS.iter().flat_map(roots).collect();
         for block in self.blocks.clone() {
-            let Ok(place) = find(block.path) else {
+            let Ok(place) = find(&block.path) else {
                 continue;
             };
             let _ = write!(self.text, "\n## {}\n\n{}\n", block.title, block.about);
@@ -379,7 +425,7 @@ fn cell(text: &str) -> String {
 
 /// Returns the maps that a block describes.
 fn shapes(block: &Block) -> Vec<Arc<ObjectShape>> {
-    let place = find(block.path).ok();
+    let place = find(&block.path).ok();
     let maps = place.iter().flat_map(|place| named_maps(place.shape));
     maps.cloned().collect()
 }

@@ -1,9 +1,9 @@
 //! `roleBindings` and `clusterRoleBindings`.
 
-use super::{Child, Metadata, Row, Shorthand, roles::RBAC};
+use super::{Child, Metadata, Shorthand, roles::RBAC};
 use crate::{
     api::{
-        children::{ClusterRoleBinding, Common, RoleBinding, Subject},
+        children::{ClusterRoleBinding, RoleBinding, Subject},
         scalar::Text,
     },
     diagnostics::Code,
@@ -17,20 +17,6 @@ const SUBJECTS: [&str; 3] = ["ServiceAccount", "User", "Group"];
 const OWN_NAMESPACE: &str = "{{ .metadata.namespace }}";
 
 impl Shorthand for RoleBinding {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "roleBindings",
-            group: RBAC,
-            version: "v1",
-            kind: "RoleBinding",
-            name: Some("{{ .metadata.name }}-rolebinding"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let role = (&self.role_ref.name, self.role_ref.kind.as_ref());
         binding(&child.at, role, &["Role", "ClusterRole"], &self.subjects)
@@ -38,20 +24,6 @@ impl Shorthand for RoleBinding {
 }
 
 impl Shorthand for ClusterRoleBinding {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "clusterRoleBindings",
-            group: RBAC,
-            version: "v1",
-            kind: "ClusterRoleBinding",
-            name: Some("{{ .metadata.name }}-crb"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let role = (&self.role_ref.name, self.role_ref.kind.as_ref());
         binding(&child.at, role, &["ClusterRole"], &self.subjects)

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, Source};
+use super::{Child, Metadata, Shorthand, Source};
 use crate::{
     api::{
-        children::{Common, ConfigMap, Copies, Secret},
+        children::{ConfigMap, Copies, Secret},
         scalar::Text,
     },
     diagnostics::Code,
@@ -20,24 +20,10 @@ const KEY_BYTES: usize = 253;
 const TLS_TYPE: &str = "kubernetes.io/tls";
 
 impl Shorthand for ConfigMap {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "configMaps",
-            group: "",
-            version: "v1",
-            kind: "ConfigMap",
-            name: Some("{{ .metadata.name }}-config"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn copies(&self) -> Option<(Source<'_>, &Copies)> {
         let source = Source {
             field: "fromConfigMap",
-            kind: self.row().resource().group_kind(),
+            kind: self.resource().group_kind(),
             parts: &["data", "binaryData"],
             name: self.from_config_map.as_ref(),
         };
@@ -53,20 +39,6 @@ impl Shorthand for ConfigMap {
 }
 
 impl Shorthand for Secret {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "secrets",
-            group: "",
-            version: "v1",
-            kind: "Secret",
-            name: Some("{{ .metadata.name }}-secret"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         secret(&child.at, self)
     }

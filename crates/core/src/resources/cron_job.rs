@@ -1,11 +1,8 @@
 //! `cronJobs`.
 
-use super::{Child, Metadata, Row, Shorthand, job::Work, workload};
+use super::{Child, Metadata, Shorthand, job::Work, workload};
 use crate::{
-    api::{
-        children::{Common, CronJob},
-        scalar::Text,
-    },
+    api::{children::CronJob, scalar::Text},
     cron::Schedule,
     diagnostics::Code,
     plan::{Coerce, Tree},
@@ -19,20 +16,6 @@ const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const EVERY: &str = "@every ";
 
 impl Shorthand for CronJob {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "cronJobs",
-            group: "batch",
-            version: "v1",
-            kind: "CronJob",
-            name: Some("{{ .metadata.name }}-cronjob"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn roll_on_change(&self) -> Option<bool> {
         self.rolling.roll_on_change
     }

@@ -1,13 +1,13 @@
 //! `daemonSets`.
 
 use super::{
-    Child, Metadata, Pods, Row, Shorthand,
+    Child, Metadata, Pods, Shorthand,
     pod::Parts,
     workload::{self, is_zero},
 };
 use crate::{
     api::{
-        children::{Common, DaemonSet, RollingUpdate},
+        children::{DaemonSet, RollingUpdate},
         scalar::Scalar,
     },
     diagnostics::Code,
@@ -17,20 +17,6 @@ use crate::{
 };
 
 impl Shorthand for DaemonSet {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "daemonSets",
-            group: "apps",
-            version: "v1",
-            kind: "DaemonSet",
-            name: Some("{{ .metadata.name }}-daemonset"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn pods(&self) -> Option<Pods<'_>> {
         let port = self.serving.port.as_ref();
         Some(Pods { port })

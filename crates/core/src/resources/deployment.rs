@@ -1,34 +1,17 @@
 //! `deployments`.
 
 use super::{
-    Child, Metadata, Pods, Row, Shorthand,
+    Child, Metadata, Pods, Shorthand,
     pod::Parts,
     workload::{self, pace},
 };
 use crate::{
-    api::{
-        autoscale::WorkloadAutoscale,
-        children::{Common, Deployment},
-    },
+    api::{autoscale::WorkloadAutoscale, children::Deployment},
     plan::Coerce,
     scope::Fields,
 };
 
 impl Shorthand for Deployment {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "deployments",
-            group: "apps",
-            version: "v1",
-            kind: "Deployment",
-            name: Some("{{ .metadata.name }}-deployment"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn pods(&self) -> Option<Pods<'_>> {
         let port = self.serving.port.as_ref();
         Some(Pods { port })

@@ -1,9 +1,9 @@
 //! `hpa`.
 
-use super::{Child, Metadata, Row, Shorthand, workload::Search};
+use super::{Child, Metadata, Shorthand, workload::Search};
 use crate::{
     api::{
-        children::{Common, HorizontalPodAutoscaler, ScaleTarget, ScalingBehavior},
+        children::{HorizontalPodAutoscaler, ScaleTarget, ScalingBehavior},
         profiles::Scaling,
         scalar::Scalar,
     },
@@ -15,20 +15,6 @@ use crate::{
 const CPU: &str = "targetCPUUtilizationPercentage";
 
 impl Shorthand for HorizontalPodAutoscaler {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "hpa",
-            group: "autoscaling",
-            version: "v2",
-            kind: "HorizontalPodAutoscaler",
-            name: Some("{{ .metadata.name }}-hpa"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let HorizontalPodAutoscaler {
             common: _,

@@ -1,9 +1,9 @@
 //! `ingresses`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, Metadata, Shorthand};
 use crate::{
     api::{
-        children::{Common, Ingress, IngressTls},
+        children::{Ingress, IngressTls},
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
@@ -14,20 +14,6 @@ use crate::{
 const PATH_TYPES: [&str; 3] = ["Prefix", "Exact", "ImplementationSpecific"];
 
 impl Shorthand for Ingress {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "ingresses",
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "Ingress",
-            name: Some("{{ .metadata.name }}-ingress"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let Ingress {
             common: _,

@@ -1,9 +1,9 @@
 //! `jobs`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload};
+use super::{Child, Metadata, Shorthand, pod::Parts, workload};
 use crate::{
     api::{
-        children::{Common, Job, PodParts},
+        children::{Job, PodParts},
         scalar::Scalar,
     },
     plan::{Coerce, Leaf, Tree},
@@ -15,20 +15,6 @@ use crate::{
 const BACKOFF_LIMIT: i64 = 3;
 
 impl Shorthand for Job {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "jobs",
-            group: "batch",
-            version: "v1",
-            kind: "Job",
-            name: Some("{{ .metadata.name }}-job"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
         let Job {
             common: _,

@@ -1,8 +1,8 @@
 //! `limitRanges`.
 
-use super::{Child, Metadata, Row, Shorthand, Source};
+use super::{Child, Metadata, Shorthand, Source};
 use crate::{
-    api::children::{Common, Copies, Limit, LimitRange, Limits},
+    api::children::{Copies, Limit, LimitRange, Limits},
     diagnostics::Code,
     plan::{Coerce, Tree},
     scope::{At, Fields, resolve_profile},
@@ -11,20 +11,6 @@ use crate::{
 const TYPES: [&str; 3] = ["Container", "Pod", "PersistentVolumeClaim"];
 
 impl Shorthand for LimitRange {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "limitRanges",
-            group: "",
-            version: "v1",
-            kind: "LimitRange",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn copies(&self) -> Option<(Source<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
@@ -60,7 +46,7 @@ impl Shorthand for LimitRange {
 
 impl LimitRange {
     fn source(&self) -> Source<'_> {
-        Source::of_row("fromLimitRange", self.row(), self.from_limit_range.as_ref())
+        Source::whole("fromLimitRange", self, self.from_limit_range.as_ref())
     }
 }
 

@@ -1,26 +1,9 @@
 //! `namespaces`.
 
-use super::{Child, Metadata, Row, Shorthand};
-use crate::{
-    api::children::{Common, Namespace},
-    scope::Fields,
-};
+use super::{Child, Metadata, Shorthand};
+use crate::{api::children::Namespace, scope::Fields};
 
 impl Shorthand for Namespace {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "namespaces",
-            group: "",
-            version: "v1",
-            kind: "Namespace",
-            name: Some("{{ .metadata.name }}-ns"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, metadata: &mut Metadata) -> Fields {
         let Namespace {
             common: _,

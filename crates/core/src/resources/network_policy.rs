@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, Source, workload::match_labels};
+use super::{Child, Metadata, Shorthand, Source, workload::match_labels};
 use crate::{
     api::{
-        children::{Common, Copies, NetworkPolicy, NetworkRules},
+        children::{Copies, NetworkPolicy, NetworkRules},
         scalar::Text,
     },
     diagnostics::Code,
@@ -24,20 +24,6 @@ const TYPES: [&str; 2] = ["Ingress", "Egress"];
 const OF_SELECTORS: [&str; 2] = ["matchExpressions", "matchLabels"];
 
 impl Shorthand for NetworkPolicy {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "networkPolicies",
-            group: "networking.k8s.io",
-            version: "v1",
-            kind: "NetworkPolicy",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn copies(&self) -> Option<(Source<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
@@ -87,11 +73,7 @@ impl Shorthand for NetworkPolicy {
 
 impl NetworkPolicy {
     fn source(&self) -> Source<'_> {
-        Source::of_row(
-            "fromNetworkPolicy",
-            self.row(),
-            self.from_network_policy.as_ref(),
-        )
+        Source::whole("fromNetworkPolicy", self, self.from_network_policy.as_ref())
     }
 }
 

@@ -1,31 +1,17 @@
 //! `pdb`.
 
 use super::{
-    Child, Metadata, Row, Shorthand,
+    Child, Metadata, Shorthand,
     workload::{Search, match_labels},
 };
 use crate::{
-    api::children::{Budget, BudgetBehavior, Common, PodDisruptionBudget},
+    api::children::{Budget, BudgetBehavior, PodDisruptionBudget},
     diagnostics::Code,
     plan::Coerce,
     scope::{At, Fields, Resolved, resolve_profile},
 };
 
 impl Shorthand for PodDisruptionBudget {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "pdb",
-            group: "policy",
-            version: "v1",
-            kind: "PodDisruptionBudget",
-            name: Some("{{ .metadata.name }}-pdb"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let PodDisruptionBudget {
             common: _,

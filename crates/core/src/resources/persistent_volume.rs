@@ -1,29 +1,11 @@
 //! `persistentVolumes`.
 
-use super::{Child, Metadata, Row, Shorthand, persistent_volume_claim::access_modes};
-use crate::{
-    api::children::{Common, PersistentVolume},
-    diagnostics::Code,
-    scope::Fields,
-};
+use super::{Child, Metadata, Shorthand, persistent_volume_claim::access_modes};
+use crate::{api::children::PersistentVolume, diagnostics::Code, scope::Fields};
 
 const RECLAIM_POLICIES: [&str; 3] = ["Retain", "Delete", "Recycle"];
 
 impl Shorthand for PersistentVolume {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "persistentVolumes",
-            group: "",
-            version: "v1",
-            kind: "PersistentVolume",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let PersistentVolume {
             common: _,

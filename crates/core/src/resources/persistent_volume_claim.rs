@@ -1,11 +1,8 @@
 //! `persistentVolumeClaims`.
 
-use super::{Child, Metadata, Row, Shorthand, literals};
+use super::{Child, Metadata, Shorthand, literals};
 use crate::{
-    api::{
-        children::{Common, PersistentVolumeClaim},
-        scalar::Text,
-    },
+    api::{children::PersistentVolumeClaim, scalar::Text},
     diagnostics::Code,
     plan::Tree,
     scope::{At, Fields},
@@ -17,20 +14,6 @@ pub(super) const SINGLE_WRITER: &str = "ReadWriteOnce";
 const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
 
 impl Shorthand for PersistentVolumeClaim {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "persistentVolumeClaims",
-            group: "",
-            version: "v1",
-            kind: "PersistentVolumeClaim",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let PersistentVolumeClaim {
             common: _,

@@ -1,26 +1,9 @@
 //! `pods`.
 
-use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload::workload_label};
-use crate::{
-    api::children::{Common, Pod},
-    scope::Fields,
-};
+use super::{Child, Metadata, Pods, Shorthand, pod::Parts, workload::workload_label};
+use crate::{api::children::Pod, scope::Fields};
 
 impl Shorthand for Pod {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "pods",
-            group: "",
-            version: "v1",
-            kind: "Pod",
-            name: Some("{{ .metadata.name }}-pod"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn pods(&self) -> Option<Pods<'_>> {
         let port = self.serving.port.as_ref();
         Some(Pods { port })

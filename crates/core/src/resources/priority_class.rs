@@ -1,29 +1,11 @@
 //! `priorityClasses`.
 
-use super::{Child, Metadata, Row, Shorthand};
-use crate::{
-    api::children::{Common, PriorityClass},
-    plan::Coerce,
-    scope::Fields,
-};
+use super::{Child, Metadata, Shorthand};
+use crate::{api::children::PriorityClass, plan::Coerce, scope::Fields};
 
 const PREEMPTION_POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];
 
 impl Shorthand for PriorityClass {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "priorityClasses",
-            group: "scheduling.k8s.io",
-            version: "v1",
-            kind: "PriorityClass",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let PriorityClass {
             common: _,

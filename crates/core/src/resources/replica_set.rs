@@ -1,30 +1,13 @@
 //! `replicaSets`.
 
-use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload};
+use super::{Child, Metadata, Pods, Shorthand, pod::Parts, workload};
 use crate::{
-    api::{
-        autoscale::WorkloadAutoscale,
-        children::{Common, ReplicaSet},
-    },
+    api::{autoscale::WorkloadAutoscale, children::ReplicaSet},
     plan::Coerce,
     scope::Fields,
 };
 
 impl Shorthand for ReplicaSet {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "replicaSets",
-            group: "apps",
-            version: "v1",
-            kind: "ReplicaSet",
-            name: Some("{{ .metadata.name }}-replicaset"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn pods(&self) -> Option<Pods<'_>> {
         let port = self.serving.port.as_ref();
         Some(Pods { port })

@@ -1,28 +1,14 @@
 //! `resourceQuotas`.
 
-use super::{Child, Metadata, Row, Shorthand, Source};
+use super::{Child, Metadata, Shorthand, Source};
 use crate::{
-    api::children::{Common, Copies, Quota, ResourceQuota},
+    api::children::{Copies, Quota, ResourceQuota},
     diagnostics::Code,
     plan::Coerce,
     scope::{At, Fields, resolve_profile},
 };
 
 impl Shorthand for ResourceQuota {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "resourceQuotas",
-            group: "",
-            version: "v1",
-            kind: "ResourceQuota",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn copies(&self) -> Option<(Source<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
@@ -58,11 +44,7 @@ impl Shorthand for ResourceQuota {
 
 impl ResourceQuota {
     fn source(&self) -> Source<'_> {
-        Source::of_row(
-            "fromResourceQuota",
-            self.row(),
-            self.from_resource_quota.as_ref(),
-        )
+        Source::whole("fromResourceQuota", self, self.from_resource_quota.as_ref())
     }
 }
 

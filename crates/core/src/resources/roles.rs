@@ -1,9 +1,9 @@
 //! `roles` and `clusterRoles`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, Metadata, Shorthand};
 use crate::{
     api::{
-        children::{ClusterRole, Common, PolicyRule, Role},
+        children::{ClusterRole, PolicyRule, Role},
         scalar::Text,
     },
     diagnostics::Code,
@@ -15,40 +15,12 @@ use crate::{
 pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 
 impl Shorthand for Role {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "roles",
-            group: RBAC,
-            version: "v1",
-            kind: "Role",
-            name: Some("{{ .metadata.name }}-role"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         rules(&child.at, &self.rules)
     }
 }
 
 impl Shorthand for ClusterRole {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "clusterRoles",
-            group: RBAC,
-            version: "v1",
-            kind: "ClusterRole",
-            name: Some("{{ .metadata.name }}-cluster-role"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         rules(&child.at, &self.rules)
     }

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Child, Metadata, Row, Shorthand, Workload, is_given, pod::PROTOCOLS, workload::Search,
-};
+use super::{Child, Metadata, Shorthand, Workload, is_given, pod::PROTOCOLS, workload::Search};
 use crate::{
     api::{
         Text,
-        children::{Common, Service, ServicePort},
+        children::{Service, ServicePort},
     },
     diagnostics::Code,
     plan::{Coerce, Tree},
@@ -22,20 +20,6 @@ const OWNER: &str = "orkestra-owner";
 const TYPES: [&str; 3] = ["ClusterIP", "NodePort", "LoadBalancer"];
 
 impl Shorthand for Service {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "services",
-            group: "",
-            version: "v1",
-            kind: "Service",
-            name: Some("{{ .metadata.name }}-svc"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let at = &child.at;
         let mut spec = Fields::default();

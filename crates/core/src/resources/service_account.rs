@@ -1,26 +1,9 @@
 //! `serviceAccounts`.
 
-use super::{Child, Metadata, Row, Shorthand};
-use crate::{
-    api::children::{Common, ServiceAccount},
-    scope::Fields,
-};
+use super::{Child, Metadata, Shorthand};
+use crate::{api::children::ServiceAccount, scope::Fields};
 
 impl Shorthand for ServiceAccount {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "serviceAccounts",
-            group: "",
-            version: "v1",
-            kind: "ServiceAccount",
-            name: Some("{{ .metadata.name }}-sa"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, _: &Child<'_>, _: &mut Metadata) -> Fields {
         Fields::default()
     }

@@ -1,9 +1,9 @@
-//! The interface of all kinds that have their own list: a row and an expansion.
+//! The interface of all kinds that have their own list: their expansion.
 
 use crate::{
     api::{
         autoscale::WorkloadAutoscale,
-        children::{Common, Copies, ForEach},
+        children::{Copies, ForEach, ListEntry},
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
@@ -12,12 +12,12 @@ use crate::{
 };
 
 /// A kind of child that has its own list in a block.
-pub(crate) trait Shorthand {
-    /// Returns the list and its kind.
-    fn row(&self) -> &'static Row;
-
-    /// Returns the fields common to all entries.
-    fn common(&self) -> &Common;
+pub(crate) trait Shorthand: ListEntry {
+    /// Returns the kind of its list.
+    fn resource(&self) -> ResourceType {
+        let kind = self.row().kind;
+        kinds::named(kind).unwrap_or_else(|| kinds::resource("", "v1", kind))
+    }
 
     /// Returns the root fields of the object, without those that every object has; metadata of the kind is added to
     /// `metadata`.
@@ -62,11 +62,15 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Returns a source of the same kind as `row`, whose whole `spec` is copied.
-    pub(super) fn of_row(field: &'static str, row: &Row, name: Option<&'a Text>) -> Self {
+    /// Returns a source of the same kind as `entry`, whose whole `spec` is copied.
+    pub(super) fn whole(
+        field: &'static str,
+        entry: &impl Shorthand,
+        name: Option<&'a Text>,
+    ) -> Self {
         Self {
             field,
-            kind: row.resource().group_kind(),
+            kind: entry.resource().group_kind(),
             parts: &["spec"],
             name,
         }
@@ -87,30 +91,6 @@ impl<'a> Source<'a> {
             );
         }
         true
-    }
-}
-
-/// A list of children, and its kind.
-pub(crate) struct Row {
-    /// The field of a block.
-    pub(crate) list: &'static str,
-    /// API group, empty for the core group.
-    pub(crate) group: &'static str,
-    pub(crate) version: &'static str,
-    pub(crate) kind: &'static str,
-    /// The default name of an entry; `None` if every entry must have one.
-    pub(crate) name: Option<&'static str>,
-}
-
-impl Row {
-    /// Returns the kind of the list.
-    pub(crate) fn resource(&self) -> ResourceType {
-        kinds::resource(self.group, self.version, self.kind)
-    }
-
-    /// Returns the name of an entry, as declared.
-    pub(crate) fn name<'a>(&self, common: &'a Common) -> Option<&'a str> {
-        common.meta.name.as_deref().or(self.name)
     }
 }
 
@@ -157,5 +137,21 @@ impl Metadata {
         metadata.put("annotations", self.annotations.into_optional());
         metadata.put("finalizers", self.finalizers);
         metadata.into_optional()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{api::Lifecycle, plan::named};
+
+    #[test]
+    fn the_kind_of_every_list_is_known_with_the_plural_and_the_version_that_its_field_states() {
+        for list in Lifecycle::LISTS {
+            let kind = named(list.kind).unwrap();
+            assert_eq!(&*kind.kind, list.kind);
+            assert_eq!(kind.plural.as_deref(), Some(&*list.title().to_lowercase()));
+            let version = format!(" ({}).", kind.api_version());
+            assert!(list.doc.contains(&version), "{}: {version}", list.doc);
+        }
     }
 }

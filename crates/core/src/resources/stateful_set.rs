@@ -1,7 +1,7 @@
 //! `statefulSets`.
 
 use super::{
-    Child, Metadata, Pods, Row, Shorthand,
+    Child, Metadata, Pods, Shorthand,
     persistent_volume_claim::{self, SINGLE_WRITER},
     pod::Parts,
     workload,
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     api::{
         autoscale::WorkloadAutoscale,
-        children::{Common, RollingUpdate, StatefulSet, VolumeClaimTemplate},
+        children::{RollingUpdate, StatefulSet, VolumeClaimTemplate},
     },
     diagnostics::Code,
     plan::{Coerce, Tree},
@@ -20,20 +20,6 @@ use crate::{
 const VOLUME: &str = "data";
 
 impl Shorthand for StatefulSet {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "statefulSets",
-            group: "apps",
-            version: "v1",
-            kind: "StatefulSet",
-            name: Some("{{ .metadata.name }}"),
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn pods(&self) -> Option<Pods<'_>> {
         let port = self.serving.port.as_ref();
         Some(Pods { port })

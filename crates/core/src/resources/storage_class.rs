@@ -1,8 +1,8 @@
 //! `storageClasses`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, Metadata, Shorthand};
 use crate::{
-    api::children::{Common, StorageClass},
+    api::children::StorageClass,
     plan::{Coerce, Tree},
     scope::Fields,
 };
@@ -11,20 +11,6 @@ const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];
 const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
 
 impl Shorthand for StorageClass {
-    fn row(&self) -> &'static Row {
-        &Row {
-            list: "storageClasses",
-            group: "storage.k8s.io",
-            version: "v1",
-            kind: "StorageClass",
-            name: None,
-        }
-    }
-
-    fn common(&self) -> &Common {
-        &self.common
-    }
-
     fn expand(&self, child: &Child<'_>, _: &mut Metadata) -> Fields {
         let StorageClass {
             common: _,

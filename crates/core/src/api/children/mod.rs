@@ -23,7 +23,8 @@ pub use identity::{
     PolicyRule, PriorityClass, Quota, ResourceQuota, Role, RoleBinding, RoleRef, ServiceAccount,
     Subject,
 };
-pub use lifecycle::Lifecycle;
+pub use lifecycle::{ChildList, Lifecycle};
+pub(crate) use lifecycle::{ListEntry, child_lists};
 pub use network::{
     Budget, BudgetBehavior, HorizontalPodAutoscaler, Ingress, IngressTls, NetworkPolicy,
     NetworkRules, PodDisruptionBudget, PodSelector, ScaleTarget, ScalingBehavior, Service,

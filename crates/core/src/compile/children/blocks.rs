@@ -1,7 +1,11 @@
 //! The lifecycle blocks of an operator, and those of the Motifs that it imports.
 
 use crate::{
-    api::{Lifecycle, OperatorBox, children::ForEach, motif::MotifResources},
+    api::{
+        Lifecycle, OperatorBox,
+        children::{ForEach, child_lists},
+        motif::MotifResources,
+    },
     resources::{Pods, Shorthand, Workload},
     scope::At,
 };
@@ -108,12 +112,11 @@ pub(super) fn within_reach<'a>(
 fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
     let workload = |(index, entry): (usize, &'a dyn Shorthand)| {
         let Pods { port } = entry.pods()?;
-        let (row, common) = (entry.row(), entry.common());
-        let at = at.field(row.list).index(index);
+        let at = at.field(entry.row().list).index(index);
         Some(Workload {
-            kind: row.resource().group_kind(),
-            name: row.name(common)?.to_owned(),
-            each: common.control.for_each.as_ref(),
+            kind: entry.resource().group_kind(),
+            name: entry.name()?.to_owned(),
+            each: entry.common().control.for_each.as_ref(),
             port: port.map(|port| (at.field("port"), port)),
         })
     };
@@ -124,67 +127,16 @@ fn workloads<'a>(at: &At<'a>, lifecycle: &'a Lifecycle) -> Vec<Workload<'a>> {
 }
 
 /// Returns the entries of the kinds that have their own list, each with its index in that list.
-// Over 60 lines: a table, a line for each kind.
 pub(crate) fn entries(lifecycle: &Lifecycle) -> Vec<(usize, &dyn Shorthand)> {
-    let Lifecycle {
-        deployments,
-        stateful_sets,
-        daemon_sets,
-        replica_sets,
-        pods,
-        jobs,
-        cron_jobs,
-        services,
-        ingresses,
-        network_policies,
-        config_maps,
-        // Compiled separately: a Secret may have generated values, or be a copy of one of two kinds.
-        secrets: _,
-        service_accounts,
-        roles,
-        role_bindings,
-        cluster_roles,
-        cluster_role_bindings,
-        hpa,
-        pdb,
-        persistent_volume_claims,
-        persistent_volumes,
-        storage_classes,
-        namespaces,
-        resource_quotas,
-        limit_ranges,
-        priority_classes,
-        custom: _,
-        when: _,
-        or: _,
-        external: _,
-    } = lifecycle;
     let mut all = Vec::new();
-    add(&mut all, deployments);
-    add(&mut all, stateful_sets);
-    add(&mut all, daemon_sets);
-    add(&mut all, replica_sets);
-    add(&mut all, pods);
-    add(&mut all, jobs);
-    add(&mut all, cron_jobs);
-    add(&mut all, services);
-    add(&mut all, ingresses);
-    add(&mut all, network_policies);
-    add(&mut all, config_maps);
-    add(&mut all, service_accounts);
-    add(&mut all, roles);
-    add(&mut all, role_bindings);
-    add(&mut all, cluster_roles);
-    add(&mut all, cluster_role_bindings);
-    add(&mut all, hpa);
-    add(&mut all, pdb);
-    add(&mut all, persistent_volume_claims);
-    add(&mut all, persistent_volumes);
-    add(&mut all, storage_classes);
-    add(&mut all, namespaces);
-    add(&mut all, resource_quotas);
-    add(&mut all, limit_ranges);
-    add(&mut all, priority_classes);
+    macro_rules! add_each {
+        ($(#[doc = $doc:literal] $field:ident: $kind:ident, $list:literal, $name:expr, $about:literal;)*) => {
+            $(add(&mut all, &lifecycle.$field);)*
+        };
+    }
+    child_lists!(add_each);
+    // Compiled separately: a Secret may have generated values, or be a copy of one of two kinds.
+    all.retain(|(_, entry)| entry.row().kind != "Secret");
     all
 }
 

@@ -342,13 +342,13 @@ fn object(
 
 /// Returns the entry `index` of a list in the block at `at`, with the fields common to all kinds.
 fn shell<'a>(at: &At<'a>, index: usize, block: Block, entry: &'a dyn Shorthand) -> Entry<'a> {
-    let (row, common) = (entry.row(), entry.common());
+    let (list, common) = (entry.row().list, entry.common());
     Entry {
-        named: at.field(row.list).index(index).field("name"),
-        at: at.field(row.list).index(index),
+        named: at.field(list).index(index).field("name"),
+        at: at.field(list).index(index),
         block,
-        kind: row.resource(),
-        name: row.name(common),
+        kind: entry.resource(),
+        name: entry.name(),
         namespace: common.meta.namespace.as_ref(),
         labels: &common.meta.labels,
         annotations: &common.meta.annotations,

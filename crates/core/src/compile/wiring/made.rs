@@ -2,10 +2,9 @@
 
 use super::{names, uses::Use};
 use crate::{
-    api::children::{ConfigMap, Custom, Secret},
+    api::children::{ConfigMap, Custom, ListEntry, Secret},
     compile::children::{DeclaredBlock, entries},
     diagnostics::{Code, did_you_mean},
-    resources::Shorthand,
     value::Node,
 };
 
@@ -40,22 +39,22 @@ impl<'a> Made<'a> {
             let others = entries(lifecycle).into_iter().map(|(_, entry)| entry);
             // The keys of these are known too.
             for entry in others.filter(|entry| entry.row().kind != "ConfigMap") {
-                let name = entry.row().name(entry.common()).unwrap_or_default();
+                let name = entry.name().unwrap_or_default();
                 all.push(One::new(entry.row().kind, name, None));
             }
             for entry in &lifecycle.config_maps {
-                let name = entry.row().name(&entry.common).unwrap_or_default();
+                let name = entry.name().unwrap_or_default();
                 all.push(One::new("ConfigMap", name, config_keys(entry)));
             }
             for entry in &lifecycle.secrets {
-                let name = entry.row().name(&entry.common).unwrap_or_default();
+                let name = entry.name().unwrap_or_default();
                 all.push(One::new("Secret", name, secret_keys(entry)));
             }
             for entry in &lifecycle.ingresses {
                 let Some(tls) = entry.tls.as_ref().filter(|tls| tls.create == Some(true)) else {
                     continue;
                 };
-                let ingress = entry.row().name(&entry.common).unwrap_or_default();
+                let ingress = entry.name().unwrap_or_default();
                 let default = format!("{ingress}-tls");
                 let name = tls.secret_name.as_deref().unwrap_or(&default);
                 all.push(One::new("Secret", name, Some(TLS_KEYS.to_vec())));

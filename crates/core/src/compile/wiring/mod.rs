@@ -116,13 +116,12 @@ fn of_list<'b, 'a: 'b, T: Shorthand>(
     pods: impl Fn(&'a T) -> PodFields<'a> + 'b,
 ) -> impl Iterator<Item = Workload<'a>> + 'b {
     list.iter().enumerate().map(move |(index, one)| {
-        let (row, common) = (one.row(), one.common());
         let (pod, serving, claims) = pods(one);
         Workload {
-            at: block.at.field(row.list).index(index),
+            at: block.at.field(one.row().list).index(index),
             import: block.import,
-            common,
-            name: names::normalised(row.name(common).unwrap_or_default()),
+            common: one.common(),
+            name: names::normalised(one.name().unwrap_or_default()),
             pod,
             serving,
             claims,

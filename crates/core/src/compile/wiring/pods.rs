@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{Workload, names, uses::items};
 use crate::{
-    api::{children::Custom, scalar::Text},
+    api::{
+        children::{Custom, ListEntry},
+        scalar::Text,
+    },
     compile::children::DeclaredBlock,
     diagnostics::{Code, did_you_mean},
     plan::kinds::is_built_in_group,
-    resources::Shorthand,
     scope::At,
     value::Node,
 };

@@ -3,12 +3,11 @@
 use super::{Workload, literal, names, uses::items};
 use crate::{
     api::{
-        children::{Service, ServicePort},
+        children::{ListEntry, Service, ServicePort},
         scalar::{Scalar, Text},
     },
     compile::children::DeclaredBlock,
     diagnostics::{Code, did_you_mean},
-    resources::Shorthand,
     scope::At,
     value::Node,
 };
@@ -77,7 +76,7 @@ pub(super) fn check_services(block: &DeclaredBlock<'_>, workloads: &[Workload<'_
             continue;
         }
         let at = block.at.field(service.row().list).index(index);
-        let name = names::normalised(service.row().name(&service.common).unwrap_or_default());
+        let name = names::normalised(service.name().unwrap_or_default());
         let selected = selected(&name, &reachable);
         let listening: Vec<Listening<'_>> = selected
             .iter()
@@ -277,7 +276,7 @@ pub(super) fn check_ingresses(block: &DeclaredBlock<'_>, blocks: &[DeclaredBlock
     for (index, ingress) in block.lifecycle.ingresses.iter().enumerate() {
         let name = names::normalised(&ingress.service_name);
         let named = |service: &&Service| {
-            let own = service.row().name(&service.common);
+            let own = service.name();
             own.is_some_and(|own| names::normalised(own) == name)
         };
         let all = blocks.iter().flat_map(|block| &block.lifecycle.services);

@@ -1,6 +1,5 @@
 //! The built-in kinds of Kubernetes, known without a cluster.
 
-mod names;
 mod table;
 
 use super::{GroupKind, NameRule, ResourceType};
@@ -9,8 +8,7 @@ use crate::{
     diagnostics::nearest,
     value::{Key, Path},
 };
-pub use names::named;
-use table::KINDS;
+use table::{BuiltIn, BuiltInGroup, Facts, KINDS, PLAIN};
 
 /// Groups whose kinds are requests to the API server, not stored objects.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
@@ -22,41 +20,43 @@ const ACTIONS: [(&str, &str); 3] = [
     ("autoscaling", "Scale"),
 ];
 
-/// Built-in kinds with the subresource `scale`: group, kind.
-const SCALABLE: [(&str, &str); 4] = [
-    ("", "ReplicationController"),
-    ("apps", "Deployment"),
-    ("apps", "ReplicaSet"),
-    ("apps", "StatefulSet"),
-];
-
 /// Returns plural and scope (whether namespaced) of a built-in kind, in any version.
 pub fn built_in(kind: &GroupKind) -> Option<(&'static str, bool)> {
-    let (_, kinds) = KINDS.iter().find(|(group, _)| *group == &*kind.group)?;
-    kinds
-        .iter()
-        .find(|(name, ..)| *name == &*kind.kind)
-        .map(|(_, plural, namespaced)| (*plural, *namespaced))
+    let known = group(&kind.group)?.find(&kind.kind)?;
+    Some((known.plural, known.namespaced))
+}
+
+fn group(name: &str) -> Option<&'static BuiltInGroup> {
+    KINDS.iter().find(|group| group.name == name)
+}
+
+/// Returns the facts about any kind.
+fn facts(kind: &GroupKind) -> &'static Facts {
+    let Some(group) = group(&kind.group) else {
+        return &PLAIN;
+    };
+    let known = group.find(&kind.kind);
+    known.map_or(&group.facts, |known| &known.facts)
 }
 
 /// True if a group belongs to Kubernetes itself: the core group and those of the table.
 pub(crate) fn is_built_in_group(group: &str) -> bool {
-    KINDS.iter().any(|(known, _)| *known == group) || QUESTIONS.contains(&group)
+    self::group(group).is_some() || QUESTIONS.contains(&group)
 }
 
 /// True if an autoscaler may target objects of this kind. A custom kind may have the subresource `scale`.
 pub(crate) fn may_be_scaled(kind: &GroupKind) -> bool {
-    !is_built_in_group(&kind.group) || SCALABLE.contains(&(&*kind.group, &*kind.kind))
+    !is_built_in_group(&kind.group) || facts(kind).scalable
 }
 
 /// Suggests a built-in kind for one that does not exist: a kind with this name in another group, or one in the same group
 /// with a similar name.
 pub(crate) fn meant(kind: &GroupKind) -> Option<GroupKind> {
     let all = || {
-        KINDS.iter().flat_map(|(group, kinds)| {
-            kinds.iter().map(|(name, ..)| GroupKind {
-                group: Key::from(*group),
-                kind: Key::from(*name),
+        KINDS.iter().flat_map(|group| {
+            group.kinds.iter().map(|known| GroupKind {
+                group: Key::from(group.name),
+                kind: Key::from(known.kind),
             })
         })
     };
@@ -89,29 +89,24 @@ pub(crate) fn resource(group: &str, version: &str, kind: &str) -> ResourceType {
     }
 }
 
+/// Returns the built-in kind that `word` names: the kind in any case, its plural or its short name.
+pub fn named(word: &str) -> Option<ResourceType> {
+    let word = word.trim();
+    let is_it = |known: &BuiltIn| {
+        let names = [known.kind, known.plural].into_iter();
+        names
+            .chain(known.facts.short.iter().copied())
+            .any(|name| name.eq_ignore_ascii_case(word))
+    };
+    KINDS.iter().find_map(|group| {
+        let mut named = group.kinds.iter().filter(|known| is_it(known));
+        named.find_map(|known| Some(resource(group.name, known.facts.version?, known.kind)))
+    })
+}
+
 /// Returns the rank of a kind in the order of creation: dependencies come first.
-///
-/// Source: language reference, lifecycle blocks.
 pub(crate) fn rank(kind: &GroupKind) -> u8 {
-    match (&*kind.group, &*kind.kind) {
-        ("", "Namespace") | ("apiextensions.k8s.io", _) => 0,
-        ("", "ServiceAccount") => 1,
-        ("rbac.authorization.k8s.io", _) => 2,
-        ("", "Secret") => 3,
-        ("", "ConfigMap") => 4,
-        // Objects that affect how pods and volumes are created come before those.
-        ("storage.k8s.io" | "scheduling.k8s.io", _)
-        | ("", "LimitRange" | "ResourceQuota")
-        | ("networking.k8s.io", "NetworkPolicy") => 5,
-        ("", "PersistentVolume") => 6,
-        ("", "PersistentVolumeClaim") => 7,
-        ("", "Service") => 8,
-        ("apps" | "batch", _) | ("", "Pod") => 9,
-        ("networking.k8s.io", _) => 10,
-        ("autoscaling", _) => 11,
-        ("policy", _) => 12,
-        _ => 13,
-    }
+    facts(kind).rank
 }
 
 /// The order in which children are written: those of one wave concurrently, after all those of earlier waves.
@@ -147,15 +142,8 @@ impl WriteWave {
 }
 
 /// Returns the rule for names of a kind.
-///
-/// Source: Kubernetes, `ValidateName` of each kind's registry strategy; kinds of CRDs take subdomains.
 pub(crate) fn name_rule(kind: &GroupKind) -> NameRule {
-    match (&*kind.group, &*kind.kind) {
-        ("", "Service") => NameRule::Label1035,
-        ("", "Namespace") => NameRule::Label1123,
-        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
-        _ => NameRule::Subdomain,
-    }
+    facts(kind).names
 }
 
 /// Guesses the English plural of a kind, which most CRDs use.
@@ -286,14 +274,46 @@ mod tests {
         ] {
             assert_eq!(guess_plural(kind), plural);
         }
-        for (_, kinds) in KINDS {
-            for (kind, plural, _) in *kinds {
-                assert!(
-                    *kind == "Endpoints" || guess_plural(kind) == *plural,
-                    "{kind}"
-                );
+        for known in KINDS.iter().flat_map(|group| group.kinds) {
+            let BuiltIn { kind, plural, .. } = *known;
+            assert!(
+                kind == "Endpoints" || guess_plural(kind) == plural,
+                "{kind}"
+            );
+        }
+    }
+
+    #[test]
+    fn kinds_are_found_by_any_name_that_kubectl_takes() {
+        for (word, kind) in [
+            ("hpa", "HorizontalPodAutoscaler.autoscaling"),
+            ("PVC", "PersistentVolumeClaim"),
+            ("configmap", "ConfigMap"),
+            ("ConfigMaps", "ConfigMap"),
+            ("ingress", "Ingress.networking.k8s.io"),
+            ("apiservice", "APIService.apiregistration.k8s.io"),
+        ] {
+            let found = named(word).map(|found| found.group_kind().to_string());
+            assert_eq!(found.as_deref(), Some(kind), "{word}");
+        }
+        assert_eq!(named("Website"), None);
+    }
+
+    #[test]
+    fn every_name_means_one_kind() {
+        let mut names: Vec<&str> = Vec::new();
+        for known in KINDS.iter().flat_map(|group| group.kinds) {
+            assert!(known.facts.version.is_some() || known.facts.short.is_empty());
+            if known.facts.version.is_some() {
+                names.extend(known.facts.short.iter().copied());
+                names.extend([known.kind, known.plural]);
             }
         }
+        let all = names.len();
+        assert!(all > 70, "{all}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
     }
 
     #[test]

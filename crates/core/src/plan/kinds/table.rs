@@ -1,178 +1,186 @@
-//! The table of built-in kinds.
+//! The table of built-in kinds: every fact about a kind, once.
 //!
 //! Source: Kubernetes API reference, version 1.34, with kinds that are off by default; the schemas shipped have only those
 //! that are on, and a test compares them.
 
-/// A built-in kind: kind, plural, whether it is namespaced.
-type BuiltInRow = (&'static str, &'static str, bool);
+use crate::plan::NameRule;
 
-/// Built-in kinds by group: kind, plural, whether it is namespaced. Only kinds that can be listed, watched and patched.
-pub(super) const KINDS: &[(&str, &[BuiltInRow])] = &[
-    (
-        "",
-        &[
-            ("ConfigMap", "configmaps", true),
-            ("Endpoints", "endpoints", true),
-            ("Event", "events", true),
-            ("LimitRange", "limitranges", true),
-            ("Namespace", "namespaces", false),
-            ("Node", "nodes", false),
-            ("PersistentVolume", "persistentvolumes", false),
-            ("PersistentVolumeClaim", "persistentvolumeclaims", true),
-            ("Pod", "pods", true),
-            ("PodTemplate", "podtemplates", true),
-            ("ReplicationController", "replicationcontrollers", true),
-            ("ResourceQuota", "resourcequotas", true),
-            ("Secret", "secrets", true),
-            ("Service", "services", true),
-            ("ServiceAccount", "serviceaccounts", true),
-        ],
-    ),
-    (
-        "admissionregistration.k8s.io",
-        &[
-            (
-                "MutatingAdmissionPolicy",
-                "mutatingadmissionpolicies",
-                false,
-            ),
-            (
-                "MutatingAdmissionPolicyBinding",
-                "mutatingadmissionpolicybindings",
-                false,
-            ),
-            (
-                "MutatingWebhookConfiguration",
-                "mutatingwebhookconfigurations",
-                false,
-            ),
-            (
-                "ValidatingAdmissionPolicy",
-                "validatingadmissionpolicies",
-                false,
-            ),
-            (
-                "ValidatingAdmissionPolicyBinding",
-                "validatingadmissionpolicybindings",
-                false,
-            ),
-            (
-                "ValidatingWebhookConfiguration",
-                "validatingwebhookconfigurations",
-                false,
-            ),
-        ],
-    ),
-    (
-        "apiextensions.k8s.io",
-        &[(
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            false,
-        )],
-    ),
-    (
-        "apiregistration.k8s.io",
-        &[("APIService", "apiservices", false)],
-    ),
-    (
-        "apps",
-        &[
-            ("ControllerRevision", "controllerrevisions", true),
-            ("DaemonSet", "daemonsets", true),
-            ("Deployment", "deployments", true),
-            ("ReplicaSet", "replicasets", true),
-            ("StatefulSet", "statefulsets", true),
-        ],
-    ),
-    (
-        "autoscaling",
-        &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", true)],
-    ),
-    (
-        "batch",
-        &[("CronJob", "cronjobs", true), ("Job", "jobs", true)],
-    ),
-    (
-        "certificates.k8s.io",
-        &[
-            (
-                "CertificateSigningRequest",
-                "certificatesigningrequests",
-                false,
-            ),
-            ("ClusterTrustBundle", "clustertrustbundles", false),
-        ],
-    ),
-    (
-        "coordination.k8s.io",
-        &[
-            ("Lease", "leases", true),
-            ("LeaseCandidate", "leasecandidates", true),
-        ],
-    ),
-    (
-        "discovery.k8s.io",
-        &[("EndpointSlice", "endpointslices", true)],
-    ),
-    ("events.k8s.io", &[("Event", "events", true)]),
-    (
-        "flowcontrol.apiserver.k8s.io",
-        &[
-            ("FlowSchema", "flowschemas", false),
-            (
-                "PriorityLevelConfiguration",
-                "prioritylevelconfigurations",
-                false,
-            ),
-        ],
-    ),
-    (
-        "networking.k8s.io",
-        &[
-            ("IPAddress", "ipaddresses", false),
-            ("Ingress", "ingresses", true),
-            ("IngressClass", "ingressclasses", false),
-            ("NetworkPolicy", "networkpolicies", true),
-            ("ServiceCIDR", "servicecidrs", false),
-        ],
-    ),
-    ("node.k8s.io", &[("RuntimeClass", "runtimeclasses", false)]),
-    (
-        "policy",
-        &[("PodDisruptionBudget", "poddisruptionbudgets", true)],
-    ),
-    (
-        "rbac.authorization.k8s.io",
-        &[
-            ("ClusterRole", "clusterroles", false),
-            ("ClusterRoleBinding", "clusterrolebindings", false),
-            ("Role", "roles", true),
-            ("RoleBinding", "rolebindings", true),
-        ],
-    ),
-    (
-        "resource.k8s.io",
-        &[
-            ("DeviceClass", "deviceclasses", false),
-            ("ResourceClaim", "resourceclaims", true),
-            ("ResourceClaimTemplate", "resourceclaimtemplates", true),
-            ("ResourceSlice", "resourceslices", false),
-        ],
-    ),
-    (
-        "scheduling.k8s.io",
-        &[("PriorityClass", "priorityclasses", false)],
-    ),
-    (
-        "storage.k8s.io",
-        &[
-            ("CSIDriver", "csidrivers", false),
-            ("CSINode", "csinodes", false),
-            ("CSIStorageCapacity", "csistoragecapacities", true),
-            ("StorageClass", "storageclasses", false),
-            ("VolumeAttachment", "volumeattachments", false),
-            ("VolumeAttributesClass", "volumeattributesclasses", false),
-        ],
-    ),
-];
+/// A group of Kubernetes.
+pub(super) struct BuiltInGroup {
+    pub(super) name: &'static str,
+    /// The facts about kinds of the group that the table does not have.
+    pub(super) facts: Facts,
+    pub(super) kinds: &'static [BuiltIn],
+}
+
+impl BuiltInGroup {
+    pub(super) fn find(&self, kind: &str) -> Option<&BuiltIn> {
+        self.kinds.iter().find(|known| known.kind == kind)
+    }
+}
+
+/// A built-in kind.
+pub(super) struct BuiltIn {
+    pub(super) kind: &'static str,
+    pub(super) plural: &'static str,
+    pub(super) namespaced: bool,
+    pub(super) facts: Facts,
+}
+
+/// The facts about a kind that have a default.
+pub(super) struct Facts {
+    /// The stable version, for kinds that an entry of a Katalog may name without their group and kinds that have a list in
+    /// a block.
+    ///
+    /// Source: language reference, earliest shapes.
+    pub(super) version: Option<&'static str>,
+    /// Short names. Source: `kubectl api-resources`, Kubernetes 1.34.
+    pub(super) short: &'static [&'static str],
+    /// The rank in the order of creation: 0 for namespaces and definitions, 1 accounts, 2 permissions, 3 Secrets, 4
+    /// `ConfigMaps`, 5 what affects how pods and volumes are created, 6 and 7 volumes, 8 Services, 9 workloads, 10 networks,
+    /// 11 autoscalers, 12 disruption budgets, 13 others.
+    ///
+    /// Source: language reference, lifecycle blocks.
+    pub(super) rank: u8,
+    /// The rule for names. Source: Kubernetes, `ValidateName` of each kind's registry strategy; kinds of CRDs take
+    /// subdomains.
+    pub(super) names: NameRule,
+    /// True if it has the subresource `scale`.
+    pub(super) scalable: bool,
+}
+
+/// A kind without facts of its own, such as one of a CRD.
+pub(super) const PLAIN: Facts = ranked(13);
+
+const fn ranked(rank: u8) -> Facts {
+    Facts {
+        version: None,
+        short: &[],
+        rank,
+        names: NameRule::Subdomain,
+        scalable: false,
+    }
+}
+
+const NAMESPACED: bool = true;
+const CLUSTER: bool = false;
+
+/// Defines the groups, each with the facts that its kinds have by default, and in it each kind: kind, plural, scope, and the
+/// facts that differ.
+macro_rules! kinds {
+    ($($group:literal => $default:expr, [$($kind:literal, $plural:literal, $scope:ident $(, $fact:ident: $value:expr)*;)*])*) => {
+        &[$(BuiltInGroup {
+            name: $group,
+            facts: $default,
+            kinds: &[$(BuiltIn {
+                kind: $kind,
+                plural: $plural,
+                namespaced: $scope,
+                facts: Facts { $($fact: $value,)* ..$default },
+            }),*],
+        }),*]
+    };
+}
+
+/// Built-in kinds by group. Only kinds that can be listed, watched and patched.
+pub(super) const KINDS: &[BuiltInGroup] = kinds! {
+    "" => PLAIN, [
+        "ConfigMap", "configmaps", NAMESPACED, version: Some("v1"), short: &["cm"], rank: 4;
+        "Endpoints", "endpoints", NAMESPACED;
+        "Event", "events", NAMESPACED, version: Some("v1"), short: &["ev"];
+        "LimitRange", "limitranges", NAMESPACED, version: Some("v1"), short: &["limits"], rank: 5;
+        "Namespace", "namespaces", CLUSTER, version: Some("v1"), short: &["ns"], rank: 0, names: NameRule::Label1123;
+        "Node", "nodes", CLUSTER, version: Some("v1"), short: &["no"];
+        "PersistentVolume", "persistentvolumes", CLUSTER, version: Some("v1"), short: &["pv"], rank: 6;
+        "PersistentVolumeClaim", "persistentvolumeclaims", NAMESPACED, version: Some("v1"), short: &["pvc"], rank: 7;
+        "Pod", "pods", NAMESPACED, version: Some("v1"), short: &["po"], rank: 9;
+        "PodTemplate", "podtemplates", NAMESPACED, version: Some("v1");
+        "ReplicationController", "replicationcontrollers", NAMESPACED, scalable: true;
+        "ResourceQuota", "resourcequotas", NAMESPACED, version: Some("v1"), short: &["quota"], rank: 5;
+        "Secret", "secrets", NAMESPACED, version: Some("v1"), rank: 3;
+        "Service", "services", NAMESPACED, version: Some("v1"), short: &["svc"], rank: 8, names: NameRule::Label1035;
+        "ServiceAccount", "serviceaccounts", NAMESPACED, version: Some("v1"), short: &["sa"], rank: 1;
+    ]
+    "admissionregistration.k8s.io" => PLAIN, [
+        "MutatingAdmissionPolicy", "mutatingadmissionpolicies", CLUSTER;
+        "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", CLUSTER;
+        "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", CLUSTER, version: Some("v1");
+        "ValidatingAdmissionPolicy", "validatingadmissionpolicies", CLUSTER;
+        "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", CLUSTER;
+        "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", CLUSTER, version: Some("v1");
+    ]
+    "apiextensions.k8s.io" => ranked(0), [
+        "CustomResourceDefinition", "customresourcedefinitions", CLUSTER, version: Some("v1"), short: &["crd", "crds"];
+    ]
+    "apiregistration.k8s.io" => PLAIN, [
+        "APIService", "apiservices", CLUSTER, version: Some("v1");
+    ]
+    "apps" => ranked(9), [
+        "ControllerRevision", "controllerrevisions", NAMESPACED;
+        "DaemonSet", "daemonsets", NAMESPACED, version: Some("v1"), short: &["ds"];
+        "Deployment", "deployments", NAMESPACED, version: Some("v1"), short: &["deploy"], scalable: true;
+        "ReplicaSet", "replicasets", NAMESPACED, version: Some("v1"), short: &["rs"], scalable: true;
+        "StatefulSet", "statefulsets", NAMESPACED, version: Some("v1"), short: &["sts"], scalable: true;
+    ]
+    "autoscaling" => ranked(11), [
+        "HorizontalPodAutoscaler", "horizontalpodautoscalers", NAMESPACED, version: Some("v2"), short: &["hpa"];
+    ]
+    "batch" => ranked(9), [
+        "CronJob", "cronjobs", NAMESPACED, version: Some("v1"), short: &["cj"];
+        "Job", "jobs", NAMESPACED, version: Some("v1");
+    ]
+    "certificates.k8s.io" => PLAIN, [
+        "CertificateSigningRequest", "certificatesigningrequests", CLUSTER;
+        "ClusterTrustBundle", "clustertrustbundles", CLUSTER;
+    ]
+    "coordination.k8s.io" => PLAIN, [
+        "Lease", "leases", NAMESPACED, version: Some("v1");
+        "LeaseCandidate", "leasecandidates", NAMESPACED;
+    ]
+    "discovery.k8s.io" => PLAIN, [
+        "EndpointSlice", "endpointslices", NAMESPACED, version: Some("v1");
+    ]
+    "events.k8s.io" => PLAIN, [
+        "Event", "events", NAMESPACED;
+    ]
+    "flowcontrol.apiserver.k8s.io" => PLAIN, [
+        "FlowSchema", "flowschemas", CLUSTER;
+        "PriorityLevelConfiguration", "prioritylevelconfigurations", CLUSTER;
+    ]
+    "networking.k8s.io" => ranked(10), [
+        "IPAddress", "ipaddresses", CLUSTER;
+        "Ingress", "ingresses", NAMESPACED, version: Some("v1"), short: &["ing"];
+        "IngressClass", "ingressclasses", CLUSTER, version: Some("v1");
+        "NetworkPolicy", "networkpolicies", NAMESPACED, version: Some("v1"), short: &["netpol"], rank: 5;
+        "ServiceCIDR", "servicecidrs", CLUSTER;
+    ]
+    "node.k8s.io" => PLAIN, [
+        "RuntimeClass", "runtimeclasses", CLUSTER;
+    ]
+    "policy" => ranked(12), [
+        "PodDisruptionBudget", "poddisruptionbudgets", NAMESPACED, version: Some("v1"), short: &["pdb"];
+    ]
+    "rbac.authorization.k8s.io" => Facts { names: NameRule::PathSegment, ..ranked(2) }, [
+        "ClusterRole", "clusterroles", CLUSTER, version: Some("v1");
+        "ClusterRoleBinding", "clusterrolebindings", CLUSTER, version: Some("v1");
+        "Role", "roles", NAMESPACED, version: Some("v1");
+        "RoleBinding", "rolebindings", NAMESPACED, version: Some("v1");
+    ]
+    "resource.k8s.io" => PLAIN, [
+        "DeviceClass", "deviceclasses", CLUSTER;
+        "ResourceClaim", "resourceclaims", NAMESPACED;
+        "ResourceClaimTemplate", "resourceclaimtemplates", NAMESPACED;
+        "ResourceSlice", "resourceslices", CLUSTER;
+    ]
+    "scheduling.k8s.io" => ranked(5), [
+        "PriorityClass", "priorityclasses", CLUSTER, version: Some("v1"), short: &["pc"];
+    ]
+    "storage.k8s.io" => ranked(5), [
+        "CSIDriver", "csidrivers", CLUSTER;
+        "CSINode", "csinodes", CLUSTER;
+        "CSIStorageCapacity", "csistoragecapacities", NAMESPACED;
+        "StorageClass", "storageclasses", CLUSTER, version: Some("v1"), short: &["sc"];
+        "VolumeAttachment", "volumeattachments", CLUSTER, version: Some("v1");
+        "VolumeAttributesClass", "volumeattributesclasses", CLUSTER;
+    ]
+};

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::built_in_profiles;
+use crate::api::Profiles;
 
 /// Returns the built-in profiles in Markdown, a table for each class.
 pub fn profiles_markdown() -> String {
@@ -13,12 +14,15 @@ pub fn profiles_markdown() -> String {
          Katalog and of the Motifs that it imports, then in these tables. Names are not case-sensitive.\n"
         .to_owned();
     let all = serde_json::to_value(built_in_profiles()).unwrap_or_default();
-    for (class, field) in REFERENCED_FROM {
+    for (class, field) in Profiles::CLASSES {
+        let Some(profiles) = all[class].as_array() else {
+            continue;
+        };
         let _ = write!(
             out,
             "\n## {class}\n\nFor `{field}`.\n\n| Name | Fields | |\n| --- | --- | --- |\n"
         );
-        for profile in all[class].as_array().into_iter().flatten() {
+        for profile in profiles {
             let fields = profile.as_object().into_iter().flatten();
             let fields: Vec<String> = fields
                 .filter(|(key, _)| !matches!(key.as_str(), "name" | "description"))
@@ -35,23 +39,6 @@ pub fn profiles_markdown() -> String {
     }
     out
 }
-
-/// Classes with built-in profiles, and the fields that refer to them.
-pub(super) const REFERENCED_FROM: [(&str, &str); 10] = [
-    ("reconciler", "operatorBox.reconciler.profile"),
-    ("networkPolicies", "networkPolicies[].profile"),
-    ("resourceQuotas", "resourceQuotas[].profile"),
-    ("hpa", "hpa[].behavior.profile"),
-    ("pdb", "pdb[].behavior.profile"),
-    ("rollingUpdate", "deployments[].rollingUpdate.profile"),
-    ("resources", "deployments[].resources.profile"),
-    (
-        "probes",
-        "deployments[].probes.{startup,liveness,readiness}.profile",
-    ),
-    ("containerSecurity", "deployments[].securityContext.profile"),
-    ("podSecurity", "deployments[].podSecurity.profile"),
-];
 
 /// Formats a value in YAML's flow style, without quotes.
 fn flow_style(value: &serde_json::Value) -> String {

@@ -11,14 +11,7 @@ use std::{
 
 use super::{At, Fields, Library, ReferenceKind, library::Content};
 use crate::{
-    api::{
-        Profile, Profiles,
-        children::{
-            Budget, Limits, NetworkRules, PodSecurity, Probe, Quota, Resources, RollingUpdate,
-            SecurityContext,
-        },
-        profiles::{Pace, Scaling},
-    },
+    api::{Profile, Profiles, profiles::profile_classes},
     diagnostics::{Code, did_you_mean},
     document,
     plan::{Chosen, Coerce, Leaf, Tree},
@@ -63,41 +56,30 @@ pub(crate) struct Table<'a, T> {
     built_in: Vec<(At<'a>, &'a Profile<T>)>,
 }
 
-/// All profiles, by class.
-pub(crate) struct ProfileTables<'a> {
-    pub(crate) reconciler: Table<'a, Pace>,
-    pub(crate) network_policies: Table<'a, NetworkRules>,
-    pub(crate) resource_quotas: Table<'a, Quota>,
-    pub(crate) limit_ranges: Table<'a, Limits>,
-    pub(crate) hpa: Table<'a, Scaling>,
-    pub(crate) pdb: Table<'a, Budget>,
-    pub(crate) rolling_update: Table<'a, RollingUpdate>,
-    pub(crate) resources: Table<'a, Resources>,
-    pub(crate) probes: Table<'a, Probe>,
-    pub(crate) container_security: Table<'a, SecurityContext>,
-    pub(crate) pod_security: Table<'a, PodSecurity>,
+macro_rules! tables {
+    ($(#[doc = $doc:literal] $class:ident: $($values:ident)::+, $name:literal, $field:literal;)*) => {
+        /// All profiles, by class.
+        pub(crate) struct ProfileTables<'a> {
+            $(pub(crate) $class: Table<'a, crate::api::$($values)::+>,)*
+        }
+
+        impl<'a> ProfileTables<'a> {
+            /// Creates the tables with only the built-in profiles; `at` is any place in the Katalog.
+            pub(crate) fn new(at: &At<'a>) -> Self {
+                let (origin, built_in) = &*BUILT_IN;
+                let at = at.document(origin).field("profiles");
+                Self { $($class: Table::new($name, &at, &built_in.$class)),* }
+            }
+
+            fn add(&mut self, at: &At<'a>, profiles: &'a Profiles) {
+                $(self.$class.add(at, &profiles.$class);)*
+            }
+        }
+    };
 }
+profile_classes!(tables);
 
 impl<'a> ProfileTables<'a> {
-    /// Creates the tables with only the built-in profiles; `at` is any place in the Katalog.
-    pub(crate) fn new(at: &At<'a>) -> Self {
-        let (origin, built_in) = &*BUILT_IN;
-        let at = at.document(origin).field("profiles");
-        Self {
-            reconciler: Table::new("reconciler", &at, &built_in.reconciler),
-            network_policies: Table::new("networkPolicies", &at, &built_in.network_policies),
-            resource_quotas: Table::new("resourceQuotas", &at, &built_in.resource_quotas),
-            limit_ranges: Table::new("limitRanges", &at, &built_in.limit_ranges),
-            hpa: Table::new("hpa", &at, &built_in.hpa),
-            pdb: Table::new("pdb", &at, &built_in.pdb),
-            rolling_update: Table::new("rollingUpdate", &at, &built_in.rolling_update),
-            resources: Table::new("resources", &at, &built_in.resources),
-            probes: Table::new("probes", &at, &built_in.probes),
-            container_security: Table::new("containerSecurity", &at, &built_in.container_security),
-            pod_security: Table::new("podSecurity", &at, &built_in.pod_security),
-        }
-    }
-
     /// Adds the profiles of a document, those of its include first.
     pub(crate) fn add_all(&mut self, at: &At<'a>, profiles: &'a Profiles, library: &'a Library) {
         if let Some(file) = &profiles.include
@@ -110,34 +92,6 @@ impl<'a> ProfileTables<'a> {
             self.add(&at, included);
         }
         self.add(at, profiles);
-    }
-
-    fn add(&mut self, at: &At<'a>, profiles: &'a Profiles) {
-        let Profiles {
-            include: _,
-            reconciler,
-            network_policies,
-            resource_quotas,
-            limit_ranges,
-            hpa,
-            pdb,
-            rolling_update,
-            resources,
-            probes,
-            container_security,
-            pod_security,
-        } = profiles;
-        self.reconciler.add(at, reconciler);
-        self.network_policies.add(at, network_policies);
-        self.resource_quotas.add(at, resource_quotas);
-        self.limit_ranges.add(at, limit_ranges);
-        self.hpa.add(at, hpa);
-        self.pdb.add(at, pdb);
-        self.rolling_update.add(at, rolling_update);
-        self.resources.add(at, resources);
-        self.probes.add(at, probes);
-        self.container_security.add(at, container_security);
-        self.pod_security.add(at, pod_security);
     }
 }
 
@@ -361,6 +315,9 @@ mod tests {
             .filter(|(_, names)| !names.is_empty())
             .map(|(class, _)| class)
             .collect();
-        assert_eq!(filled, markdown::REFERENCED_FROM.map(|(class, _)| class));
+        let page = profiles_markdown();
+        let sections = page.lines().filter_map(|line| line.strip_prefix("## "));
+        assert_eq!(filled, sections.collect::<Vec<_>>());
+        assert!(filled.len() > 9, "{filled:?}");
     }
 }
