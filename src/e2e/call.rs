@@ -7,7 +7,7 @@ use std::{
 
 use orkestra_core::{
     api::e2e::PodChoice,
-    e2e::{Action, Answer, Argument, Call, Filter},
+    e2e::{Argument, CallAction, CallOutput, Filter, ProgramCall},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -74,26 +74,26 @@ impl Caller<'_> {
     /// Runs a call, until `deadline` at most.
     pub(super) async fn run(
         &self,
-        call: &Call<'_>,
+        call: &ProgramCall<'_>,
         deadline: Instant,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<CallOutput, CallError> {
         let pod = match &call.pod {
             Some(choice) => Some(self.pod(choice, call.namespace, deadline).await?),
             None => None,
         };
         let pod = pod.as_deref().unwrap_or_default();
         let mut answer = match &call.action {
-            Action::Shell(command) => {
+            CallAction::Shell(command) => {
                 let args = ["-c", command].map(OsString::from);
                 self.place.run(SHELL, &args, None, deadline).await?
             }
-            Action::Kubectl(words, input) => {
+            CallAction::Kubectl(words, input) => {
                 let args = self.args(words, pod, None);
                 let input = input.as_deref();
                 self.place.run(KUBECTL, &args, input, deadline).await?
             }
-            Action::Copy(words) => self.copy(words, pod, deadline).await?,
-            Action::Forward(forward) => {
+            CallAction::Copy(words) => self.copy(words, pod, deadline).await?,
+            CallAction::Forward(forward) => {
                 let target = self.args(&forward.target, pod, None);
                 forward::request(self.place, forward, &target, deadline).await?
             }
@@ -128,7 +128,7 @@ impl Caller<'_> {
         words: &[Argument],
         pod: &str,
         deadline: Instant,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<CallOutput, CallError> {
         let folder = TempDir::new().map_err(CallError::Scratch)?;
         let file = folder.path().join("copy");
         let args = self.args(words, pod, Some(&file));

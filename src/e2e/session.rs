@@ -9,7 +9,7 @@ use orkestra_cluster::{
 };
 use orkestra_core::api::{
     E2eSpec,
-    e2e::{DEFAULT_CLUSTER, Provider},
+    e2e::{ClusterProvider, DEFAULT_CLUSTER},
 };
 use tempfile::TempDir;
 
@@ -85,8 +85,8 @@ impl<'o> Sessions<'o> {
         let cluster = match &self.options.cluster {
             Choice::Current(cluster) => Some(cluster.clone()),
             Choice::Declared(cluster) => match declared.provider.unwrap_or_default() {
-                Provider::Existing => Some(cluster.clone()),
-                Provider::Kind => {
+                ClusterProvider::Existing => Some(cluster.clone()),
+                ClusterProvider::Kind => {
                     let name = declared.name.as_deref().unwrap_or(DEFAULT_CLUSTER);
                     let context = format!("{KIND}{name}");
                     let is_there = declared.reuse == Some(true) && has_context(cluster, &context);

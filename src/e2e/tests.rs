@@ -12,7 +12,7 @@ use orkestra_core::{
     diagnostics::FieldPath,
     document::parse_stream,
     e2e::read_e2e,
-    e2e::{Answer, Call, calls, commands},
+    e2e::{CallOutput, ProgramCall, calls, commands},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -54,7 +54,7 @@ impl Programs {
         }
     }
 
-    async fn run(&self, call: &Call<'_>, limit: Duration) -> Result<Answer, CallError> {
+    async fn run(&self, call: &ProgramCall<'_>, limit: Duration) -> Result<CallOutput, CallError> {
         let file = self.0.path().join("e2e.yaml");
         let caller = Caller {
             file: &file,
@@ -77,7 +77,7 @@ fn spec(body: &str) -> E2eSpec {
         .spec
 }
 
-fn first(spec: &E2eSpec) -> Call<'_> {
+fn first(spec: &E2eSpec) -> ProgramCall<'_> {
     let (expected, at) = (&spec.expect[0], FieldPath::root());
     let mut all = commands(&expected.commands, &at);
     all.extend(expected.kubectl.iter().flat_map(|block| calls(block, &at)));
@@ -193,7 +193,7 @@ async fn exit_codes_and_both_outputs_of_commands_are_read() {
     let programs = Programs::new(&[]);
     let spec = spec("commands: [{ run: 'echo out; echo err >&2; exit 7' }]");
     let answer = programs.run(&first(&spec), LIMIT).await.unwrap();
-    let expected = Answer {
+    let expected = CallOutput {
         exit_code: 7,
         output: "out\n".to_owned(),
         error: "err\n".to_owned(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use orkestra_core::{
     diagnostics::{Code, Diagnostic, FieldPath},
-    document::{Source, Span, parse_stream},
+    document::{FileSpan, Source, parse_stream},
     value::Node,
 };
 
@@ -16,7 +16,7 @@ use crate::files::find;
 pub(crate) struct Object {
     pub(crate) node: Node,
     file: Option<String>,
-    span: Option<Span>,
+    span: Option<FileSpan>,
 }
 
 impl Object {

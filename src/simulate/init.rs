@@ -177,7 +177,8 @@ fn expectations(suite: &Suite) -> Result<String, InitError> {
     let mut text = format!("{EXPECT}\n    crds:\n");
     for (index, subject) in suite.subjects.iter().enumerate() {
         let _ = writeln!(text, "      {}:", quoted(&subject.entry));
-        let own = |fault: &&orkestra_core::reconcile::simulate::Fault| fault.subject == index;
+        let own =
+            |fault: &&orkestra_core::reconcile::simulate::SimulatedFault| fault.subject == index;
         let faults = suite.run.cycles.iter().flat_map(|cycle| &cycle.faults);
         if faults.filter(own).count() == 0 {
             text.push_str("        noErrors: true\n");

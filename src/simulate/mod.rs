@@ -23,7 +23,7 @@ use std::{
 
 use orkestra_core::{
     diagnostics::Diagnostics,
-    reconcile::simulate::{Check, Run},
+    reconcile::simulate::{Check, SimulatedRun},
 };
 
 pub use self::{
@@ -94,7 +94,7 @@ pub struct Suite {
     /// The custom resources that are reconciled.
     pub subjects: Vec<SimulatedSubject>,
     /// The cycles that ran.
-    pub run: Run,
+    pub run: SimulatedRun,
     /// The expectations, with their results.
     pub checks: Vec<Check>,
 }

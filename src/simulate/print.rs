@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use orkestra_core::reconcile::simulate::{Check, Cycle};
+use orkestra_core::reconcile::simulate::{Check, SimulatedCycle};
 use serde_json::{Value, json};
 
 use super::{Simulated, Suite};
@@ -61,8 +61,13 @@ fn suite_text(suite: &Suite, text: &mut String) -> std::fmt::Result {
     writeln!(text)
 }
 
-fn cycle_text(suite: &Suite, name: &str, cycle: &Cycle, text: &mut String) -> std::fmt::Result {
-    if *cycle == Cycle::default() {
+fn cycle_text(
+    suite: &Suite,
+    name: &str,
+    cycle: &SimulatedCycle,
+    text: &mut String,
+) -> std::fmt::Result {
+    if *cycle == SimulatedCycle::default() {
         return writeln!(text, "  {name}: nothing to do");
     }
     writeln!(text, "  {name}")?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use orkestra_core::template::go::{Failure, parse_version, satisfies};
+use orkestra_core::template::go::{EvalFailure, parse_version, satisfies};
 use orkestra_core::template::{Entropy, EvalErrorKind};
 use orkestra_core::value::Node;
 
@@ -128,7 +128,7 @@ fn run(
 }
 
 /// Returns a failure with its position.
-fn located(engine: &mut Engine<'_>, path: &str, failure: &Failure) -> Error {
+fn located(engine: &mut Engine<'_>, path: &str, failure: &EvalFailure) -> Error {
     let mut trace = engine.take_trace().into_iter();
     let at = trace
         .next()

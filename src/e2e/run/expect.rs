@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use orkestra_core::{
     api::e2e::{DEFAULT_TIMEOUT, Expectation},
     diagnostics::FieldPath,
-    e2e::{Call, calls, check_resource, commands, is_open, judge},
+    e2e::{ProgramCall, calls, check_resource, commands, is_open, judge},
     plan::Gate,
 };
 use orkestra_ground::Backoff;
@@ -125,12 +125,12 @@ impl Run<'_> {
         done: &mut BTreeSet<usize>,
     ) -> PollResult {
         let (expected, mut seen) = (look.expected, PollResult::default());
-        let mut all: Vec<Call<'_>> = Vec::new();
+        let mut all: Vec<ProgramCall<'_>> = Vec::new();
         if let Some(kubectl) = &expected.kubectl {
             all.extend(calls(kubectl, &look.place.field("kubectl")));
         }
         let of_shell = commands(&expected.commands, &look.place.field("commands"));
-        let (writes, reads): (Vec<Call<'_>>, Vec<Call<'_>>) =
+        let (writes, reads): (Vec<ProgramCall<'_>>, Vec<ProgramCall<'_>>) =
             all.into_iter().partition(|call| call.is_once);
         for (index, call) in writes.iter().enumerate() {
             if done.contains(&index) {
@@ -165,7 +165,7 @@ impl Run<'_> {
     }
 
     /// Runs a call and adds its failed assertions.
-    async fn call(&self, call: &Call<'_>, deadline: Instant, seen: &mut PollResult) {
+    async fn call(&self, call: &ProgramCall<'_>, deadline: Instant, seen: &mut PollResult) {
         let diff = match self.caller().run(call, deadline).await {
             Ok(answer) => judge(call, &answer),
             Err(error) => {

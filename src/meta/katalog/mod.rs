@@ -32,7 +32,7 @@ use std::{
 use kube::api::DynamicObject;
 use orkestra_core::{
     api::OperatedKind,
-    compose::{Artifacts, Request, SourceRecord},
+    compose::{Artifacts, SourceRecord, SourceRequest},
     plan::{GroupKind, KatalogRef, Plan},
     reconcile::crd::CrdRecord,
 };
@@ -110,7 +110,7 @@ pub(crate) struct Katalog {
     /// The subject of the verdict; none before it was judged by the full schemas.
     judged: Option<VerdictSubject>,
     /// The sources that it is composed from.
-    requests: Vec<Request>,
+    requests: Vec<SourceRequest>,
     /// Follows them; none while another process leads.
     sources: Option<Sources>,
     /// Revisions of sources that need additional permissions.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::sources::{SourceSecret, Verify},
-    compose::{Artifact, Request},
+    compose::{Artifact, SourceRequest},
     plan::KatalogRef,
 };
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(super) struct Done {
 pub(super) async fn fetch(
     context: Arc<SourceContext>,
     of: KatalogRef,
-    request: Request,
+    request: SourceRequest,
 ) -> Option<Done> {
     let _permit = context.fetches.acquire().await.ok()?;
     let id = request.id.clone();

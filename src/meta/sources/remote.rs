@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
-use orkestra_core::compose::{Artifact, Request};
+use orkestra_core::compose::{Artifact, SourceRequest};
 use orkestra_sources::Fetcher;
 
 use super::{Fetch, FetchError, Secrets};
@@ -44,7 +44,7 @@ impl orkestra_sources::Secrets for Given<'_> {
 impl Fetch for ClusterFetch {
     fn fetch<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a SourceRequest,
         secrets: &'a Secrets,
     ) -> BoxFuture<'a, Result<Arc<Artifact>, FetchError>> {
         Box::pin(async move {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::compose::{Artifact, OciReference, Request, RequestKind};
+use orkestra_core::compose::{Artifact, OciReference, RequestKind, SourceRequest};
 use orkestra_ground::{Backoff, Entropy};
 use tokio::time::Instant;
 
@@ -31,7 +31,7 @@ pub(super) struct Schedule {
 /// One source.
 #[derive(Debug)]
 struct Source {
-    request: Request,
+    request: SourceRequest,
     known: FetchedSource,
     failures: u32,
     next: Next,
@@ -105,7 +105,7 @@ impl Schedule {
     }
 
     /// Returns the sources outside of the cluster that are due; from now on they are being fetched.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Request> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<SourceRequest> {
         let is_due = |source: &&mut Source| matches!(source.next, Next::At(due) if due <= now);
         let due = self.sources.values_mut().filter(is_due);
         due.map(|source| {
@@ -181,19 +181,19 @@ impl Schedule {
     }
 
     /// Returns the sources.
-    pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
+    pub(super) fn requests(&self) -> impl Iterator<Item = &SourceRequest> {
         self.sources.values().map(|source| &source.request)
     }
 
     /// Returns one source.
-    pub(super) fn request(&self, id: &str) -> Option<&Request> {
+    pub(super) fn request(&self, id: &str) -> Option<&SourceRequest> {
         self.sources.get(id).map(|source| &source.request)
     }
 }
 
 impl Next {
     /// The first fetch of a source: at once, unless it is watched.
-    fn first(request: &Request, now: Instant) -> Self {
+    fn first(request: &SourceRequest, now: Instant) -> Self {
         if is_in_cluster(&request.kind) {
             Self::Never
         } else {
@@ -203,7 +203,7 @@ impl Next {
 }
 
 /// Returns how often a source is fetched; none for one whose content its reference names, and for an interval of zero.
-fn interval(request: &Request) -> Option<Duration> {
+fn interval(request: &SourceRequest) -> Option<Duration> {
     if let RequestKind::Registry { url, .. } = &request.kind
         && OciReference::parse(url).is_ok_and(|reference| reference.is_pinned())
     {

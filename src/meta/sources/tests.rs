@@ -18,7 +18,7 @@ use crate::meta::testing;
 const PONDS: &str = "oci://harbour.example/k/ponds:stable";
 const MAP: &str = "configmap/reeds";
 
-fn request(id: &str, seconds: Option<u64>) -> Request {
+fn request(id: &str, seconds: Option<u64>) -> SourceRequest {
     let kind = match id.strip_prefix("configmap/") {
         Some(name) => RequestKind::ConfigMap {
             name: name.to_owned(),
@@ -29,7 +29,7 @@ fn request(id: &str, seconds: Option<u64>) -> Request {
             use_komposer: false,
         },
     };
-    Request {
+    SourceRequest {
         id: id.to_owned(),
         kind,
         base: Base::Cluster {
@@ -42,7 +42,7 @@ fn request(id: &str, seconds: Option<u64>) -> Request {
     }
 }
 
-fn wanted(requests: &[Request], requested: Option<&str>) -> WantedSources {
+fn wanted(requests: &[SourceRequest], requested: Option<&str>) -> WantedSources {
     WantedSources {
         requests: requests.to_vec(),
         requested: requested.map(str::to_owned),
@@ -78,7 +78,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(requests: &[Request]) -> Self {
+    fn new(requests: &[SourceRequest]) -> Self {
         let mut bench = Self {
             schedule: Schedule::default(),
             now: Instant::now(),
@@ -88,7 +88,7 @@ impl Bench {
         bench
     }
 
-    fn want(&mut self, requests: &[Request], requested: Option<&str>) {
+    fn want(&mut self, requests: &[SourceRequest], requested: Option<&str>) {
         self.schedule.adopt(&wanted(requests, requested), self.now);
     }
 

@@ -10,7 +10,7 @@ use orkestra_core::{
         reason::Reason,
         record::{ChildRecord, Observed},
         step::Failure,
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::{Action, Done, Executed, verdict},
         waiting_for,
     },
@@ -78,7 +78,7 @@ pub(in crate::runtime) async fn wait(
     observed: &Observed,
     mut executed: Executed,
 ) -> Passed {
-    let (now, sources) = (pass.shared.context.clock.now(), Sources::default());
+    let (now, sources) = (pass.shared.context.clock.now(), TemplateData::default());
     let written = report(pass, (observed, &sources), &mut executed, now).await;
     let verdict = verdict(observed, &executed);
     report_events(pass, observed, &executed, &verdict);

@@ -11,7 +11,7 @@ use orkestra_core::{
         sources::{Answer, ROUNDS, Read},
         status::gated,
         step::{Cycle, StepResult, step},
-        template_data::{Cleanup, Sources},
+        template_data::{CleanupState, TemplateData},
         verdict::{Executed, verdict},
     },
     template,
@@ -36,7 +36,7 @@ pub(super) const LEAST_WAIT: Duration = Duration::from_secs(1);
 struct Written {
     /// The custom resource and its children, after the writes.
     after: Observed,
-    sources: Sources,
+    sources: TemplateData,
     executed: Executed,
     /// When the pass is due again, by what was written and by the plan.
     revisits: [Option<Duration>; 2],
@@ -63,7 +63,7 @@ pub(in crate::runtime) async fn reconcile(pass: &Pass<'_>, mut observed: Observe
         return hold(pass, &observed, (held, &cycle), now).await;
     }
     let mut sources = cycle.sources;
-    if sources.cleanup == Some(Cleanup::Due) {
+    if sources.cleanup == Some(CleanupState::Due) {
         return cleanup::clean_up(pass, &observed.cr).await;
     }
     let normalization = sources.prepared.normalization.as_mut();

@@ -7,7 +7,7 @@ use orkestra_core::{
         record::{CrRecord, Observed},
         status::{StatusPatch, reported, status},
         step::Failure,
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::Executed,
     },
     value::project,
@@ -22,7 +22,7 @@ use super::{
 /// Writes the status if it differs.
 pub(in crate::runtime) async fn report(
     pass: &Pass<'_>,
-    (after, sources): (&Observed, &Sources),
+    (after, sources): (&Observed, &TemplateData),
     executed: &mut Executed,
     now: Timestamp,
 ) -> Next {

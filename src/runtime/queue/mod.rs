@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::plan::Backoff;
+use orkestra_core::plan::BackoffPlan;
 use orkestra_ground::Entropy;
 use tokio::{
     sync::Notify,
@@ -203,7 +203,7 @@ impl<K: QueueKey> Queue<K> {
     }
 
     /// Sets the backoff for keys whose pass fails from now on; delays that have begun stay.
-    pub fn set_backoff(&self, backoff: Backoff) {
+    pub fn set_backoff(&self, backoff: BackoffPlan) {
         self.inner.change(|state, _| state.set_backoff(backoff));
     }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::plan::Backoff;
+use orkestra_core::plan::BackoffPlan;
 use tokio::time::Instant;
 
 use super::{BREAKER_BURST, BREAKER_REFILL, Cause, QueueKey, RESYNC_SHARE, turns::WaitingKeys};
@@ -27,7 +27,7 @@ pub(super) struct State<K: QueueKey> {
     running: usize,
     slowed: u64,
     sweep_at: Option<Instant>,
-    backoff: Backoff,
+    backoff: BackoffPlan,
     /// No key is taken for now, except those in `through`.
     held: bool,
     /// No key at all is taken for now.
@@ -122,7 +122,7 @@ impl<K: QueueKey> State<K> {
             running: 0,
             slowed: 0,
             sweep_at: None,
-            backoff: Backoff::default(),
+            backoff: BackoffPlan::default(),
             held: false,
             paused: false,
             through: HashSet::new(),
@@ -323,7 +323,7 @@ impl<K: QueueKey> State<K> {
     }
 
     /// Sets the backoff for keys whose pass fails from now on; delays that have begun stay.
-    pub(super) fn set_backoff(&mut self, backoff: Backoff) {
+    pub(super) fn set_backoff(&mut self, backoff: BackoffPlan) {
         self.backoff = backoff;
     }
 
@@ -474,8 +474,8 @@ impl<K: QueueKey> State<K> {
 }
 
 /// Returns the delay for a key that failed once more than `failures` times in a row.
-fn wait(backoff: Backoff, failures: u32) -> Duration {
-    let Backoff {
+fn wait(backoff: BackoffPlan, failures: u32) -> Duration {
+    let BackoffPlan {
         first,
         longest,
         factor,

@@ -22,7 +22,7 @@ use orkestra_cluster::{
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
-        cross::{CrossPlan, CrossSelector, CrossTarget, HEALTH, METRICS, label_path},
+        cross::{CrossPlan, CrossSelectorPlan, CrossTarget, HEALTH, METRICS, label_path},
     },
     reconcile::{
         record::CrRecord,
@@ -318,7 +318,7 @@ fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey
 /// Queues the readers of a target whose fields that the entry reads changed.
 fn queue_readers(readers: Weak<Readers>, entry: &CrossPlan) -> Subscriber<CrRecord> {
     let (name, paths) = (entry.name.clone(), entry.kept_paths());
-    let by_name = matches!(entry.selector, CrossSelector::Name(_));
+    let by_name = matches!(entry.selector, CrossSelectorPlan::Name(_));
     Arc::new(move |change: &Change<CrRecord>| {
         let Some(readers) = readers.upgrade() else {
             return;

@@ -167,7 +167,11 @@ fn resources_of(plans: &[&OperatorPlan]) -> BTreeSet<String> {
 }
 
 /// Compares each expectation with the results. Operators with a separate block use that block; the other operators share the rest.
-pub(super) fn checks(expect: &Expect, run: &simulate::Run, plans: &[&OperatorPlan]) -> Vec<Check> {
+pub(super) fn checks(
+    expect: &Expect,
+    run: &simulate::SimulatedRun,
+    plans: &[&OperatorPlan],
+) -> Vec<Check> {
     let at = FieldPath::root().field("spec").field("expect");
     let all = plans.iter().enumerate();
     let shared = all.filter(|(_, plan)| !expect.crds.contains_key(&plan.name));

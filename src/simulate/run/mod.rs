@@ -9,11 +9,11 @@ use std::{
 
 use orkestra_core::{
     api::simulate::{
-        Change, DEFAULT_CYCLES, DEFAULT_INTERVAL, DEFAULT_TIME, SimulateSpec, StubbedAnswer,
+        DEFAULT_CYCLES, DEFAULT_INTERVAL, DEFAULT_TIME, SimulateSpec, StubbedAnswer, UserChange,
     },
     diagnostics::{Code, Diagnostic, FieldPath},
     plan::OperatorPlan,
-    reconcile::simulate::{self, Setup, simulate},
+    reconcile::simulate::{self, SimulatedSetup, simulate},
     value::{Key, Map, Node},
 };
 
@@ -60,7 +60,7 @@ pub(super) async fn run(
         .collect();
     // The format was checked when the document was read.
     let now = spec.at.as_deref().unwrap_or(DEFAULT_TIME).parse();
-    let setup = Setup {
+    let setup = SimulatedSetup {
         subjects,
         objects: others,
         calls: answers(&spec.external),
@@ -216,7 +216,7 @@ impl<'s> Job<'s> {
     }
 
     /// Returns the scripted changes by users, each with its subject.
-    fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s Change)> {
+    fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s UserChange)> {
         let mut changes = Vec::new();
         let at = FieldPath::root().field("spec").field("changes");
         for (index, change) in self.spec().changes.iter().enumerate() {

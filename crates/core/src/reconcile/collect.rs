@@ -7,23 +7,23 @@ use super::{
     cycle::StepResult,
     data_source::{DataSource, PassInput},
     enrich::Additions,
-    events::Events,
+    events::ObservedEvents,
     external, hold,
     introspection::Introspected,
     prepare,
     record::Observed,
     sources::Read,
-    template_data::Sources,
+    template_data::TemplateData,
     unique,
     watched::WatchedObjects,
 };
 use crate::{
-    plan::{EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
+    plan::{EXTERNAL, GroupKind, NameForm, OperatorPlan, Stage},
     value::{Key, Path, PathStep},
 };
 
 /// The sources whose reads depend on no template: they are read once.
-const FIXED: [&dyn DataSource; 3] = [&Events, &WatchedObjects, &Introspected];
+const FIXED: [&dyn DataSource; 3] = [&ObservedEvents, &WatchedObjects, &Introspected];
 
 /// The sources whose reads depend on the custom resource: they are read again after its completion.
 const SELECTED: [&dyn DataSource; 2] = [&CrossResources, &Additions];
@@ -36,14 +36,14 @@ const SELECTED: [&dyn DataSource; 2] = [&CrossResources, &Additions];
 fn fill_from(
     list: &[&dyn DataSource],
     input: PassInput<'_>,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
 ) -> Result<(), Vec<Read>> {
     list.iter()
         .try_for_each(|source| source.fill(input, sources))
 }
 
 /// Makes the data of all sources unavailable, for the reason `why`.
-fn hide_all(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+fn hide_all(plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
     for source in SELECTED.iter().chain(&FIXED) {
         source.hide(plan, sources, why);
     }
@@ -64,7 +64,7 @@ pub(super) fn for_pass(
     plan: &OperatorPlan,
     observed: &Observed,
     now: Timestamp,
-) -> Result<Sources, StepResult> {
+) -> Result<TemplateData, StepResult> {
     let rules = &plan.rules;
     let input = PassInput {
         plan,
@@ -98,20 +98,20 @@ pub(super) fn for_pass(
 }
 
 /// Collects the data that need no template.
-fn begin(input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
+fn begin(input: PassInput<'_>) -> Result<TemplateData, Vec<Read>> {
     let PassInput { plan, observed, .. } = input;
-    let mut sources = Sources {
+    let mut sources = TemplateData {
         same: unique::of(plan, observed)?,
         unavailable: unseen_children(plan, observed),
-        ..Sources::default()
+        ..TemplateData::default()
     };
     fill_from(&FIXED, input, &mut sources)?;
     Ok(sources)
 }
 
 /// Drops the data read for the gates, which were selected by the custom resource before its completion.
-fn anew(sources: Sources, input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
-    Ok(Sources {
+fn anew(sources: TemplateData, input: PassInput<'_>) -> Result<TemplateData, Vec<Read>> {
+    Ok(TemplateData {
         cr: sources.cr,
         prepared: sources.prepared,
         external: sources.external,
@@ -123,10 +123,14 @@ fn anew(sources: Sources, input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
 
 /// Returns the data for a custom resource that is being deleted: it, as far as it can be completed, and its children. No
 /// rule prevents its deletion.
-pub(super) fn for_deletion(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Sources {
-    let mut sources = Sources {
+pub(super) fn for_deletion(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    now: Timestamp,
+) -> TemplateData {
+    let mut sources = TemplateData {
         unavailable: unseen_children(plan, observed),
-        ..Sources::default()
+        ..TemplateData::default()
     };
     if !plan.calls.is_empty() {
         let external = std::iter::once(PathStep::Field(Key::from(EXTERNAL))).collect();
@@ -157,7 +161,7 @@ fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<s
     };
     unseen
         .map(|alias| {
-            let many = alias.number == Number::Plural;
+            let many = alias.number == NameForm::Plural;
             let what = if many { "the objects" } else { "the object" };
             let why = format!("{what} of kind {} cannot be read", alias.kind);
             (path(&alias.name), why.into())

@@ -10,14 +10,14 @@ use super::{
     record::Observed,
     render::{RenderError, Renderer, Setting},
     sources::{Answer, CrossBy, CrossRead, Read},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{
         CROSS, OperatorPlan,
-        cross::{CrossPlan, CrossSelector, FOUND},
+        cross::{CrossPlan, CrossSelectorPlan, FOUND},
     },
-    template::Budget,
+    template::EvalBudget,
     value::{Key, Map, Node, Path, PathStep},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 pub(super) struct CrossResources;
 
 impl DataSource for CrossResources {
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput {
             plan,
             observed,
@@ -48,7 +48,7 @@ impl DataSource for CrossResources {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for entry in &plan.cross {
             hide(sources, entry, why.to_owned());
         }
@@ -70,13 +70,13 @@ fn read(
     entry: &CrossPlan,
     observed: &Observed,
     now: Timestamp,
-    sources: &Sources,
+    sources: &TemplateData,
 ) -> Result<Option<CrossRead>, RenderError> {
     let setting = Setting::of(plan, observed);
     let data = sources.data(observed).at(now);
     let mut renderer = Renderer {
         data: &data,
-        budget: &mut Budget::default(),
+        budget: &mut EvalBudget::default(),
         frame: setting.frame(sources),
     };
     let declared = match &entry.namespace {
@@ -84,14 +84,14 @@ fn read(
         None => String::new(),
     };
     let by = match &entry.selector {
-        CrossSelector::Name(leaf) => {
+        CrossSelectorPlan::Name(leaf) => {
             let name = renderer.text(leaf)?;
             if name.is_empty() {
                 return Ok(None);
             }
             CrossBy::Name(name.into())
         }
-        CrossSelector::Labels(labels) => {
+        CrossSelectorPlan::Labels(labels) => {
             let mut texts = BTreeMap::new();
             for (key, leaf) in labels {
                 texts.insert(Key::clone(key), renderer.text(leaf)?.into());
@@ -127,7 +127,7 @@ fn take(
     entry: &CrossPlan,
     observed: &Observed,
     read: CrossRead,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
     lacking: &mut Vec<Read>,
 ) {
     let asks_operator = entry.reads_health || entry.reads_metrics;
@@ -170,11 +170,11 @@ fn with_found(mut object: Node, found: bool) -> Node {
     object
 }
 
-fn put(sources: &mut Sources, entry: &CrossPlan, seen: Node) {
+fn put(sources: &mut TemplateData, entry: &CrossPlan, seen: Node) {
     sources.put(CROSS, &entry.name, seen);
 }
 
-fn hide(sources: &mut Sources, entry: &CrossPlan, why: String) {
+fn hide(sources: &mut TemplateData, entry: &CrossPlan, why: String) {
     let steps = [Key::from(CROSS), entry.name.clone()];
     let path: Path = steps.map(PathStep::Field).into_iter().collect();
     sources.unavailable.push((path, why.into()));

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{record::Observed, sources::Read, template_data::Sources};
+use super::{record::Observed, sources::Read, template_data::TemplateData};
 use crate::plan::OperatorPlan;
 
 /// A source of data for templates and conditions.
@@ -11,10 +11,10 @@ pub(super) trait DataSource: Sync {
     ///
     /// # Errors
     /// The reads that are not answered yet.
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>>;
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>>;
 
     /// Makes all its data unavailable, for the reason `why`.
-    fn hide(&self, _plan: &OperatorPlan, _sources: &mut Sources, _why: &str) {}
+    fn hide(&self, _plan: &OperatorPlan, _sources: &mut TemplateData, _why: &str) {}
 }
 
 /// The input of a pass.

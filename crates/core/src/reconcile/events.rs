@@ -4,7 +4,7 @@ use super::{
     data_source::{DataSource, PassInput, all_answered},
     observe::with_kind,
     sources::{Answer, Read},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{
@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// `.events`. Entries that no template reads are not requested.
-pub(super) struct Events;
+pub(super) struct ObservedEvents;
 
-impl DataSource for Events {
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+impl DataSource for ObservedEvents {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
         let read = plan.observe.events.iter();
@@ -34,7 +34,7 @@ impl DataSource for Events {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for entry in &plan.observe.events {
             hide(sources, entry, why);
         }
@@ -46,11 +46,11 @@ fn view(entry: &EventPlan, event: &Node) -> Node {
     project(&with_kind(event, &event_kind()), &entry.reads)
 }
 
-fn put(sources: &mut Sources, entry: &EventPlan, seen: Node) {
+fn put(sources: &mut TemplateData, entry: &EventPlan, seen: Node) {
     sources.put(EVENTS, &entry.name, seen);
 }
 
-fn hide(sources: &mut Sources, entry: &EventPlan, why: &str) {
+fn hide(sources: &mut TemplateData, entry: &EventPlan, why: &str) {
     let steps = [Key::from(EVENTS), entry.name.clone()];
     let path: Path = steps.map(PathStep::Field).into_iter().collect();
     sources.unavailable.push((path, why.into()));

@@ -3,7 +3,7 @@
 use super::{
     data_source::{DataSource, PassInput, all_answered},
     sources::{Answer, Read},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{OperatorPlan, introspection::Introspection},
@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Introspected;
 
 impl DataSource for Introspected {
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
         for &introspection in &plan.reads.introspection {
@@ -31,14 +31,14 @@ impl DataSource for Introspected {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for &introspection in &plan.reads.introspection {
             hide(sources, introspection, why);
         }
     }
 }
 
-fn hide(sources: &mut Sources, introspection: Introspection, why: &str) {
+fn hide(sources: &mut TemplateData, introspection: Introspection, why: &str) {
     let root = PathStep::Field(Key::from(introspection.root()));
     sources
         .unavailable

@@ -6,7 +6,7 @@ use super::{
     data_source::{DataSource, PassInput, all_answered},
     observe::with_kind,
     sources::{Answer, Read},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{GroupKind, OperatorPlan, observe::WatchPlan},
@@ -17,7 +17,7 @@ use crate::{
 pub(super) struct WatchedObjects;
 
 impl DataSource for WatchedObjects {
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
         for watch in read(plan) {
@@ -35,7 +35,7 @@ impl DataSource for WatchedObjects {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for watch in read(plan) {
             hide(plan, &watch.kind.group_kind(), sources, why);
         }
@@ -60,7 +60,7 @@ fn view(watch: &WatchPlan, objects: &Node) -> Node {
     Node::Map(seen.collect())
 }
 
-fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut Sources, why: &str) {
+fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut TemplateData, why: &str) {
     let aliases = plan.children_names.iter();
     for alias in aliases.filter(|alias| alias.kind == *kind) {
         let steps = [Key::from("children"), alias.name.clone()];

@@ -15,7 +15,7 @@ use crate::enrich::ADDITIONS;
 
 /// A part of a page.
 #[derive(Debug, Clone, Copy)]
-pub struct Block {
+pub struct PageBlock {
     /// The heading.
     pub title: &'static str,
     /// The path of its field, with the kind: `motif.inputs`.
@@ -28,7 +28,7 @@ pub struct Block {
 
 macro_rules! blocks {
     ($($file:literal, $title:literal, $path:literal, $about:literal;)*) => {
-        &[$(Block {
+        &[$(PageBlock {
             title: $title,
             path: $path,
             about: $about,
@@ -38,7 +38,7 @@ macro_rules! blocks {
 }
 
 /// The blocks of a Katalog, a Motif and a Komposer, in the order of the pages.
-pub const BLOCKS: &[Block] = blocks! {
+pub const BLOCKS: &[PageBlock] = blocks! {
     "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it can be run without being stored in a cluster; as an object it is run by `ork controller`. Blocks beside `spec` may also be written inside `spec`.";
     "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. The key is the name of the operator.";
     "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "Declares what the operator does for each custom resource.";
@@ -154,7 +154,7 @@ pub fn komposer_page() -> String {
 }
 
 /// Returns the page of a block.
-fn page_of(block: &Block) -> &'static str {
+fn page_of(block: &PageBlock) -> &'static str {
     match block.path.split('.').next() {
         Some("motif") => "motif.md",
         Some("komposer") => "komposer.md",
@@ -167,7 +167,7 @@ const HEAD: &str = "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test
 
 struct Page {
     text: String,
-    blocks: Vec<&'static Block>,
+    blocks: Vec<&'static PageBlock>,
     /// The link target for each type.
     anchors: BTreeMap<String, String>,
     /// Types that have been described.
@@ -178,7 +178,7 @@ struct Page {
 impl Page {
     /// `prefix` selects the blocks; `other` is the page of the Katalog, empty for that page itself.
     fn new(prefix: &str, other: &str) -> Self {
-        let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
+        let is_here = |block: &PageBlock| format!("{}.", block.path).starts_with(prefix);
         let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
         for block in BLOCKS {
             let page = if is_here(block) { "" } else { page_of(block) };
@@ -378,13 +378,13 @@ fn cell(text: &str) -> String {
 }
 
 /// Returns the maps that a block describes.
-fn shapes(block: &Block) -> Vec<Arc<ObjectShape>> {
+fn shapes(block: &PageBlock) -> Vec<Arc<ObjectShape>> {
     let place = find(block.path).ok();
     let maps = place.iter().flat_map(|place| named_maps(place.shape));
     maps.cloned().collect()
 }
 
-fn roots(block: &Block) -> Vec<String> {
+fn roots(block: &PageBlock) -> Vec<String> {
     shapes(block)
         .iter()
         .map(|object| object.name.clone())

@@ -1,13 +1,13 @@
 //! `roleBindings` and `clusterRoleBindings`.
 
-use super::{Child, Metadata, Row, Shorthand, roles::RBAC};
+use super::{Child, ChildList, Metadata, Shorthand, roles::RBAC};
 use crate::{
     api::{
         children::{ClusterRoleBinding, Common, RoleBinding, Subject},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -17,8 +17,8 @@ const SUBJECTS: [&str; 3] = ["ServiceAccount", "User", "Group"];
 const OWN_NAMESPACE: &str = "{{ .metadata.namespace }}";
 
 impl Shorthand for RoleBinding {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "roleBindings",
             group: RBAC,
             version: "v1",
@@ -38,8 +38,8 @@ impl Shorthand for RoleBinding {
 }
 
 impl Shorthand for ClusterRoleBinding {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "clusterRoleBindings",
             group: RBAC,
             version: "v1",
@@ -68,7 +68,7 @@ fn binding(
     let place = at.field("roleRef");
     let mut role = Fields::default();
     role.put_text("apiGroup", RBAC);
-    let default = kinds.first().map(|kind| Tree::text(kind));
+    let default = kinds.first().map(|kind| ObjectTree::text(kind));
     let kind = match kind {
         Some(kind) => place.word_field("kind", Some(kind), kinds),
         None => default,
@@ -84,11 +84,11 @@ fn binding(
     let subjects = subjects.map(|(index, declared)| subject(&place.index(index), declared));
     let mut root = Fields::default();
     root.put("roleRef", role.into_tree());
-    root.put("subjects", Tree::list(subjects.collect()));
+    root.put("subjects", ObjectTree::list(subjects.collect()));
     root
 }
 
-fn subject(at: &At<'_>, declared: &Subject) -> Tree {
+fn subject(at: &At<'_>, declared: &Subject) -> ObjectTree {
     let Subject {
         kind,
         name,
@@ -107,7 +107,7 @@ fn subject(at: &At<'_>, declared: &Subject) -> Tree {
         Some(text) => text.eq_ignore_ascii_case("ServiceAccount"),
         None => true,
     };
-    let default = || Tree::text("ServiceAccount");
+    let default = || ObjectTree::text("ServiceAccount");
     let word = at.word_field("kind", kind.as_ref(), &SUBJECTS);
     fields.put("kind", word.unwrap_or_else(default));
     fields.put("name", at.required("name", name));

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Row, Shorthand, Source};
+use super::{Child, ChildList, CopySource, Metadata, Shorthand};
 use crate::{
     api::{
         children::{Common, ConfigMap, Copies, Secret},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -20,8 +20,8 @@ const KEY_BYTES: usize = 253;
 const TLS_TYPE: &str = "kubernetes.io/tls";
 
 impl Shorthand for ConfigMap {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "configMaps",
             group: "",
             version: "v1",
@@ -34,8 +34,8 @@ impl Shorthand for ConfigMap {
         &self.common
     }
 
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
-        let source = Source {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
+        let source = CopySource {
             field: "fromConfigMap",
             kind: self.row().resource().group_kind(),
             parts: &["data", "binaryData"],
@@ -53,8 +53,8 @@ impl Shorthand for ConfigMap {
 }
 
 impl Shorthand for Secret {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "secrets",
             group: "",
             version: "v1",
@@ -95,7 +95,11 @@ pub(crate) fn certificate() -> Fields {
 }
 
 /// Returns texts by key; `None` if there are none.
-pub(super) fn data(at: &At<'_>, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Option<Tree> {
+pub(super) fn data(
+    at: &At<'_>,
+    texts: &BTreeMap<String, Text>,
+    coerce: Coerce,
+) -> Option<ObjectTree> {
     for key in texts.keys() {
         check_key(&at.key(key), key);
     }

@@ -1,6 +1,6 @@
 //! `cronJobs`.
 
-use super::{Child, Metadata, Row, Shorthand, job::Work, workload};
+use super::{Child, ChildList, Metadata, Shorthand, job::Work, workload};
 use crate::{
     api::{
         children::{Common, CronJob},
@@ -8,7 +8,7 @@ use crate::{
     },
     cron::Schedule,
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -19,8 +19,8 @@ const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const EVERY: &str = "@every ";
 
 impl Shorthand for CronJob {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "cronJobs",
             group: "batch",
             version: "v1",
@@ -81,7 +81,7 @@ impl Shorthand for CronJob {
     }
 }
 
-fn schedule(at: &At<'_>, text: &Text) -> Option<Tree> {
+fn schedule(at: &At<'_>, text: &Text) -> Option<ObjectTree> {
     let tree = at.required("schedule", text)?;
     let literal = text.trim();
     if !text.contains("{{")

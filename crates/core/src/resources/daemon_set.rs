@@ -1,7 +1,7 @@
 //! `daemonSets`.
 
 use super::{
-    Child, Metadata, Pods, Row, Shorthand,
+    Child, ChildList, Metadata, Pods, Shorthand,
     pod::Parts,
     workload::{self, is_zero},
 };
@@ -11,14 +11,14 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
     value::Node,
 };
 
 impl Shorthand for DaemonSet {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "daemonSets",
             group: "apps",
             version: "v1",
@@ -88,7 +88,7 @@ fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     if !is_given(&update.max_unavailable) {
         rolling.put("maxSurge", number("maxSurge", &update.max_surge));
         if is_given(&update.max_surge) {
-            unavailable = unavailable.or(Some(Tree::Fixed(Node::Int(0))));
+            unavailable = unavailable.or(Some(ObjectTree::Fixed(Node::Int(0))));
         }
     }
     rolling.put("maxUnavailable", unavailable);

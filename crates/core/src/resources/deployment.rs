@@ -1,7 +1,7 @@
 //! `deployments`.
 
 use super::{
-    Child, Metadata, Pods, Row, Shorthand,
+    Child, ChildList, Metadata, Pods, Shorthand,
     pod::Parts,
     workload::{self, pace},
 };
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl Shorthand for Deployment {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "deployments",
             group: "apps",
             version: "v1",

@@ -1,6 +1,6 @@
 //! `hpa`.
 
-use super::{Child, Metadata, Row, Shorthand, workload::Search};
+use super::{Child, ChildList, Metadata, Shorthand, workload::Search};
 use crate::{
     api::{
         children::{Common, HorizontalPodAutoscaler, ScaleTarget, ScalingBehavior},
@@ -8,15 +8,15 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
-    scope::{At, Fields, Resolved, resolve_profile},
+    plan::{Coerce, ObjectTree},
+    scope::{At, Fields, ResolvedBlock, resolve_profile},
 };
 
 const CPU: &str = "targetCPUUtilizationPercentage";
 
 impl Shorthand for HorizontalPodAutoscaler {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "hpa",
             group: "autoscaling",
             version: "v2",
@@ -63,7 +63,10 @@ impl Shorthand for HorizontalPodAutoscaler {
         let cpu = number(CPU, target_cpu_utilization_percentage, |p| {
             p.target_cpu_utilization_percentage.as_ref()
         });
-        spec.put("metrics", cpu.map(|share| Tree::list(vec![metric(share)])));
+        spec.put(
+            "metrics",
+            cpu.map(|share| ObjectTree::list(vec![metric(share)])),
+        );
         spec.put(
             "behavior",
             self::behavior(at, behavior.as_ref(), profile.as_ref()),
@@ -73,7 +76,7 @@ impl Shorthand for HorizontalPodAutoscaler {
 }
 
 /// Returns the only metric: CPU utilization relative to the requests of pods.
-fn metric(share: Tree) -> Tree {
+fn metric(share: ObjectTree) -> ObjectTree {
     let mut target = Fields::default();
     target.put("averageUtilization", share);
     target.put_text("type", "Utilization");
@@ -86,7 +89,7 @@ fn metric(share: Tree) -> Tree {
     metric.into_part()
 }
 
-fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
+fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<ObjectTree> {
     let at = &child.at;
     let mut fields = Fields::default();
     if let Some(declared) = declared {
@@ -98,7 +101,7 @@ fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
         let at = at.field("scaleTargetRef");
         let text = |name, text, default: &str| {
             at.text_field(name, text)
-                .unwrap_or_else(|| Tree::text(default))
+                .unwrap_or_else(|| ObjectTree::text(default))
         };
         fields.put(
             "apiVersion",
@@ -118,7 +121,7 @@ fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
     let workload = search.needed()?;
     fields.put_text("apiVersion", "apps/v1");
     fields.put_text("kind", &workload.kind.kind);
-    fields.put("name", workload.leaf(at).map(Tree::Leaf));
+    fields.put("name", workload.leaf(at).map(ObjectTree::Leaf));
     Some(fields.into_tree())
 }
 
@@ -127,7 +130,7 @@ fn profile<'a>(
     at: &At<'a>,
     behavior: Option<&'a ScalingBehavior>,
     none: &'a Scaling,
-) -> Option<Resolved<'a, Scaling>> {
+) -> Option<ResolvedBlock<'a, Scaling>> {
     let ScalingBehavior {
         profile,
         scale_up,
@@ -145,8 +148,8 @@ fn profile<'a>(
 fn behavior(
     at: &At<'_>,
     own: Option<&ScalingBehavior>,
-    profile: Option<&Resolved<'_, Scaling>>,
-) -> Option<Tree> {
+    profile: Option<&ResolvedBlock<'_, Scaling>>,
+) -> Option<ObjectTree> {
     if let Some(profile) = profile {
         return profile
             .tree(|at, profile| at.field("behavior").manifest(profile.behavior.as_ref()?));

@@ -1,12 +1,12 @@
 //! `jobs`.
 
-use super::{Child, Metadata, Row, Shorthand, pod::Parts, workload};
+use super::{Child, ChildList, Metadata, Shorthand, pod::Parts, workload};
 use crate::{
     api::{
         children::{Common, Job, PodParts},
         scalar::Scalar,
     },
-    plan::{Coerce, Leaf, Tree},
+    plan::{Coerce, Leaf, ObjectTree},
     scope::{At, Fields},
     value::Node,
 };
@@ -15,8 +15,8 @@ use crate::{
 const BACKOFF_LIMIT: i64 = 3;
 
 impl Shorthand for Job {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "jobs",
             group: "batch",
             version: "v1",
@@ -64,7 +64,7 @@ impl Work<'_> {
         spec.put(
             "backoffLimit",
             at.scalar_field("backoffLimit", self.backoff_limit, Coerce::Int)
-                .or(Some(Tree::Fixed(Node::Int(BACKOFF_LIMIT)))),
+                .or(Some(ObjectTree::Fixed(Node::Int(BACKOFF_LIMIT)))),
         );
         let mut pod = Parts::ending(self.pod).spec(at, name);
         pod.put_text("restartPolicy", self.restart_policy);

@@ -1,18 +1,18 @@
 //! `limitRanges`.
 
-use super::{Child, Metadata, Row, Shorthand, Source};
+use super::{Child, ChildList, CopySource, Metadata, Shorthand};
 use crate::{
     api::children::{Common, Copies, Limit, LimitRange, Limits},
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields, resolve_profile},
 };
 
 const TYPES: [&str; 3] = ["Container", "Pod", "PersistentVolumeClaim"];
 
 impl Shorthand for LimitRange {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "limitRanges",
             group: "",
             version: "v1",
@@ -25,7 +25,7 @@ impl Shorthand for LimitRange {
         &self.common
     }
 
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
 
@@ -59,8 +59,8 @@ impl Shorthand for LimitRange {
 }
 
 impl LimitRange {
-    fn source(&self) -> Source<'_> {
-        Source::of_row("fromLimitRange", self.row(), self.from_limit_range.as_ref())
+    fn source(&self) -> CopySource<'_> {
+        CopySource::of_row("fromLimitRange", self.row(), self.from_limit_range.as_ref())
     }
 }
 
@@ -68,15 +68,18 @@ impl LimitRange {
 pub(crate) fn limits(at: &At<'_>, limits: &Limits) -> Fields {
     let at = at.field("limits");
     let items = limits.limits.iter().enumerate();
-    let items: Vec<Tree> = items
+    let items: Vec<ObjectTree> = items
         .map(|(index, declared)| limit(&at.index(index), declared))
         .collect();
     let mut fields = Fields::default();
-    fields.put("limits", (!items.is_empty()).then(|| Tree::list(items)));
+    fields.put(
+        "limits",
+        (!items.is_empty()).then(|| ObjectTree::list(items)),
+    );
     fields
 }
 
-fn limit(at: &At<'_>, declared: &Limit) -> Tree {
+fn limit(at: &At<'_>, declared: &Limit) -> ObjectTree {
     let Limit {
         type_,
         default,

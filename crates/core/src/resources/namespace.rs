@@ -1,14 +1,14 @@
 //! `namespaces`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, ChildList, Metadata, Shorthand};
 use crate::{
     api::children::{Common, Namespace},
     scope::Fields,
 };
 
 impl Shorthand for Namespace {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "namespaces",
             group: "",
             version: "v1",

@@ -1,19 +1,19 @@
 //! `pdb`.
 
 use super::{
-    Child, Metadata, Row, Shorthand,
+    Child, ChildList, Metadata, Shorthand,
     workload::{Search, match_labels},
 };
 use crate::{
     api::children::{Budget, BudgetBehavior, Common, PodDisruptionBudget},
     diagnostics::Code,
     plan::Coerce,
-    scope::{At, Fields, Resolved, resolve_profile},
+    scope::{At, Fields, ResolvedBlock, resolve_profile},
 };
 
 impl Shorthand for PodDisruptionBudget {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "pdb",
             group: "policy",
             version: "v1",
@@ -47,8 +47,8 @@ impl Shorthand for PodDisruptionBudget {
             });
             // An unknown profile is already reported.
             given += match &resolved {
-                Some(Resolved::One(_, bounds)) => self::given(bounds),
-                Some(Resolved::Chosen(..)) | None => 1,
+                Some(ResolvedBlock::One(_, bounds)) => self::given(bounds),
+                Some(ResolvedBlock::Chosen(..)) | None => 1,
             };
             if let Some(resolved) = resolved {
                 spec.extend(resolved.fields(self::bounds));

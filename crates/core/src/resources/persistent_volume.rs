@@ -1,6 +1,6 @@
 //! `persistentVolumes`.
 
-use super::{Child, Metadata, Row, Shorthand, persistent_volume_claim::access_modes};
+use super::{Child, ChildList, Metadata, Shorthand, persistent_volume_claim::access_modes};
 use crate::{
     api::children::{Common, PersistentVolume},
     diagnostics::Code,
@@ -10,8 +10,8 @@ use crate::{
 const RECLAIM_POLICIES: [&str; 3] = ["Retain", "Delete", "Recycle"];
 
 impl Shorthand for PersistentVolume {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "persistentVolumes",
             group: "",
             version: "v1",

@@ -1,13 +1,13 @@
 //! `persistentVolumeClaims`.
 
-use super::{Child, Metadata, Row, Shorthand, literals};
+use super::{Child, ChildList, Metadata, Shorthand, literals};
 use crate::{
     api::{
         children::{Common, PersistentVolumeClaim},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::Tree,
+    plan::ObjectTree,
     scope::{At, Fields},
 };
 
@@ -17,8 +17,8 @@ pub(super) const SINGLE_WRITER: &str = "ReadWriteOnce";
 const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
 
 impl Shorthand for PersistentVolumeClaim {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "persistentVolumeClaims",
             group: "",
             version: "v1",
@@ -72,9 +72,9 @@ pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
 }
 
 /// Returns the access modes of a volume.
-pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> Tree {
+pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> ObjectTree {
     if modes.is_empty() {
-        return Tree::texts(&[SINGLE_WRITER]);
+        return ObjectTree::texts(&[SINGLE_WRITER]);
     }
     at.field("accessModes").text_list(modes)
 }

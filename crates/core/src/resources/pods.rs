@@ -1,14 +1,14 @@
 //! `pods`.
 
-use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload::workload_label};
+use super::{Child, ChildList, Metadata, Pods, Shorthand, pod::Parts, workload::workload_label};
 use crate::{
     api::children::{Common, Pod},
     scope::Fields,
 };
 
 impl Shorthand for Pod {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "pods",
             group: "",
             version: "v1",

@@ -1,6 +1,6 @@
 //! `priorityClasses`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, ChildList, Metadata, Shorthand};
 use crate::{
     api::children::{Common, PriorityClass},
     plan::Coerce,
@@ -10,8 +10,8 @@ use crate::{
 const PREEMPTION_POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];
 
 impl Shorthand for PriorityClass {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "priorityClasses",
             group: "scheduling.k8s.io",
             version: "v1",

@@ -1,6 +1,6 @@
 //! `replicaSets`.
 
-use super::{Child, Metadata, Pods, Row, Shorthand, pod::Parts, workload};
+use super::{Child, ChildList, Metadata, Pods, Shorthand, pod::Parts, workload};
 use crate::{
     api::{
         autoscale::WorkloadAutoscale,
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl Shorthand for ReplicaSet {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "replicaSets",
             group: "apps",
             version: "v1",

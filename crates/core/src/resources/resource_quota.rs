@@ -1,6 +1,6 @@
 //! `resourceQuotas`.
 
-use super::{Child, Metadata, Row, Shorthand, Source};
+use super::{Child, ChildList, CopySource, Metadata, Shorthand};
 use crate::{
     api::children::{Common, Copies, Quota, ResourceQuota},
     diagnostics::Code,
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Shorthand for ResourceQuota {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "resourceQuotas",
             group: "",
             version: "v1",
@@ -23,7 +23,7 @@ impl Shorthand for ResourceQuota {
         &self.common
     }
 
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
 
@@ -57,8 +57,8 @@ impl Shorthand for ResourceQuota {
 }
 
 impl ResourceQuota {
-    fn source(&self) -> Source<'_> {
-        Source::of_row(
+    fn source(&self) -> CopySource<'_> {
+        CopySource::of_row(
             "fromResourceQuota",
             self.row(),
             self.from_resource_quota.as_ref(),

@@ -1,13 +1,13 @@
 //! `roles` and `clusterRoles`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, ChildList, Metadata, Shorthand};
 use crate::{
     api::{
         children::{ClusterRole, Common, PolicyRule, Role},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::Tree,
+    plan::ObjectTree,
     scope::{At, Fields},
 };
 
@@ -15,8 +15,8 @@ use crate::{
 pub(super) const RBAC: &str = "rbac.authorization.k8s.io";
 
 impl Shorthand for Role {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "roles",
             group: RBAC,
             version: "v1",
@@ -35,8 +35,8 @@ impl Shorthand for Role {
 }
 
 impl Shorthand for ClusterRole {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "clusterRoles",
             group: RBAC,
             version: "v1",
@@ -62,11 +62,11 @@ fn rules(at: &At<'_>, rules: &[PolicyRule]) -> Fields {
     let rules = rules.iter().enumerate();
     let rules = rules.map(|(index, declared)| rule(&at.index(index), declared));
     let mut root = Fields::default();
-    root.put("rules", Tree::list(rules.collect()));
+    root.put("rules", ObjectTree::list(rules.collect()));
     root
 }
 
-fn rule(at: &At<'_>, declared: &PolicyRule) -> Tree {
+fn rule(at: &At<'_>, declared: &PolicyRule) -> ObjectTree {
     let PolicyRule {
         api_groups,
         resources,
@@ -82,7 +82,7 @@ fn rule(at: &At<'_>, declared: &PolicyRule) -> Tree {
     let mut fields = Fields::default();
     let groups = match api_groups {
         Some(groups) => list("apiGroups", groups),
-        None => Tree::texts(&[""]),
+        None => ObjectTree::texts(&[""]),
     };
     fields.put("apiGroups", groups);
     fields.put("resources", list("resources", resources));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Child, Metadata, Row, Shorthand, Workload, is_given, pod::PROTOCOLS, workload::Search,
+    Child, ChildList, Metadata, Shorthand, Workload, is_given, pod::PROTOCOLS, workload::Search,
 };
 use crate::{
     api::{
@@ -11,7 +11,7 @@ use crate::{
         children::{Common, Service, ServicePort},
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -22,8 +22,8 @@ const OWNER: &str = "orkestra-owner";
 const TYPES: [&str; 3] = ["ClusterIP", "NodePort", "LoadBalancer"];
 
 impl Shorthand for Service {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "services",
             group: "",
             version: "v1",
@@ -91,7 +91,7 @@ impl Shorthand for Service {
 /// label.
 ///
 /// Source: language reference, conflicts with the seeds, "Service without workload".
-fn pods_of_owner(at: &At<'_>) -> Tree {
+fn pods_of_owner(at: &At<'_>) -> ObjectTree {
     let message = format!(
         "this operatorBox declares no workload: the Service selects pods with the label `{OWNER}: <name of the custom resource>`"
     );
@@ -105,7 +105,12 @@ fn pods_of_owner(at: &At<'_>) -> Tree {
 
 impl Service {
     /// Returns the only port; a headless Service may have none.
-    fn port(&self, at: &At<'_>, workload: Option<&Workload<'_>>, is_alone: bool) -> Option<Tree> {
+    fn port(
+        &self,
+        at: &At<'_>,
+        workload: Option<&Workload<'_>>,
+        is_alone: bool,
+    ) -> Option<ObjectTree> {
         let inherited = || Some(workload?.port.as_ref()?.1);
         let none = !is_given(self.port.as_ref().or_else(inherited));
         // If the selected pods are ambiguous, only that is reported.
@@ -124,11 +129,11 @@ impl Service {
         only.put("port", port.clone()?);
         only.put("targetPort", target.or(port));
         only.put("protocol", protocol);
-        Some(Tree::list(vec![only.into_part()]))
+        Some(ObjectTree::list(vec![only.into_part()]))
     }
 
     /// Returns several ports.
-    fn several(&self, at: &At<'_>) -> Tree {
+    fn several(&self, at: &At<'_>) -> ObjectTree {
         let set = [
             ("port", self.port.is_some()),
             ("targetPort", self.target_port.is_some()),
@@ -153,11 +158,11 @@ impl Service {
             }
             ports.extend(service_port(&at, port));
         }
-        Tree::list(ports)
+        ObjectTree::list(ports)
     }
 }
 
-fn service_port(at: &At<'_>, declared: &ServicePort) -> Option<Tree> {
+fn service_port(at: &At<'_>, declared: &ServicePort) -> Option<ObjectTree> {
     let ServicePort {
         name,
         port,

@@ -1,14 +1,14 @@
 //! `serviceAccounts`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, ChildList, Metadata, Shorthand};
 use crate::{
     api::children::{Common, ServiceAccount},
     scope::Fields,
 };
 
 impl Shorthand for ServiceAccount {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "serviceAccounts",
             group: "",
             version: "v1",

@@ -7,14 +7,14 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
-    plan::{GroupKind, Leaf, ResourceType, Tree, kinds},
+    plan::{GroupKind, Leaf, ObjectTree, ResourceType, kinds},
     scope::{At, Fields},
 };
 
 /// A kind of child that has its own list in a block.
 pub(crate) trait Shorthand {
     /// Returns the list and its kind.
-    fn row(&self) -> &'static Row;
+    fn row(&self) -> &'static ChildList;
 
     /// Returns the fields common to all entries.
     fn common(&self) -> &Common;
@@ -29,7 +29,7 @@ pub(crate) trait Shorthand {
     }
 
     /// Returns source and target of a copy, for kinds that can be a copy.
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         None
     }
 
@@ -51,7 +51,7 @@ pub(crate) struct Pods<'a> {
 }
 
 /// The source of a copy.
-pub(crate) struct Source<'a> {
+pub(crate) struct CopySource<'a> {
     /// The field of the entry that names it.
     pub(crate) field: &'static str,
     pub(crate) kind: GroupKind,
@@ -61,9 +61,9 @@ pub(crate) struct Source<'a> {
     pub(crate) name: Option<&'a Text>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> CopySource<'a> {
     /// Returns a source of the same kind as `row`, whose whole `spec` is copied.
-    pub(super) fn of_row(field: &'static str, row: &Row, name: Option<&'a Text>) -> Self {
+    pub(super) fn of_row(field: &'static str, row: &ChildList, name: Option<&'a Text>) -> Self {
         Self {
             field,
             kind: row.resource().group_kind(),
@@ -91,7 +91,7 @@ impl<'a> Source<'a> {
 }
 
 /// A list of children, and its kind.
-pub(crate) struct Row {
+pub(crate) struct ChildList {
     /// The field of a block.
     pub(crate) list: &'static str,
     /// API group, empty for the core group.
@@ -102,7 +102,7 @@ pub(crate) struct Row {
     pub(crate) name: Option<&'static str>,
 }
 
-impl Row {
+impl ChildList {
     /// Returns the kind of the list.
     pub(crate) fn resource(&self) -> ResourceType {
         kinds::resource(self.group, self.version, self.kind)
@@ -146,12 +146,12 @@ pub(crate) struct Metadata {
     /// The user's labels, which are also set on the pods of a workload.
     pub(crate) labels: Fields,
     pub(crate) annotations: Fields,
-    pub(crate) finalizers: Option<Tree>,
+    pub(crate) finalizers: Option<ObjectTree>,
 }
 
 impl Metadata {
     /// Returns the map, or `None` if it is empty.
-    pub(crate) fn into_optional(self) -> Option<Tree> {
+    pub(crate) fn into_optional(self) -> Option<ObjectTree> {
         let mut metadata = Fields::default();
         metadata.put("labels", self.labels.into_optional());
         metadata.put("annotations", self.annotations.into_optional());

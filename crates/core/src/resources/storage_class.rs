@@ -1,9 +1,9 @@
 //! `storageClasses`.
 
-use super::{Child, Metadata, Row, Shorthand};
+use super::{Child, ChildList, Metadata, Shorthand};
 use crate::{
     api::children::{Common, StorageClass},
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::Fields,
 };
 
@@ -11,8 +11,8 @@ const RECLAIM_POLICIES: [&str; 2] = ["Delete", "Retain"];
 const BINDING_MODES: [&str; 2] = ["Immediate", "WaitForFirstConsumer"];
 
 impl Shorthand for StorageClass {
-    fn row(&self) -> &'static Row {
-        &Row {
+    fn row(&self) -> &'static ChildList {
+        &ChildList {
             list: "storageClasses",
             group: "storage.k8s.io",
             version: "v1",
@@ -64,7 +64,7 @@ impl Shorthand for StorageClass {
                 Coerce::Bool,
             ),
         );
-        let options = || -> Tree { at.field("mountOptions").text_list(mount_options) };
+        let options = || -> ObjectTree { at.field("mountOptions").text_list(mount_options) };
         root.put("mountOptions", (!mount_options.is_empty()).then(options));
         root
     }

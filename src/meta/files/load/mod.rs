@@ -11,7 +11,7 @@ use std::{
 use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{ApiTypes, HelmChart, SetupFile, SetupWait, names},
-    compose::{Resolved, SourceRecord},
+    compose::{ResolvedComposition, SourceRecord},
     definitions::{Schemas, kind_named},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
@@ -143,7 +143,7 @@ async fn composed(
     source: &Source,
     file: &str,
     fetch: &dyn Fetch,
-) -> Option<Result<Resolved, Diagnostics>> {
+) -> Option<Result<ResolvedComposition, Diagnostics>> {
     let (composition, _) = match compose::composition(source, file) {
         Ok(composition) => composition?,
         Err(problems) => return Some(Err(problems)),
@@ -272,7 +272,11 @@ impl Loaded {
 }
 
 /// Returns the files to apply for the enabled entries, in the order of their names.
-fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolved>) -> Vec<Entry> {
+fn entries(
+    katalog: &Path,
+    document: &KatalogDocument,
+    composed: Option<&ResolvedComposition>,
+) -> Vec<Entry> {
     let crds = FieldPath::root().field("spec").field("crds");
     let enabled = document.spec.crds.iter();
     let enabled = enabled.filter(|(_, entry)| entry.is_enabled());
@@ -308,7 +312,12 @@ fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolve
 }
 
 /// Returns the file that the field at `at` names: of an artifact, or beside the document that the field comes from.
-fn manifest(katalog: &Path, composed: Option<&Resolved>, at: &FieldPath, file: &str) -> Manifest {
+fn manifest(
+    katalog: &Path,
+    composed: Option<&ResolvedComposition>,
+    at: &FieldPath,
+    file: &str,
+) -> Manifest {
     let inside = composed.and_then(|composed| composed.manifest(at, file)?.ok());
     if let Some((name, text)) = inside {
         return Manifest {

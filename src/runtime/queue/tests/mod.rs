@@ -71,7 +71,7 @@ async fn changed_keys_pass_those_in_resync_and_a_changed_one_moves_up() {
 #[tokio::test(start_paused = true)]
 async fn the_backoff_is_the_one_that_is_set() {
     let queue = queue();
-    queue.set_backoff(Backoff {
+    queue.set_backoff(BackoffPlan {
         first: Duration::from_secs(2),
         longest: Duration::from_secs(30),
         factor: 3.0,
@@ -200,9 +200,9 @@ async fn backoff_doubles_to_its_limit_and_no_key_is_dropped() {
     assert!(
         waits
             .iter()
-            .all(|wait| *wait <= Backoff::default().longest + Duration::from_millis(1))
+            .all(|wait| *wait <= BackoffPlan::default().longest + Duration::from_millis(1))
     );
-    assert!(waits[99] >= Backoff::default().longest.mul_f64(0.8));
+    assert!(waits[99] >= BackoffPlan::default().longest.mul_f64(0.8));
     queue.take().await.unwrap().done();
     queue.forget(&"a");
     assert_eq!(queue.failures(&"a"), 0);

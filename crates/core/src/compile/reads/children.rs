@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     api::EnrichTarget,
-    plan::{ChildPlan, GroupKind, Number, ObservePlan, OperatorPlan, kinds},
+    plan::{ChildPlan, GroupKind, NameForm, ObservePlan, OperatorPlan, kinds},
     value::{Key, PathStep},
 };
 
@@ -12,13 +12,13 @@ use crate::{
 pub(crate) fn names(
     children: &[ChildPlan],
     observe: &ObservePlan,
-) -> BTreeMap<String, (GroupKind, Number)> {
+) -> BTreeMap<String, (GroupKind, NameForm)> {
     KnownChildren::of(children, observe)
 }
 
 /// The names below `.children` of the declared kinds.
 pub(super) struct KnownChildren {
-    pub(super) names: BTreeMap<String, (GroupKind, Number)>,
+    pub(super) names: BTreeMap<String, (GroupKind, NameForm)>,
     /// The entries of `cross`, in order.
     pub(super) cross: Vec<Key>,
     /// The entries of `observe.events`, by name.
@@ -51,7 +51,10 @@ impl KnownChildren {
     }
 
     /// If two kinds share a name, the built-in one has it, else the one declared first.
-    fn of(children: &[ChildPlan], observe: &ObservePlan) -> BTreeMap<String, (GroupKind, Number)> {
+    fn of(
+        children: &[ChildPlan],
+        observe: &ObservePlan,
+    ) -> BTreeMap<String, (GroupKind, NameForm)> {
         let mut known = BTreeMap::new();
         let made = || children.iter().map(|child| child.kind.clone());
         let built_in = made().filter(|kind| kinds::built_in(&kind.group_kind()).is_some());
@@ -62,10 +65,10 @@ impl KnownChildren {
                 .map_or_else(|| kinds::guess_plural(&kind.kind), Key::to_string);
             let singular = kinds::lower_camel(&kind.kind);
             let names = [
-                (kinds::camel_plural(&singular, &plural), Number::Plural),
-                (plural, Number::Plural),
-                (kind.kind.to_ascii_lowercase(), Number::Singular),
-                (singular, Number::Singular),
+                (kinds::camel_plural(&singular, &plural), NameForm::Plural),
+                (plural, NameForm::Plural),
+                (kind.kind.to_ascii_lowercase(), NameForm::Singular),
+                (singular, NameForm::Singular),
             ];
             for (name, number) in names {
                 known

@@ -16,9 +16,9 @@ use crate::{
     api::names,
     diagnostics::{Code, Severity, nearest},
     plan::{
-        CHANGES, CROSS, ChildAlias, ChildPlan, Condition, EVENTS, EXTERNAL, ForEach, GroupKind,
-        ImportPlan, Leaf, Number, OLD, OPERATION, ObservePlan, Operand, OperatorPlan, REPLICAS,
-        Reads,
+        CHANGES, CROSS, ChildAlias, ChildPlan, ConditionPlan, EVENTS, EXTERNAL, ForEachPlan,
+        GroupKind, ImportPlan, Leaf, NameForm, OLD, OPERATION, ObservePlan, Operand, OperatorPlan,
+        REPLICAS, Reads,
         for_each::ITEM,
         introspection::Introspection,
         kinds,
@@ -138,7 +138,7 @@ fn annotation(name: &str) -> Path {
 struct ReadScope<'a> {
     known: &'a KnownChildren,
     inputs: Option<&'a ImportPlan>,
-    each: Option<&'a ForEach>,
+    each: Option<&'a ForEachPlan>,
     /// True in the rules of admission.
     in_rules: bool,
     calls: Calls<'a>,
@@ -185,7 +185,7 @@ impl PlanReads {
             .for_each(|path| self.add(path, place, around));
     }
 
-    fn condition(&mut self, condition: &Condition, around: ReadScope<'_>) {
+    fn condition(&mut self, condition: &ConditionPlan, around: ReadScope<'_>) {
         let unique = condition.unique();
         self.reads.unique.extend(unique.cloned());
         let field = format!("{}.field", condition.path);
@@ -286,7 +286,7 @@ impl PlanReads {
             "Namespace" | "namespace" => Some("metadata.namespace"),
             other => {
                 let inside = around.inputs.map(|_| INPUTS);
-                let each = around.each.map(ForEach::names).into_iter().flatten();
+                let each = around.each.map(ForEachPlan::names).into_iter().flatten();
                 let roots = CR_ROOTS
                     .into_iter()
                     .chain(["children", CROSS, EVENTS])
@@ -358,7 +358,7 @@ impl PlanReads {
             let message = format!("the operatorBox declares no `{name}`");
             return self.unreadable(Code::UnknownChild, place, &read, message, Some(hint));
         };
-        let rest = if *number == Number::Plural {
+        let rest = if *number == NameForm::Plural {
             rest.get(1..).unwrap_or_default()
         } else {
             rest

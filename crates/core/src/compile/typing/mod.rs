@@ -33,7 +33,7 @@ use crate::{
     definitions::Schemas,
     diagnostics::{Code, Severity},
     plan::{
-        ForEach, GroupKind, Leaf, Number, OperatorPlan, ResourceType, StatusField,
+        ForEachPlan, GroupKind, Leaf, NameForm, OperatorPlan, ResourceType, StatusFieldPlan,
         introspection::Introspection,
         walk::{Destination, ExprContext, Expression, Purpose},
     },
@@ -200,7 +200,7 @@ impl<'a, 's> Typing<'a, 's> {
     }
 
     /// Selects the scope of the following checks: an import, and the element of a list.
-    fn enter(&mut self, import: Option<usize>, each: Option<&ForEach>) {
+    fn enter(&mut self, import: Option<usize>, each: Option<&ForEachPlan>) {
         self.import.set(import);
         self.element = None;
         self.element = each.map(|each| self.element(each));
@@ -213,7 +213,7 @@ impl<'a, 's> Typing<'a, 's> {
         self.element.as_ref().unwrap_or(around)
     }
 
-    fn status_field(&self, field: &StatusField) {
+    fn status_field(&self, field: &StatusFieldPlan) {
         let below = match self.resource.map(|schema| schema.field("status")) {
             Some(NestedSchema::Schema(status)) => status.at_path(&field.path),
             Some(other) => other,
@@ -430,8 +430,8 @@ fn of_children<'s>(known: KnownSchemas<'s>, plan: &OperatorPlan) -> Type<'s> {
         .map(|(name, (kind, number))| {
             let object = object(&kind);
             let given = match number {
-                Number::Singular => object,
-                Number::Plural => Type::map_of(object),
+                NameForm::Singular => object,
+                NameForm::Plural => Type::map_of(object),
             };
             (name, given)
         });
