@@ -13,7 +13,7 @@ use orkestra_ground::Backoff;
 use tokio::time::{Duration, Instant};
 
 use super::{Run, reported_objects};
-use crate::e2e::{Case, Outcome, objects};
+use crate::e2e::{Case, TestOutcome, objects};
 
 /// The polling interval.
 const PAUSE: Backoff = Backoff {
@@ -34,7 +34,7 @@ pub(super) struct PolledExpectation<'a> {
 }
 
 impl PolledExpectation<'_> {
-    fn case(&self, took: Duration, outcome: Outcome) -> Case {
+    fn case(&self, took: Duration, outcome: TestOutcome) -> Case {
         Case {
             path: self.place.to_string(),
             name: self.expected.name.clone().unwrap_or_default(),
@@ -45,7 +45,7 @@ impl PolledExpectation<'_> {
     }
 
     pub(super) fn skipped(&self, why: &str) -> Case {
-        self.case(Duration::ZERO, Outcome::Skipped(why.to_owned()))
+        self.case(Duration::ZERO, TestOutcome::Skipped(why.to_owned()))
     }
 }
 
@@ -71,7 +71,7 @@ impl Run<'_> {
                 Ok(false) => return look.skipped("its conditions do not hold"),
                 Err(why) => {
                     let diff = vec![format!("+ {why}")];
-                    return look.case(began.elapsed(), Outcome::Failed(diff));
+                    return look.case(began.elapsed(), TestOutcome::Failed(diff));
                 }
             }
         }
@@ -85,9 +85,9 @@ impl Run<'_> {
             () = self.options.stop.cancelled() => return look.skipped("interrupted"),
         };
         if diff.is_empty() {
-            return look.case(began.elapsed(), Outcome::Passed);
+            return look.case(began.elapsed(), TestOutcome::Passed);
         }
-        let mut case = look.case(began.elapsed(), Outcome::Failed(diff));
+        let mut case = look.case(began.elapsed(), TestOutcome::Failed(diff));
         if let Some(block) = &expected.on_failure {
             case.details = self.print(block, &look.place.field("onFailure")).await;
         }

@@ -19,7 +19,7 @@ use std::{
 use orkestra_core::plan::{self, GroupKind, KatalogRef, OperatorPlan, Plan, PlanChange, Revised};
 
 use super::claims::{self, ClaimState, Claimant, Holder, Seniority, Standings};
-use crate::runtime::{Problem, Role};
+use crate::runtime::{OperatorProblem, Role};
 
 /// A Katalog, and one of its entries.
 pub(crate) type SlotKey = (KatalogRef, String);
@@ -92,7 +92,7 @@ pub(crate) enum Decision {
     /// Another installation holds its kind.
     Foreign(Holder),
     /// Its kind cannot be claimed.
-    Unclaimed(Problem),
+    Unclaimed(OperatorProblem),
     /// Its Katalog is suspended, and never operated the kind.
     Suspended,
 }

@@ -47,7 +47,7 @@ pub(crate) struct SourceContext {
     /// The Katalogs that Komposers take as sources.
     pub(crate) katalogs: Katalogs,
     /// Fetches the other sources.
-    pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) fetch: Arc<dyn FetchExternal>,
     /// Limits concurrent fetches.
     fetches: Semaphore,
 }
@@ -65,7 +65,7 @@ impl SourceContext {
 }
 
 /// Fetches sources from outside of the cluster.
-pub trait Fetch: Send + Sync + fmt::Debug {
+pub trait FetchExternal: Send + Sync + fmt::Debug {
     /// Fetches one source with the Secrets that it names.
     fn fetch<'a>(
         &'a self,
@@ -114,7 +114,7 @@ pub struct FetchError {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFetch;
 
-impl Fetch for NoFetch {
+impl FetchExternal for NoFetch {
     fn fetch<'a>(
         &'a self,
         _: &'a SourceRequest,
@@ -143,7 +143,7 @@ pub(crate) type FetchedSources = Arc<BTreeMap<String, FetchedSource>>;
 
 /// The sources of one Komposer. Dropping it ends its task.
 #[derive(Debug)]
-pub(crate) struct Sources {
+pub(crate) struct KomposerSources {
     wanted: watch::Sender<Arc<WantedSources>>,
     known: watch::Receiver<FetchedSources>,
     _stop: DropGuard,
@@ -157,7 +157,7 @@ struct WantedSources {
     requested: Option<String>,
 }
 
-impl Sources {
+impl KomposerSources {
     /// Starts the task of a Komposer.
     pub(crate) fn start(context: &Arc<SourceContext>, of: &KatalogRef) -> Self {
         let stop = CancellationToken::new();

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use orkestra_core::compose::{Artifact, SourceRequest};
 use orkestra_sources::Fetcher;
 
-use super::{Fetch, FetchError, Secrets};
+use super::{FetchError, FetchExternal, Secrets};
 
 /// Fetches what its guard permits.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl orkestra_sources::Secrets for Given<'_> {
     }
 }
 
-impl Fetch for ClusterFetch {
+impl FetchExternal for ClusterFetch {
     fn fetch<'a>(
         &'a self,
         request: &'a SourceRequest,

@@ -24,13 +24,13 @@ pub(super) const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Dura
 /// The sources of one Komposer.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, ScheduledSource>,
     requested: Option<String>,
 }
 
 /// One source.
 #[derive(Debug)]
-struct Source {
+struct ScheduledSource {
     request: SourceRequest,
     known: FetchedSource,
     failures: u32,
@@ -50,7 +50,7 @@ enum Next {
 
 /// The outcome of a fetch, in addition to what was known.
 #[derive(Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum FetchOutcome {
     /// The known artifact.
     Unchanged,
     /// Another artifact.
@@ -82,7 +82,7 @@ impl Schedule {
         self.sources.retain(|id, _| ids.contains(id.as_str()));
         for request in &wanted.requests {
             let source = self.sources.entry(request.id.clone());
-            let source = source.or_insert_with(|| Source {
+            let source = source.or_insert_with(|| ScheduledSource {
                 request: request.clone(),
                 known: FetchedSource::default(),
                 failures: 0,
@@ -106,7 +106,8 @@ impl Schedule {
 
     /// Returns the sources outside of the cluster that are due; from now on they are being fetched.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<SourceRequest> {
-        let is_due = |source: &&mut Source| matches!(source.next, Next::At(due) if due <= now);
+        let is_due =
+            |source: &&mut ScheduledSource| matches!(source.next, Next::At(due) if due <= now);
         let due = self.sources.values_mut().filter(is_due);
         due.map(|source| {
             source.next = Next::Fetching { again: false };
@@ -133,7 +134,7 @@ impl Schedule {
         id: &str,
         result: Result<Arc<Artifact>, FetchError>,
         (now, entropy): (Instant, &Entropy),
-    ) -> Option<Outcome> {
+    ) -> Option<FetchOutcome> {
         let source = self.sources.get_mut(id)?;
         let after = |interval| Next::At(now + entropy.shorten(interval, JITTER));
         let interval = interval(&source.request);
@@ -145,10 +146,10 @@ impl Schedule {
                 source.known.problem = None;
                 // An equal artifact stays the same object.
                 if source.known.artifact.as_deref() == Some(&*artifact) {
-                    Outcome::Unchanged
+                    FetchOutcome::Unchanged
                 } else {
                     source.known.artifact = Some(Arc::clone(&artifact));
-                    Outcome::Changed(artifact)
+                    FetchOutcome::Changed(artifact)
                 }
             }
             Err(error) => {
@@ -161,7 +162,7 @@ impl Schedule {
                 };
                 let is_new = source.known.problem.as_ref() != Some(&error);
                 source.known.problem = Some(error.clone());
-                Outcome::Failed { error, is_new }
+                FetchOutcome::Failed { error, is_new }
             }
         };
         if is_in_cluster(&source.request.kind) {

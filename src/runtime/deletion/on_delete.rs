@@ -19,7 +19,7 @@ use orkestra_core::{
 
 use crate::runtime::{
     pass::{
-        Next, Pass, Passed,
+        NextPass, Pass, Passed,
         answers::answer,
         events::{log_write, report_events},
         execute::delete_child,
@@ -65,7 +65,11 @@ pub(in crate::runtime) async fn end(pass: &Pass<'_>, observed: &Observed) -> Opt
     let after = observe(pass.bound, &observed.cr);
     let passed = wait(pass, &after, executed).await;
     // A skipped Job counts as ended.
-    let again = if skipped { Next::Again } else { Next::Settled };
+    let again = if skipped {
+        NextPass::Again
+    } else {
+        NextPass::Settled
+    };
     Some(Passed {
         next: soonest(passed.next, again),
         ..passed

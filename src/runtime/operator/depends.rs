@@ -133,7 +133,7 @@ mod tests {
     use orkestra_core::api::DependencyCondition::{Healthy, Started};
 
     use super::*;
-    use crate::runtime::status::{Problem, health::Degraded};
+    use crate::runtime::status::{OperatorProblem, health::Degraded};
 
     fn running() -> OperatorStatus {
         OperatorStatus {
@@ -159,7 +159,7 @@ mod tests {
     fn waiting() -> OperatorStatus {
         OperatorStatus {
             phase: Phase::Waiting,
-            problems: vec![Problem {
+            problems: vec![OperatorProblem {
                 reason: orkestra_core::reasons::KatalogReason::DependencyNotReady,
                 message: "waits for `lake`".to_owned(),
             }],

@@ -8,7 +8,7 @@ use orkestra_ground::changes::first;
 use crate::runtime::{
     shared::bound_plan::BoundPlan,
     sources::{cross::TargetState, next},
-    status::health::State,
+    status::health::OperatorState,
 };
 
 /// The state of the sources of an operator.
@@ -20,7 +20,7 @@ pub(super) struct SourceStates {
     /// For each watch of children, whether its initial list is complete.
     children: Vec<bool>,
     /// The state of the operator itself, if the plan reads it.
-    own: Option<State>,
+    own: Option<OperatorState>,
 }
 
 impl SourceStates {

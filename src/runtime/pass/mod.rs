@@ -44,7 +44,7 @@ use orkestra_core::{
 };
 
 pub(super) use self::{
-    outcome::{Next, Passed, next, refused, soonest},
+    outcome::{NextPass, Passed, next, refused, soonest},
     reconcile::reconcile,
     report::report,
 };

@@ -19,9 +19,9 @@ use orkestra_core::{
 use orkestra_ground::Clock;
 
 use super::{
-    Next, Pass, Passed, answers, cleanup,
+    NextPass, Pass, Passed, answers, cleanup,
     events::{emit, ignore, report_events, warn},
-    execute::{Outcome, Writes, execute},
+    execute::{WriteOutcome, Writes, execute},
     metadata::{WantedMetadata, remember_made, write_metadata},
     next, normalize, observe,
     report::{report, write_status},
@@ -144,7 +144,7 @@ async fn conclude(pass: &Pass<'_>, written: Written, now: Timestamp) -> Passed {
     let revisit = [revisit, woken, requeue].into_iter().flatten().min();
     let mut next = soonest(next(&executed, revisit), reported);
     if related::are_new(plan, &executed) {
-        next = soonest(next, Next::Again);
+        next = soonest(next, NextPass::Again);
     }
     Passed {
         next,
@@ -161,7 +161,7 @@ async fn write(
     observed: &Observed,
     writes: Writes,
     wanted: WantedMetadata,
-) -> Result<(Arc<CrRecord>, Outcome), Passed> {
+) -> Result<(Arc<CrRecord>, WriteOutcome), Passed> {
     let ahead = writes.ahead.clone();
     let cr = &observed.cr;
     match write_metadata(pass, cr, &wanted).await {
@@ -187,9 +187,9 @@ async fn write(
                 failures: vec![failed],
                 ..Executed::default()
             };
-            let outcome = Outcome {
+            let outcome = WriteOutcome {
                 executed,
-                ..Outcome::default()
+                ..WriteOutcome::default()
             };
             Ok((cr.clone(), outcome))
         }
@@ -219,7 +219,7 @@ async fn hold(
     let woken = woken.map(|moment| due(&pass.shared.context.clock, now, moment));
     let due = woken.chain(cycle.requeue).min();
     Passed {
-        next: soonest(due.map_or(Next::Settled, Next::After), written),
+        next: soonest(due.map_or(NextPass::Settled, NextPass::After), written),
         error: None,
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     external::Client,
     runtime::{
         lock::lock,
-        queue::{Lane, Queue},
+        queue::{Lane, WorkQueue},
     },
 };
 
@@ -37,14 +37,14 @@ use crate::{
 const MOST_KEPT: usize = 16 * 1024 * 1024;
 
 /// The calls of one operator.
-pub(in crate::runtime) struct Calls {
+pub(in crate::runtime) struct OperatorCalls {
     client: Client,
-    queue: Queue<ObjectKey>,
-    state: Arc<Mutex<State>>,
+    queue: WorkQueue<ObjectKey>,
+    state: Arc<Mutex<CallsState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct CallsState {
     /// Undecided passes, by custom resource.
     passes: HashMap<ObjectKey, WaitingPass>,
     kept: CachedAnswers,
@@ -64,8 +64,8 @@ enum Progress {
     Done(Answer),
 }
 
-impl Calls {
-    pub(in crate::runtime) fn new(client: Client, queue: Queue<ObjectKey>) -> Self {
+impl OperatorCalls {
+    pub(in crate::runtime) fn new(client: Client, queue: WorkQueue<ObjectKey>) -> Self {
         Self {
             client,
             queue,
@@ -159,7 +159,7 @@ impl Calls {
     }
 }
 
-impl State {
+impl CallsState {
     /// Records an answer; true if a pass waits for it.
     fn done(&mut self, key: &ObjectKey, request: &CallRequest, answer: &calls::CallAnswer) -> bool {
         let reported = answered(answer);
@@ -263,13 +263,13 @@ mod tests {
     }
 
     /// Returns an operator's calls, none of which is permitted: they end immediately.
-    fn calls() -> (Calls, ObjectKey) {
+    fn calls() -> (OperatorCalls, ObjectKey) {
         let key = ObjectKey {
             namespace: Some("shop".into()),
             name: "web".into(),
         };
         (
-            Calls::new(Client::closed(), Queue::new(Entropy::system())),
+            OperatorCalls::new(Client::closed(), WorkQueue::new(Entropy::system())),
             key,
         )
     }
@@ -278,7 +278,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    async fn answered_to(calls: &Calls, key: &ObjectKey, request: &CallRequest) -> Answer {
+    async fn answered_to(calls: &OperatorCalls, key: &ObjectKey, request: &CallRequest) -> Answer {
         loop {
             if let Some(answer) = calls.answer(key, request, at(1)) {
                 return answer;

@@ -34,7 +34,7 @@ use orkestra_core::{
 use super::{introspection, next, readers::Readers};
 use crate::runtime::{
     context::{Context, operators::Listed},
-    status::health::State,
+    status::health::OperatorState,
 };
 
 /// The current target of an entry of `cross`.
@@ -68,7 +68,7 @@ struct Target {
 pub(in crate::runtime) struct TargetState {
     readable: Result<bool, String>,
     kind: Option<ResourceType>,
-    health: Option<State>,
+    health: Option<OperatorState>,
 }
 
 /// Resolves the entries of `plan`.
@@ -215,7 +215,7 @@ impl Targets {
             health: (target.operator.as_ref())
                 .filter(|_| target.reads_health)
                 .and_then(Listed::now)
-                .map(|now| State::of(&now.status)),
+                .map(|now| OperatorState::of(&now.status)),
         };
         let all = self.0.iter();
         all.map(|(name, target)| (name.clone(), state(target)))

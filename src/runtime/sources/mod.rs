@@ -25,14 +25,14 @@ use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
 use orkestra_ground::changes::change;
 use tokio::sync::watch;
 
-use self::{calls::Calls, objects::Objects, readers::Readers, scalers::Scalers};
-use super::{context::Context, queue::Queue};
+use self::{calls::OperatorCalls, objects::Objects, readers::Readers, scalers::Scalers};
+use super::{context::Context, queue::WorkQueue};
 use crate::external::Client;
 
 /// What the passes of one operator read beside custom resources and their children, and which of them read it.
 pub(super) struct OperatorSources {
     /// External calls that passes wait for.
-    pub(super) calls: Calls,
+    pub(super) calls: OperatorCalls,
     /// Which custom resources read which objects beside themselves and their children.
     pub(super) readers: Arc<Readers>,
     /// The known objects of other owners.
@@ -43,10 +43,14 @@ pub(super) struct OperatorSources {
 
 impl OperatorSources {
     /// Creates the sources of an operator, which queue custom resources in `queue` when an answer changes.
-    pub(super) fn new(context: &Arc<Context>, client: Client, queue: &Queue<ObjectKey>) -> Self {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        client: Client,
+        queue: &WorkQueue<ObjectKey>,
+    ) -> Self {
         let readers = Arc::new(Readers::new(queue.clone()));
         Self {
-            calls: Calls::new(client, queue.clone()),
+            calls: OperatorCalls::new(client, queue.clone()),
             objects: Objects::new(context.clone(), readers.clone()),
             scalers: Scalers::new(context.clone(), queue.clone()),
             readers,

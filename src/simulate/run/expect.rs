@@ -10,13 +10,13 @@ use orkestra_core::{
     reconcile::simulate::{self, Check, check},
 };
 
-use super::Job;
+use super::SimulateReader;
 use crate::files::{self, beside};
 
 /// A rule with its list and its index in the list.
 type IndexedRule = ((&'static str, usize), OpRule);
 
-impl Job<'_> {
+impl SimulateReader<'_> {
     /// Returns the expectations, with the included files, and reports their errors.
     pub(super) async fn expectations(&mut self, plans: &[&OperatorPlan]) -> Expect {
         let at = FieldPath::root().field("spec").field("expect");

@@ -29,13 +29,13 @@ pub(crate) fn write_pretty(value: &Value, engine: &mut Engine<'_>) -> Result<Str
 fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<String, EvalFailure> {
     engine.whole(value)?;
     let node = value.to_node();
-    let mut out = Writer {
+    let mut out = YamlWriter {
         out: String::new(),
         pretty,
         engine,
     };
     out.node(&node, 0, ValuePosition::Root)?;
-    let Writer { mut out, .. } = out;
+    let YamlWriter { mut out, .. } = out;
     if out.ends_with('\n') {
         out.pop();
     }
@@ -52,14 +52,14 @@ enum ValuePosition {
     Item,
 }
 
-struct Writer<'w, 'c> {
+struct YamlWriter<'w, 'c> {
     out: String,
     /// True if the items of a list are indented relative to its key.
     pretty: bool,
     engine: &'w mut Engine<'c>,
 }
 
-impl Writer<'_, '_> {
+impl YamlWriter<'_, '_> {
     /// Writes a value and a line break. `indent` is the column of its keys or items.
     fn node(
         &mut self,

@@ -52,7 +52,7 @@ impl CallRequest {
 /// Shows only name and method.
 impl fmt::Debug for CallRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("CallRequest")
             .field("name", &self.name)
             .field("method", &self.method)
             .finish_non_exhaustive()
@@ -74,7 +74,7 @@ pub struct CallAnswer {
 
 impl fmt::Debug for CallAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer")
+        f.debug_struct("CallAnswer")
             .field("status", &self.status)
             .field("error", &self.error)
             .finish_non_exhaustive()

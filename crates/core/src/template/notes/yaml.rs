@@ -25,7 +25,7 @@ const STEPS_A_VALUE: u64 = 4;
 pub(super) fn read(text: &str, budget: &mut EvalBudget) -> Result<Option<Node>, EvalFailure> {
     budget.step(text.len() as u64)?;
     let depth = budget.depth;
-    let mut reader = Reader {
+    let mut reader = BudgetReader {
         budget,
         spent: None,
     };
@@ -63,12 +63,12 @@ pub(super) fn read(text: &str, budget: &mut EvalBudget) -> Result<Option<Node>, 
 }
 
 /// The remaining budget, and the failure once it is exhausted.
-struct Reader<'b> {
+struct BudgetReader<'b> {
     budget: &'b mut EvalBudget,
     spent: Option<EvalFailure>,
 }
 
-impl Reader<'_> {
+impl BudgetReader<'_> {
     fn pay<E: Error>(
         &mut self,
         price: impl FnOnce(&mut EvalBudget) -> Result<(), EvalFailure>,
@@ -81,7 +81,7 @@ impl Reader<'_> {
 }
 
 /// Reads one value.
-struct Seed<'r, 'b>(&'r mut Reader<'b>);
+struct Seed<'r, 'b>(&'r mut BudgetReader<'b>);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
     type Value = Node;
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
 /// Writes compact JSON with sorted keys and numbers as in text. Floats that JSON cannot represent become null.
 pub(super) fn to_json(node: &Node, budget: &mut EvalBudget) -> Result<String, EvalFailure> {
-    let mut writer = Writer {
+    let mut writer = BudgetWriter {
         out: Vec::new(),
         budget,
         spent: None,
@@ -178,13 +178,13 @@ pub(super) fn to_json(node: &Node, budget: &mut EvalBudget) -> Result<String, Ev
 }
 
 /// Charges the budget for every piece before it stores it.
-struct Writer<'b> {
+struct BudgetWriter<'b> {
     out: Vec<u8>,
     budget: &'b mut EvalBudget,
     spent: Option<EvalFailure>,
 }
 
-impl io::Write for Writer<'_> {
+impl io::Write for BudgetWriter<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let paid = self.budget.step(1);
         let paid = paid.and_then(|()| self.budget.longer(self.out.len(), piece.len()));
